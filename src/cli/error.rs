@@ -59,11 +59,6 @@ impl Error {
         self.0.error.unknown()
     }
 
-    /// The error without what a command adds.
-    pub fn of_library(&self) -> &accession::Error {
-        &self.0.error
-    }
-
     /// The granule that it is about.
     pub fn granule(&self) -> Option<&GranuleId> {
         self.0.error.granule()

@@ -10,9 +10,10 @@ use super::error::Error;
 
 /// Parses a path. `-` is refused: whoever writes it means a pipe, not a file of that name.
 pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
-    OsStringValueParser::new().try_map(|text| match text == "-" {
-        true => Err("this cannot be standard input or output; a file of this name is ./-"),
-        false => Ok(PathBuf::from(text)),
+    OsStringValueParser::new().try_map(|text| match text.as_encoded_bytes() {
+        b"-" => Err("this cannot be standard input or output; a file of this name is ./-"),
+        b"" => Err("the path is empty"),
+        _ => Ok(PathBuf::from(text)),
     })
 }
 

@@ -63,7 +63,7 @@ error_kinds! {
         "is it mounted? if it is the right one, and its files are gone, --mounted says so";
     /// There is no registry here.
     RegistryMissing = "registry-missing":
-        "if it was lost, restore it from a backup with `accession restore`; {`accession dataset add NAME` and --create create|open(…, create=True) creates} a new one";
+        "if it was lost, restore it from a backup (a file with `accession restore`); {`accession dataset add NAME` and --create create|open(…, create=True) creates} a new one";
     /// There is a file or a registry at the path of a new one.
     RegistryExists = "registry-exists": "name a file that does not exist, or an empty database";
     /// The file is not a registry.
@@ -145,7 +145,7 @@ error_kinds! {
     DatasetUnknown = "dataset-unknown":
         "{`accession dataset list` lists|Registry.datasets() lists} the datasets of the registry";
     /// There is already a dataset with this name, or it is a former name of one that is not withdrawn.
-    DatasetExists = "dataset-exists": "`accession dataset edit` changes its metadata";
+    DatasetExists = "dataset-exists": "name another; `accession dataset edit` changes the metadata of this one";
     /// Another dataset has the DOI.
     DoiTaken = "doi-taken": "{--shared-doi|shared_doi=True} gives it to both";
     /// The dataset was withdrawn and accepts no further changes.
@@ -171,7 +171,7 @@ error_kinds! {
     NotHeldToCite = "not-held": "`accession granules` lists the granules held; --at names another time";
     /// The clock is more than two years ahead of every time that the registry has recorded.
     ClockAhead = "clock-ahead":
-        "nothing was changed; correct the clock, or confirm it with {--at now|at=\"now\"} if it is right";
+        "nothing was changed; correct the clock, or confirm it by a change with {--at now|at=\"now\"} if it is right";
     /// A payment id is not valid, or cannot be issued.
     PaymentId = "payment-id";
     /// No payment id can be issued, because the clock was set back by more than a few seconds.
@@ -194,7 +194,7 @@ error_kinds! {
         "nothing was changed; correct the file: a granule is ingested and deleted in turn";
     /// A granule is listed twice.
     Twice = "twice":
-        "name each granule once; {--skip-existing and --skip-missing|skip_existing=True and skip_missing=True} skip repetitions";
+        "name each granule once; {`ingest --skip-existing` and `delete --skip-missing`|skip_existing=True and skip_missing=True} skip repetitions";
     /// A granule is to be both ingested and deleted.
     Both = "both": "make two changes, one after the other";
     /// A change does not result in the identifier that is expected.
@@ -245,7 +245,7 @@ error_kinds! {
         "name an earlier time with --at, or {--at now|at=\"now\"}",
         read: "nothing was changed; correct the time, or import the file when that time has come";
     /// A set is asked for as of a time in the future.
-    NotYet = "usage": "name an earlier time, or omit it for now";
+    NotYet = "usage": "name an earlier time";
     /// What was asked for cannot be asked.
     Usage = "usage";
     /// A file exists that is not replaced.
@@ -272,9 +272,9 @@ error_kinds! {
     /// An object has no field of that name, or no string in it.
     NoField = "input": "name the field with --column";
     /// What a file states of another file is not a path, a size or a checksum.
-    StatedFile = "input": "{correct the file; --no-files ignores sizes and checksums|correct the list}";
+    StatedFile = "input": "{correct the file; --no-files of commands that ingest granules ignores sizes and checksums|correct the list}";
     /// A checksum does not say by which algorithm it was computed.
-    NoAlgorithm = "input": "name it with --algorithm; --no-files ignores sizes and checksums";
+    NoAlgorithm = "input": "name it with --algorithm; --no-files of commands that ingest granules ignores sizes and checksums";
     /// A log is to be combined into changes of days, but has times of its own.
     OwnTimes = "usage": "omit {--every|every}";
     /// An option names a part of a file that its format does not have.
@@ -348,7 +348,7 @@ impl ErrorKind {
         )
     }
 
-    /// Whether a listing was refused for what it has, or lacks.
+    /// Whether a listing was refused for what it has, or lacks, or for its time.
     pub fn is_of_listing(self) -> bool {
         matches!(
             self,
@@ -359,6 +359,9 @@ impl ErrorKind {
                 | ErrorKind::StatedFile
                 | ErrorKind::RefusedCharacter
                 | ErrorKind::RefusedDirectory
+                | ErrorKind::Backfill
+                | ErrorKind::NotAfterLast
+                | ErrorKind::Future
         )
     }
 

@@ -335,8 +335,8 @@ impl InputFormat {
     ///
     /// # Errors
     ///
-    /// Another JSON array, HTML, XML, Parquet or ORC: these are not among the formats, and each of their
-    /// lines would be read as an id.
+    /// Another JSON array, HTML, XML, Parquet, ORC or a canonical list: these are not among the formats, and
+    /// each of their lines would be read as an id.
     pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Error> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let text = beginning.trim_ascii_start();
@@ -362,6 +362,9 @@ impl InputFormat {
             InputFormat::Pdr
         } else if is_change(first_line) {
             InputFormat::Changes
+        } else if column.is_none() && is_canonical(first_line) {
+            let message = "this is the canonical list of a set with its files: its SHA-256 is the digest of the set, and `cut -f 1` prints the ids";
+            return Err(Error::input(message));
         } else if column.is_none() && checksums::is_checksum(first_line) {
             InputFormat::Checksums
         } else if column.is_some() || table::is_header(first_line) || table::has_rows(beginning) {
@@ -428,6 +431,13 @@ fn has_file_group(text: &[u8]) -> bool {
             line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
         bare.starts_with(b"OBJECT=FILE_GROUP")
     })
+}
+
+/// Whether a line is of a canonical list, and states a file of its granule. Without files, it is an id.
+fn is_canonical(line: &[u8]) -> bool {
+    const STATED: [&str; 6] = ["size:", "sha-512:", "sha-384:", "sha-256:", "sha-1:", "md5:"];
+    let file = line.split(|&byte| byte == b'\t').nth(1).unwrap_or_default();
+    STATED.iter().any(|stated| file.starts_with(stated.as_bytes()))
 }
 
 fn is_change(line: &[u8]) -> bool {

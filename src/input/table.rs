@@ -145,22 +145,29 @@ impl TableReader {
     /// Finds the columns in the first row.
     fn of_header(rows: CsvRows, options: &Options) -> Result<Self, Error> {
         let header = &rows.row;
-        let named = |column: &Option<String>| {
-            column.as_deref().map(|column| find_column(header, Some(column))).transpose()
+        let named = |column: &Option<String>, option: &str| {
+            let index = column.as_deref().map(|column| find_column(header, Some(column)));
+            // The hint is that of the column of the ids.
+            let names = |it: Error| Error::input(format!("{it}; --{option} must name one of them"));
+            index.transpose().map_err(names)
         };
         let column = find_column(header, options.column.as_deref())?;
         let mut file = [None; 3];
         if !options.without_files {
             let Options { size_column, checksum_column, path_column, .. } = options;
-            file = [named(size_column)?, named(checksum_column)?, named(path_column)?];
+            file = [
+                named(size_column, "size-column")?,
+                named(checksum_column, "checksum-column")?,
+                named(path_column, "path-column")?,
+            ];
         }
         let (mut ingested, mut deleted) = (None, None);
         if options.with_dates {
             let usual = || INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name));
-            let index = named(&options.ingested_column)?.or_else(usual);
+            let index = named(&options.ingested_column, "ingested")?.or_else(usual);
             let index = index.ok_or_else(Error::no_dates)?;
             ingested = Some(DateColumn { index, last: None });
-            let index = named(&options.deleted_column)?;
+            let index = named(&options.deleted_column, "deleted")?;
             let index = index.or_else(|| index_of(header, DELETED_COLUMN));
             deleted = index.map(|index| DateColumn { index, last: None });
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::monitor::{Monitor, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::GranuleFiles;
-use super::staging::{Sorted, Staging};
+use super::staging::{Sorted, Staging, is_repetition};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Content, Digest, Entry, Event, EventKind, Identifier, Timestamp, quoted};
 
@@ -79,10 +79,25 @@ impl Listing {
         self.staging.count()
     }
 
-    /// How many ids are repetitions, if so many are different. A row that states a file repeats nothing: a
-    /// granule may have several, each in a row.
-    pub fn repeated(&self, granules: u64) -> u64 {
-        if self.states_files() { 0 } else { self.count().saturating_sub(granules) }
+    /// How many entries are repetitions, if so many ids are different. A row that states another file of a
+    /// granule repeats nothing. Where rows state files, and ids are repeated, costs a pass over the list.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    pub fn repeated(&self, granules: u64) -> Result<u64> {
+        let ids = self.count().saturating_sub(granules);
+        if ids == 0 || !self.states_files() {
+            return Ok(ids);
+        }
+        let (mut previous, mut repeated): (Option<Event>, _) = (None, 0);
+        for event in self.sorted()? {
+            let event = event?;
+            let same = previous.filter(|previous| previous.granule_id == event.granule_id);
+            repeated += u64::from(same.is_some_and(|previous| is_repetition(&previous, &event)));
+            previous = Some(event);
+        }
+        Ok(repeated)
     }
 
     /// Computes the identifier and the digest of the listed granules, which are those of a dataset that
@@ -114,7 +129,7 @@ impl Listing {
             work.advance()?;
         }
         let Recomputed { identifier, digest, granules } = recomputing.finish();
-        Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules) })
+        Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
     /// The listed granules in canonical order, each once, with what is stated of its files.

@@ -186,6 +186,17 @@ impl Staging {
     }
 }
 
+/// Whether an event of a granule that is added repeats the previous one. A granule has any number of files,
+/// which can be stated in a row each; but a record, which states several, has all of them.
+pub(super) fn is_repetition(previous: &Event, event: &Event) -> bool {
+    let is_of_file =
+        |event: &Event| event.content.as_ref().is_some_and(|content| content.files().len() == 1);
+    previous.producer_granule != event.producer_granule
+        || previous.content == event.content
+        || !is_of_file(previous)
+        || !is_of_file(event)
+}
+
 /// The events of a [`Staging`], in order. It keeps a reference to the staging area.
 pub(super) struct Sorted<S> {
     staging: S,

@@ -65,6 +65,7 @@ fn idle() -> Sandbox {
     sandbox.run("accession ingest D --create --at 2001-01-02 A B 2> /dev/null");
     sandbox.run("accession ingest E --create --at 2001-01-02 A");
     let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
+    sandbox.run("mkdir lists; echo A > lists/2016-01-01.txt");
     for table in ["instance", "record_version"] {
         registry.execute(&format!("UPDATE {table} SET recorded = ?1"), [MICROS_IN_2001]).unwrap();
     }
@@ -78,6 +79,7 @@ fn a_clock_far_ahead_of_the_registry_is_refused_until_it_is_confirmed() {
     for command in [
         "ingest D C",
         "dataset edit D --title T",
+        "import L lists --listings --create",
         "mirror pull D accession.db --primary-dataset E --reset --max-delete 100%",
     ] {
         let sandbox = idle();
@@ -90,9 +92,11 @@ fn a_clock_far_ahead_of_the_registry_is_refused_until_it_is_confirmed() {
             before,
             "{command}"
         );
+        let payment_id = "accession payment-id new --worker 1";
+        assert!(sandbox.run(payment_id).contains("hint: nothing was changed; correct the clock"));
         let accepted = sandbox.run(&format!("accession {command} --at now"));
         assert!(!accepted.contains('?'), "{command}: {accepted}");
-        let later = sandbox.run("accession dataset add LATER");
+        let later = sandbox.run(&format!("accession dataset add LATER; {payment_id}"));
         assert!(!later.contains('?'), "{command}: {later}");
     }
 }

@@ -308,14 +308,13 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     registry.change(&name("D"), &granules, &Stamp::at(second(1), now())).unwrap();
     // A rewind from the middle, with what is known of all after it.
     add(&registry, 2, [sha256(&ids[9_000], 7)], accepting(1)).unwrap();
-    // A granule of nearly as many files as it may have, each part of which is a row of a table.
+    // A granule of nearly as many files as it may have, each of which is a row of a table.
     let paths: Vec<String> = (0..50_000).map(|n| format!("f/{n:05}")).collect();
     let ingest = |paths: &[String]| {
         let mut large = Change::new();
-        for part in paths.chunks(24_000) {
-            let file = |path| (path, None, Some((Algorithm::Sha256, 3)));
-            let files: Vec<Stated<'_>> = part.iter().map(|path| file(path.as_str())).collect();
-            large.ingest(entry("large", &files)).unwrap();
+        for path in paths {
+            let file = (path.as_str(), None, Some((Algorithm::Sha256, 3)));
+            large.ingest(entry("large", &[file])).unwrap();
         }
         registry.change(&name("D"), &large, &Stamp::at(second(3), now()))
     };

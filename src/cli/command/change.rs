@@ -290,7 +290,8 @@ impl Sync {
         if let Ok(Some(_)) = session.open_existing()
             && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
         {
-            let _ = registry.note_refused_listing(&self.dataset, error.of_library(), &stamp);
+            let error = accession::Error::new(error.kind(), error.to_string());
+            let _ = registry.note_refused_listing(&self.dataset, &error, &stamp);
         }
     }
 }

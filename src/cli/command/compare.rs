@@ -149,7 +149,7 @@ impl Compare {
                     session.warn(WarningKind::IdsFromPaths, &what);
                 }
                 let granules = sides.counts.matched + sides.counts.only_right;
-                warn_of_repeated(session, listing.repeated(granules));
+                warn_of_repeated(session, listing.repeated(granules)?);
                 let source = files.iter().map(InputFile::name).collect::<Vec<_>>().join(", ");
                 let identifier = differences.right();
                 let list = Compared::List { source, identifier, granules };
@@ -403,7 +403,7 @@ fn read_sides(
     }
     for (name, list) in listings {
         // The granules are counted when they are read, and those that are repeated then.
-        let granules = list.repeated(0);
+        let granules = if list.states_files() { 0 } else { list.count() };
         rows.push(SideRow { name, identifier: None, timestamp: None, granules });
         sides.add_list(&list)?;
     }

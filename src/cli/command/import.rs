@@ -16,7 +16,7 @@ use super::listings::ListingArgs;
 use crate::cli::applied::{Application, Created, sides, write_dry_run, write_kept};
 use crate::cli::args::{ClockArgs, DryRunArgs};
 use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
-use crate::cli::error::{Exit, Result};
+use crate::cli::error::{Error, Exit, Result};
 use crate::cli::output::count;
 use crate::cli::reading::{InputFile, MissingPages, import_events};
 use crate::cli::session::{Create, Session};
@@ -109,18 +109,18 @@ impl ImportArgs {
         if self.listings.listings {
             return self.import_listings(session);
         }
-        self.import(session).inspect_err(|error| self.remember_failure(session, error.of_library()))
+        self.import(session).inspect_err(|error| self.remember_failure(session, error))
     }
 
     /// `mirror status` and `status` report that a copy of an address failed.
-    fn remember_failure(&self, session: &Session, error: &accession::Error) {
+    fn remember_failure(&self, session: &Session, error: &Error) {
         if let Ok(Some(remote)) = self.http.remote(&self.file, session)
             && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
             && !self.dry_run.dry_run
             && error.kind() != ErrorKind::Interrupted
             && error.kind().as_str() != "usage"
         {
-            let (source, what) = (remote.address().to_string(), error.with_causes());
+            let (source, what) = (remote.address().to_string(), error.to_string());
             let _ = registry.remember_failed_attempt(&self.dataset, &source, &what, &stamp);
         }
     }
@@ -168,6 +168,7 @@ impl ImportArgs {
         }
         let why_none = match &replica {
             Some(_) => "the primary has nothing new",
+            None if import.counts().0 > 0 => "the events of the file leave everything as it was",
             None => "the file contains no events",
         };
         let exit = application.report(session, &imported, created, None, |out| {
@@ -214,7 +215,8 @@ impl ImportArgs {
     fn import_listings(&self, session: &mut Session) -> Result<Exit> {
         let (now, change) = (session.now()?, self.change_options());
         let reading = (&self.format, self.files.reading(self.format.options()));
-        let listings = self.listings.of(&self.file, &self.dataset, reading, change, now)?;
+        let clock = (now, self.clock.time().is_some());
+        let listings = self.listings.of(&self.file, &self.dataset, reading, change, clock)?;
         let is_new = session.new_registry(Create::when(self.create))?.is_some();
         let taken = match self.dry_run.dry_run {
             true => listings.try_out(session)?,

@@ -12,7 +12,7 @@ use accession::model::{Day, Warning, WarningKind, count, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
     Access, Applied, ChangeOptions, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
-    Timestamp,
+    Stamp, Timestamp,
 };
 
 use crate::cli::args::{ContentArgs, FormatArgs, LimitArgs};
@@ -51,6 +51,8 @@ pub struct Listings<'a> {
     pub format: &'a FormatArgs,
     pub options: Options,
     pub change: ChangeOptions,
+    /// Whether the clock is right, however long ago the last time was recorded.
+    is_clock_confirmed: bool,
     dated: Vec<Dated>,
 }
 
@@ -97,7 +99,7 @@ impl ListingArgs {
         dataset: &'a DatasetName,
         (format, options): (&'a FormatArgs, Options),
         change: ChangeOptions,
-        now: Timestamp,
+        (now, is_clock_confirmed): (Timestamp, bool),
     ) -> Result<Listings<'a>> {
         let name = directory.name();
         let Some(path) = directory.path().filter(|path| path.is_dir()) else {
@@ -120,7 +122,15 @@ impl ListingArgs {
                     max_replace: self.contradicting.max_replace,
                     ..change
                 };
-                Ok(Listings { dataset, arguments: self, format, options, change, dated })
+                Ok(Listings {
+                    dataset,
+                    arguments: self,
+                    format,
+                    options,
+                    change,
+                    is_clock_confirmed,
+                    dated,
+                })
             }
         }
     }
@@ -279,8 +289,9 @@ impl Listings<'_> {
         session: &Session,
         taken: &mut Taken,
     ) -> Result<()> {
-        let Listings { dataset, change, .. } = self;
+        let Listings { dataset, change, is_clock_confirmed, .. } = self;
         let stamp = session.stamp(Some(ChangeTime::At(dated.at)))?;
+        let stamp = Stamp { is_clock_confirmed: *is_clock_confirmed, ..stamp };
         let listing = self.listing(dated, session, taken);
         if last.is_some_and(|last| dated.at <= last) {
             self.check_held(dated, &listing?, registry)?;
@@ -289,7 +300,8 @@ impl Listings<'_> {
         }
         let listing = listing.inspect_err(|error| {
             // The error is still reported.
-            let _ = registry.note_refused_listing(dataset, error.of_library(), &stamp);
+            let error = accession::Error::new(error.kind(), error.to_string());
+            let _ = registry.note_refused_listing(dataset, &error, &stamp);
         })?;
         let limits: Limits = self.arguments.limits.limits();
         let applied = registry.sync(dataset, &listing, limits, change, &stamp)?;
@@ -439,7 +451,7 @@ impl Taken {
 
 /// Whether an error concerns one listing, which later ones may correct.
 fn is_left_out(kind: ErrorKind) -> bool {
-    kind.is_of_listing() || matches!(kind, ErrorKind::PagesMissing | ErrorKind::NotAfterLast)
+    kind.is_of_listing() || kind == ErrorKind::PagesMissing
 }
 
 #[cfg(test)]

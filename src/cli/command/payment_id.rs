@@ -75,7 +75,7 @@ pub struct NewPaymentIds {
 /// Show when a payment id was issued, and by which worker, without a registry
 ///
 /// Example:
-///   accession payment-id decode 2KNQ8300Z --epoch 2022-01-01
+///   accession payment-id decode 2KNQ8300Z --epoch 2020-01-01
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Decode {

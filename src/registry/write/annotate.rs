@@ -39,9 +39,6 @@ impl NewAnnotation {
     /// 4,096 characters.
     pub fn new(note: impl Into<String>) -> Result<Self> {
         let note = note.into();
-        if note.trim().is_empty() {
-            return Err(Error::new(ErrorKind::Input, "the note is empty"));
-        }
         check_entered_note(Some(&note))?;
         Ok(NewAnnotation { note, questionable: false, dry_run: false, until: None })
     }

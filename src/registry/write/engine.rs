@@ -21,7 +21,7 @@ use crate::model::{
     Timestamp, quoted,
 };
 use crate::registry::error::made_of;
-use crate::registry::staging::each_batch;
+use crate::registry::staging::{each_batch, is_repetition};
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
 
@@ -393,15 +393,10 @@ impl<'a> Entry<'a> {
 
     /// Counts an event that repeats the previous one, if repetitions are to be skipped.
     fn skip_repetition(&mut self, previous: &Event, event: &Event) -> Result<()> {
-        // A granule has any number of files, which may be stated one by one, also in the rows of a table.
         let is_of_another_file = previous.kind == event.kind
             && match event.kind {
                 EventKind::Described => true,
-                EventKind::Ingested => {
-                    previous.content.is_some()
-                        && event.content.is_some()
-                        && previous.producer_granule == event.producer_granule
-                }
+                EventKind::Ingested => !is_repetition(previous, event),
                 EventKind::Deleted => self.conduct == Conduct::History,
                 EventKind::Replaced => false,
             };

@@ -67,8 +67,8 @@ impl Guard {
         }
         let most = limits.additions(held);
         if self.added.count > most {
-            let added = self.added.count;
-            let what = format!("{added} granules would be added to the {held} of {dataset}");
+            let added = count(self.added.count, "granule");
+            let what = format!("{added} would be added to the {held} of {dataset}");
             return Err(self.added.refused(ErrorKind::TooManyAdditions, &what, most));
         }
         Ok(())

@@ -1,6 +1,7 @@
 //! Leases payment ids, none of which is issued twice, even after a crash or if a clock goes back:
 //! the last id of each worker is stored in the registry.
 
+use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{Decoded, MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
@@ -30,7 +31,8 @@ impl Registry {
     /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the clock is before the epoch, after
     /// the last second, or far behind the worker's last id;
     /// [`ErrorKind::PaymentScheme`](crate::ErrorKind::PaymentScheme): the registry issues ids with
-    /// another scheme.
+    /// another scheme;
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): any change with a time confirms the clock.
     pub fn lease_payment_ids(
         &self,
         scheme: Scheme,
@@ -68,6 +70,8 @@ fn lease(
         );
         return Err(Error::new(ErrorKind::PaymentScheme, message));
     }
+    let issued = rows.iter().filter_map(|row| scheme.instant_of(row.last_second)).max();
+    Stamp::now(now).record(transaction, issued, Timestamp::MIN)?;
     let current = scheme.second_at(now)?;
     let (mut second, mut counter) = (current, 0);
     if let Some(row) = rows.iter().find(|row| row.worker == worker.number())

@@ -9,7 +9,7 @@ use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Confirmation, DatasetName, DigestPrefix, Entry, EventKind, Extent, Granule, GranuleId,
-    Identifier, Instance, Limits, Moment, RefusedListing, Set, Timestamp,
+    Identifier, Instance, Limits, Moment, RefusedListing, Set, Timestamp, count,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
@@ -42,9 +42,9 @@ impl Registry {
     /// # Errors
     ///
     /// The error of a refused change: the time is refused, unless it is that of the last change and
-    /// nothing changes; the listing is empty (`empty-listing`), or more would be deleted or added than
-    /// the limits allow (`too-many-deletions`, `too-many-additions`): those given or, where there are
-    /// none, those of the dataset or the default;
+    /// nothing changes; the listing is empty (`empty-listing`), unless the dataset is empty again; or more
+    /// would be deleted or added than the limits allow (`too-many-deletions`, `too-many-additions`): those
+    /// given or, where there are none, those of the dataset or the default;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules held are not those of the
     /// identifier in force.
@@ -114,11 +114,13 @@ impl Registry {
             if let Some(refusal) = target.refusal.as_ref().filter(|_| stamp.at != target.last()) {
                 return Err(refusal.clone());
             }
-            if listing.is_empty() {
-                let message = format!(
-                    "the listing is empty: {dataset} would lose all of its {} granules",
-                    target.held()
-                );
+            // A dataset that lost its last granule is confirmed by an empty listing.
+            if listing.is_empty() && (target.held() > 0 || target.latest.is_none()) {
+                let what = match target.held() {
+                    0 => "has never held a granule".to_owned(),
+                    held => format!("would lose all of its {}", count(held, "granule")),
+                };
+                let message = format!("the listing is empty: {dataset} {what}");
                 return Err(Error::new(ErrorKind::EmptyListing, message));
             }
             let mut distinct = 0;
@@ -129,7 +131,7 @@ impl Registry {
             let key = target.dataset;
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
             let mut applied = target.apply(&events, Conduct::Change(Extent::Whole))?;
-            applied.skipped.repeated = listing.repeated(distinct);
+            applied.skipped.repeated = listing.repeated(distinct)?;
             if let (Some(change), Some(_)) = (applied.instances.last(), applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;
             }

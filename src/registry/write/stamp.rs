@@ -173,10 +173,13 @@ impl Results {
 /// longer ones.
 const MAX_ENTERED_CHARACTERS: usize = 4_096;
 
-/// Refuses a note that is entered here and is longer than a page of text: everybody who reads the
-/// history reads it.
+/// Refuses a note that is entered here and is empty, or longer than a page of text: everybody who reads
+/// the history reads it.
 pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
     check_note(note)?;
+    if note.is_some_and(|note| note.trim().is_empty()) {
+        return Err(Error::new(ErrorKind::Input, "the note is empty"));
+    }
     let characters = note.map_or(0, |note| note.chars().count());
     match characters > MAX_ENTERED_CHARACTERS {
         true => Err(Error::too_long("the note", "characters", characters, MAX_ENTERED_CHARACTERS)),

@@ -112,8 +112,8 @@ impl<'a> Target<'a> {
         options: &'a ChangeOptions,
         stamp: &'a Stamp,
     ) -> Result<Self> {
-        check_entered_note(options.note.as_deref())?;
         check_accepted(options.max_replace, options.note.as_deref())?;
+        check_entered_note(options.note.as_deref())?;
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
                 Some((stored, latest)) if !(options.create_dataset && gives_up(&stored, name)) => {
