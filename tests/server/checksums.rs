@@ -106,6 +106,25 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
 }
 
 #[test]
+fn sets_of_the_same_granules_with_other_bytes_are_not_identical() {
+    let (served, _) = served();
+    for (dataset, byte) in [("US", 1), ("THEM", 2)] {
+        add(&served, dataset, "B", "B", Algorithm::Sha256, byte);
+    }
+    let path = "/compare/US...THEM";
+    let all = served.json(path);
+    let of = |field: &str| all[field].to_string();
+    let fields = ["identical", "digest_equal", "matched", "other_content_count", "other_content"];
+    assert_eq!(fields.map(of), ["false", "false", "2", "1", r#"["B"]"#]);
+    let rows = served.get(&format!("{path}?after=A&format=jsonl")).text();
+    assert_eq!(rows, "{\"side\":\"both\",\"granule\":\"B\"}\n");
+    let page = served.page(path);
+    assert!(page.contains("<h1>The same 2 granules, 1 with other bytes</h1>"), "{page}");
+    assert!(page.contains("/compare/THEM...US"), "the other sides have the same identifier");
+    assert_eq!(served.json(&format!("{path}?after=B"))["identical"], serde_json::Value::Null);
+}
+
+#[test]
 fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted() {
     let (served, address) = served();
     let none = served.get(&address);

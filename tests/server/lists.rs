@@ -161,6 +161,7 @@ fn a_comparison_lists_each_difference_once() {
     );
     let same = served.json(&format!("/compare/DI:{FIRST}...DI:{FIRST}"));
     assert_eq!((&same["identical"], &same["matched"]), (&true.into(), &11.into()));
+    assert_eq!(same["digest_equal"], true);
     assert_eq!(served.get("/compare/US.FOOL2.002").status, 400);
     assert_eq!(served.get("/compare/NO...US.FOOL2.002").status, 404);
 }
