@@ -105,7 +105,7 @@ pub struct Checker {
     kept_rows: usize,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
-    /// Whether it is known when changes were recorded, and so what was known at a date.
+    /// Whether all datasets are known, and when changes were recorded, and so what was known at a date.
     knows_recorded: bool,
     checked: CheckedCitations,
     /// The place of each set in what was checked.
@@ -131,7 +131,7 @@ impl Checker {
         })
     }
 
-    /// Checks against what a site publishes, which does not say when changes were recorded.
+    /// Checks against what a site publishes of the cited sets, which does not say when changes were recorded.
     #[must_use]
     pub fn of_site(self) -> Self {
         Checker { knows_recorded: false, ..self }
@@ -289,8 +289,12 @@ impl Checker {
             verdict.is_questionable = true;
         }
         verdict.ok = verdict.problem.is_none();
+        let here = match self.knows_recorded {
+            true => "here",
+            false => "that was read of the site (others were not looked up)",
+        };
         let own = verdict.ok.then(|| {
-            note(&verdict, pasted, &named, then)
+            note(&verdict, pasted, &named, then, here)
                 .or_else(|| other_digest_then(moment?, with_digest.as_deref()?))
         });
         let part = pasted.part.as_ref().map(|part| {
@@ -467,14 +471,15 @@ fn note(
     pasted: &Pasted,
     named: &[DatasetName],
     then: Option<Agreement>,
+    here: &str,
 ) -> Option<String> {
     let at = verdict.date.as_deref().unwrap_or_default();
     match (&pasted.doi, &pasted.dataset) {
         (Some(doi), _) if named.is_empty() => {
-            return Some(format!("no dataset here has the DOI {doi}"));
+            return Some(format!("no dataset {here} has the DOI {doi}"));
         }
         (None, Some(name)) if named.is_empty() => {
-            return Some(format!("no dataset here is called {name}"));
+            return Some(format!("no dataset {here} is called {name}"));
         }
         _ => {}
     }
