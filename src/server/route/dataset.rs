@@ -243,7 +243,7 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
 /// subsets with other digests may have, too.
 async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
-        let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
+        let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:, of which the first 12 are enough.";
         Problem::unknown("identifier-unknown", detail)
     })?;
     let read = state.source.read(move |reading| {
