@@ -273,6 +273,10 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert_eq!(asked(&tag), 304);
     edit("https://other.example/{granule}");
     assert_eq!(asked(&tag), 200);
+    // They are those of the dataset that held the set first.
+    served.change("THEM", "2001-02-02T00:00:00Z", &["../A", "B 1", "C"], &[]);
+    assert_eq!(served.get(&address).status, 200);
+    assert_eq!(served.get(&format!("{address}?dataset=THEM")).status, 404);
 }
 
 /// They are files of the cache of lists: a slow reader of each would fill the disk otherwise.
