@@ -138,6 +138,11 @@ fn datasets_are_listed_and_searched_page_by_page() {
         let names: BTreeSet<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
         assert_eq!((names.len(), rows.len()), (expected, expected), "{start}");
     }
+    // A blank before a granule id belongs to it, or was pasted with it.
+    served.change("D1", "2001-01-01T00:00:00Z", &[" lead"], &[]);
+    for (query, status) in [("%20lead", 303), ("lead", 200), ("%20A", 303)] {
+        assert_eq!(served.get(&format!("/?q={query}")).status, status, "{query}");
+    }
 }
 
 #[test]
