@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::recognise::{Pasted, Statement};
+use super::recognise::{Part, Pasted, Statement};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Timestamp,
+    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
     not_a_digest, quoted,
 };
 use crate::registry::{
-    Agreement, DigestPeriod, Registry, Resolution, Resolved, Selection, Snapshot,
+    Agreement, DigestPeriod, Members, Registry, Resolution, Resolved, Selection, Snapshot,
 };
 
 /// The result of checking several citations.
@@ -105,7 +105,7 @@ pub struct Checker {
     kept_rows: usize,
     /// How many further identifiers are compared with those that were issued.
     compared_left: usize,
-    /// Whether it is known when changes were recorded, and so what was known at a date.
+    /// Whether all datasets are known, and when changes were recorded, and so what was known at a date.
     knows_recorded: bool,
     checked: CheckedCitations,
     /// The place of each set in what was checked.
@@ -131,7 +131,7 @@ impl Checker {
         })
     }
 
-    /// Checks against what a site publishes, which does not say when changes were recorded.
+    /// Checks against what a site publishes of the cited sets, which does not say when changes were recorded.
     #[must_use]
     pub fn of_site(self) -> Self {
         Checker { knows_recorded: false, ..self }
@@ -278,6 +278,9 @@ impl Checker {
                 _ => problem,
             })
             .or_else(|| never_with_digest(&verdict, with_digest.as_deref()?));
+        if let Some(part) = pasted.part.as_ref().filter(|_| verdict.problem.is_none()) {
+            verdict.problem = self.problem_of_part(part, &held)?;
+        }
         if verdict.problem.is_none()
             && let Some(annotation) = questionable(moment, &held)
         {
@@ -286,17 +289,61 @@ impl Checker {
             verdict.is_questionable = true;
         }
         verdict.ok = verdict.problem.is_none();
+        let here = match self.knows_recorded {
+            true => "here",
+            false => "that was read of the site (others were not looked up)",
+        };
         let own = verdict.ok.then(|| {
-            note(&verdict, pasted, &named, then)
+            note(&verdict, pasted, &named, then, here)
                 .or_else(|| other_digest_then(moment?, with_digest.as_deref()?))
         });
         let part = pasted.part.as_ref().map(|part| {
-            format!("it cites a part of this set: the granules that {} selects", quoted(part))
+            let patterns = part.patterns.join(" ");
+            format!("it cites a part of this set: the granules that {} selects", quoted(&patterns))
         });
         let withdrawn = withdrawn(moment, &held);
         let notes: Vec<String> = part.into_iter().chain(own.flatten()).chain(withdrawn).collect();
         verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(verdict)
+    }
+
+    /// What is stated of a part, and is not true of what its patterns select from a set. Its names are the
+    /// same wherever the set was held; what was known of its files may not be.
+    fn problem_of_part(&self, part: &Part, held: &Resolution) -> Result<Option<String>> {
+        let patterns: Result<Vec<Pattern>, _> = part.patterns.iter().map(|it| it.parse()).collect();
+        let members = match patterns {
+            Ok(patterns) => Members::Patterns(patterns),
+            Err(error) => return Ok(Some(error.to_string())),
+        };
+        let rows = held.rows.iter().filter(|row| row.set.subset().is_none());
+        for (row, period) in rows.flat_map(|row| row.digests().into_iter().map(move |it| (row, it)))
+        {
+            let (name, at) = (row.set.dataset(), Some(Moment::Instant(period.from)));
+            let set = match self.snapshot.describe_subset(name, at, &members, self.now) {
+                Ok((cited, _)) => cited.period.set,
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::SelectsNothing | ErrorKind::TooLong) =>
+                {
+                    return Ok(Some(error.to_string()));
+                }
+                Err(error) => return Err(error),
+            };
+            let identifier = set.identifier();
+            let granules = [set.granules(), set.instance().granules];
+            if part.identifiers.iter().any(|stated| *stated != Statement::Read(identifier))
+                || part.granules.is_some_and(|stated| stated != granules)
+            {
+                let [own, all] = granules;
+                let is = format!("that part is DI:{identifier}, {own} of {all} granules");
+                return Ok(Some(is));
+            }
+            match &part.digest {
+                Some(Statement::Read(digest)) if !digest.begins(set.digest()) => {}
+                Some(Statement::Unreadable(_)) => {}
+                _ => return Ok(None),
+            }
+        }
+        Ok(Some("no set here ever had such a part with this digest".to_owned()))
     }
 
     /// The end of a sentence about an identifier that is unknown: which may have been meant. Empty if
@@ -424,14 +471,15 @@ fn note(
     pasted: &Pasted,
     named: &[DatasetName],
     then: Option<Agreement>,
+    here: &str,
 ) -> Option<String> {
     let at = verdict.date.as_deref().unwrap_or_default();
     match (&pasted.doi, &pasted.dataset) {
         (Some(doi), _) if named.is_empty() => {
-            return Some(format!("no dataset here has the DOI {doi}"));
+            return Some(format!("no dataset {here} has the DOI {doi}"));
         }
         (None, Some(name)) if named.is_empty() => {
-            return Some(format!("no dataset here is called {name}"));
+            return Some(format!("no dataset {here} is called {name}"));
         }
         _ => {}
     }

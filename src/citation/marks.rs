@@ -25,7 +25,7 @@ pub(super) struct Mark {
     pub location: Range<usize>,
     pub name: Name,
     /// The patterns that select a part of the set. `None` means all of it.
-    pub part: Option<String>,
+    pub part: Option<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -213,13 +213,23 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
 /// The query that selects a part of a set.
 const SELECT: &str = "?select=";
 
-/// The patterns that a query selects with. `None` means that there is no query.
-fn selected_part(query: &str) -> Option<String> {
-    let patterns = query.strip_prefix('?')?.split('&').map(|pattern| {
-        let pattern = pattern.strip_prefix(&SELECT[1..]).unwrap_or(pattern);
-        percent_decode_str(pattern).decode_utf8_lossy().into_owned()
+/// The patterns that a query selects with. `None` means that there are none.
+fn selected_part(query: &str) -> Option<Vec<String>> {
+    let patterns = query.strip_prefix('?')?.split('&').filter_map(|pattern| {
+        let pattern = pattern.strip_prefix(&SELECT[1..]).filter(|pattern| !pattern.is_empty())?;
+        Some(percent_decode_str(pattern).decode_utf8_lossy().into_owned())
     });
-    Some(patterns.collect::<Vec<_>>().join(" "))
+    Some(patterns.collect::<Vec<_>>()).filter(|patterns| !patterns.is_empty())
+}
+
+/// The identifier that is stated of a part, in the text after its address.
+pub(super) fn identifier_of_part(after: &str) -> Option<Statement<Identifier>> {
+    const PHRASE: &str = "with the identifier ";
+    let start = after.find(PHRASE)? + PHRASE.len();
+    match mark_at(after, start, start)?.name {
+        Name::Identifier(identifier) => Some(identifier),
+        Name::Digest(_) => None,
+    }
 }
 
 /// The query after an identifier that selects a part of its set; empty if there is none.

@@ -33,7 +33,7 @@ use std::ops::Range;
 use percent_encoding::percent_decode_str;
 
 pub use super::marks::Statement;
-use super::marks::{Mark, Name, first_digest, last_digest, marks};
+use super::marks::{Mark, Name, first_digest, identifier_of_part, last_digest, marks};
 use super::references::{Reference, references};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Moment, strip_prefix_of_any_case};
 
@@ -51,9 +51,21 @@ pub struct Pasted {
     pub dataset: Option<DatasetName>,
     /// The time for which the set is cited; `None` if the citation does not state one.
     pub date: Option<Statement<Moment>>,
-    /// The patterns that select a part of the set, which is what is cited: `DI:…?select=PATTERN`. `None`
-    /// means the whole set.
-    pub part: Option<String>,
+    /// The part of the set that is cited: `DI:…?select=PATTERN`. `None` means the whole set.
+    pub part: Option<Part>,
+}
+
+/// A part of a set, which nobody registered, and what is stated of it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Part {
+    /// The patterns that select it.
+    pub patterns: Vec<String>,
+    /// Its own identifiers, by which nobody finds it.
+    pub identifiers: Vec<Statement<Identifier>>,
+    /// Its digest.
+    pub digest: Option<Statement<DigestPrefix>>,
+    /// The numbers of its granules and of those of the whole set: `9 of 11 granules`.
+    pub granules: Option<[u64; 2]>,
 }
 
 impl Pasted {
@@ -95,17 +107,22 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
     // All of a record has one DOI and one digest.
     let first = || doi_of_record(&text[..text.floor_char_boundary(NEAR_BYTES)]);
     let (doi, digest) = (reference.doi.clone().or_else(first), first_digest(text));
-    let stated = citations.map(|citation| Pasted {
-        doi: doi.clone(),
-        digest: digest.clone().map(|(_, digest)| digest).filter(|_| citation.part.is_none()),
-        dataset: None,
-        ..citation
+    let stated = citations.map(|citation| {
+        let digest = digest.clone().map(|(_, digest)| digest);
+        let part = citation.part.map(|part| Part { digest: digest.clone(), ..part });
+        let digest = digest.filter(|_| part.is_none());
+        Pasted { doi: doi.clone(), digest, dataset: None, part, ..citation }
     });
     let stated: Vec<Pasted> = stated.collect();
     // A part that nobody registered is cited by the whole set: its own identifier resolves nowhere.
-    if let Some(part) = stated.iter().find(|citation| citation.part.is_some()) {
+    if let Some(cited) = stated.iter().find(|citation| citation.part.is_some()) {
         let dated = stated.iter().find(|it| it.part.is_some() && it.date.is_some());
-        return vec![dated.unwrap_or(part).clone()];
+        let mut cited = dated.unwrap_or(cited).clone();
+        let of_part = stated.iter().filter(|it| it.part.is_none());
+        let of_part = of_part.filter(|it| it.identifier != cited.identifier);
+        let of_part = of_part.filter_map(|it| it.identifier.clone());
+        cited.part.iter_mut().for_each(|part| part.identifiers.extend(of_part.clone()));
+        return vec![cited];
     }
     let dated = stated.iter().filter(|citation| citation.date.is_some());
     let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
@@ -198,10 +215,26 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
         }
         Name::Digest(digest) => (None, Some(digest.clone())),
     };
-    let part = marks[index].part.clone();
+    let part = marks[index].part.clone().map(|patterns| {
+        let after = one_spaced(after);
+        let (identifiers, granules) = (identifier_of_part(&after), granules_of_part(&after));
+        let identifiers = identifiers.into_iter().collect();
+        Part { patterns, identifiers, digest: digest.clone(), granules }
+    });
     // The digest is that of the part.
     let digest = digest.filter(|_| part.is_none());
     Pasted { identifier, digest, doi, dataset, date, part }
+}
+
+/// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
+fn granules_of_part(after: &str) -> Option<[u64; 2]> {
+    let words: Vec<&str> = after.split(' ').collect();
+    words.windows(4).find_map(|words| match words {
+        [part, "of", whole, granules] if granules.starts_with("granule") => {
+            Some([part.parse().ok()?, whole.parse().ok()?])
+        }
+        _ => None,
+    })
 }
 
 /// The location of the first full stop that ends a sentence.

@@ -198,8 +198,9 @@ fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
     for Pasted { identifier, part, .. } in find(text) {
         let Some(stated) = identifier else { continue };
         if let (Statement::Read(whole), Some(part)) = (&stated, part) {
+            let patterns = part.patterns.join(" ");
             let message = format!(
-                "it names a part of a set: name the whole, DI:{whole}, and select with {part:?}"
+                "it names a part of a set: name the whole, DI:{whole}, and select with {patterns:?}"
             );
             return Err(ValueError::new(message));
         }

@@ -76,7 +76,10 @@ impl FromStr for IdentifierPrefix {
         }
         match digits.len() {
             Self::MIN_DIGITS..=32 => Ok(IdentifierPrefix(digits.to_ascii_lowercase().into())),
-            digits => refused(format!("32 hexadecimal digits, this has {digits}")),
+            digits => refused(format!(
+                "32 hexadecimal digits, of which the first {} are enough: this has {digits}",
+                Self::MIN_DIGITS
+            )),
         }
     }
 }

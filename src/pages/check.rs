@@ -132,7 +132,12 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
                         a.where href=(site.href(&Site::instance(&instance.dataset, instance.timestamp))) {
                             (instance.dataset)
                         }
-                        ": " (time(resolved.from())) " to " (until(resolved.until())) " "
+                        ": " (time(resolved.from()))
+                        @match resolved.withdrawn.as_ref().filter(|_| resolved.until().is_none()) {
+                            Some(withdrawn) => { " until it was withdrawn on " (time(withdrawn.timestamp)) },
+                            None => { " to " (until(resolved.until())) },
+                        }
+                        " "
                         (annotations(&instance.annotations))
                     }
                 }

@@ -9,8 +9,8 @@ use super::granules::unbroken;
 use super::layout::{PageHead, page};
 use super::site::Site;
 use crate::error::Result;
-use crate::model::{GranuleId, Identifier, Set};
-use crate::registry::{Counts, Difference, Selection, Snapshot};
+use crate::model::{ContentMatch, GranuleId, Identifier, Set};
+use crate::registry::{ContentCounts, Counts, Difference, Selection, Snapshot};
 
 /// The comparison of two sets.
 #[derive(Debug)]
@@ -21,6 +21,8 @@ pub struct ComparisonPage {
     pub right: Set,
     /// How many granules both have, and only one of them.
     pub counts: Counts,
+    /// What was found of the files of those that both have.
+    pub contents: ContentCounts,
     /// The first differences.
     pub differences: Vec<DifferenceRow>,
     /// Whether there are further ones.
@@ -29,10 +31,10 @@ pub struct ComparisonPage {
     is_whole: bool,
 }
 
-/// A granule that only one side has, as JSON.
+/// A granule that only one side has, or of which a file has other bytes, as JSON.
 #[derive(Debug, Serialize)]
 pub struct DifferenceRow {
-    /// That side: `left` or `right`.
+    /// The side that has it: `left`, `right` or, with other bytes, `both`.
     pub side: &'static str,
     /// The granule.
     pub granule: GranuleId,
@@ -44,7 +46,7 @@ impl ComparisonPage {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::compare`].
+    /// Those of [`Snapshot::compare_files`].
     pub fn read(
         snapshot: Snapshot,
         left: &Selection,
@@ -55,7 +57,7 @@ impl ComparisonPage {
         let (left, right) = (snapshot.select(left)?.set, snapshot.select(right)?.set);
         let mut compared = match after {
             Some(after) => snapshot.compare_after(&left, &right, after)?,
-            None => snapshot.compare(&left, &right)?,
+            None => snapshot.compare_files(&left, &right)?,
         };
         drop(snapshot);
         let (mut differences, mut has_more) = (Vec::new(), false);
@@ -65,8 +67,12 @@ impl ComparisonPage {
                 Difference::OnlyRight(entry) => {
                     DifferenceRow { side: "right", granule: entry.granule_id }
                 }
-                // Files are not compared here.
-                Difference::OtherContent(_) => continue,
+                Difference::OtherContent(other) => match other.compared {
+                    ContentMatch::Other(_) => {
+                        DifferenceRow { side: "both", granule: other.granule_id }
+                    }
+                    _ => continue,
+                },
             };
             if differences.len() < most && bytes > 0 {
                 bytes = bytes.saturating_sub(row.granule.as_str().len() + 16);
@@ -79,8 +85,23 @@ impl ComparisonPage {
                 }
             }
         }
-        let (counts, is_whole) = (compared.counts(), after.is_none());
-        Ok(ComparisonPage { left, right, counts, differences, has_more, is_whole })
+        let (counts, contents) = (compared.counts(), compared.contents());
+        let is_whole = after.is_none();
+        Ok(ComparisonPage { left, right, counts, contents, differences, has_more, is_whole })
+    }
+
+    /// Whether both have the same granules, and no file has other bytes. `None` means that this is not known,
+    /// since only a part was compared.
+    fn is_identical(&self) -> Option<bool> {
+        match self.left.identifier() == self.right.identifier() {
+            false => Some(false),
+            true if self.is_digest_equal() => Some(true),
+            true => self.is_whole.then_some(self.contents.other == 0),
+        }
+    }
+
+    fn is_digest_equal(&self) -> bool {
+        self.left.digest() == self.right.digest()
     }
 
     /// `compare` of the command line, with the counts and the address of the next page.
@@ -100,7 +121,7 @@ impl ComparisonPage {
         };
         let counts = self.is_whole.then_some(self.counts);
         json!({
-            "identical": self.left.identifier() == self.right.identifier(),
+            "identical": self.is_identical(),
             "left": side(&self.left),
             "right": side(&self.right),
             "matched": counts.map(|counts| counts.matched),
@@ -108,6 +129,9 @@ impl ComparisonPage {
             "only_right_count": counts.map(|counts| counts.only_right),
             "only_left": only("left"),
             "only_right": only("right"),
+            "digest_equal": self.is_digest_equal(),
+            "other_content_count": counts.map(|_| self.contents.other),
+            "other_content": only("both"),
             "next": next,
         })
     }
@@ -124,20 +148,26 @@ impl ComparisonPage {
         if !self.is_whole {
             return "Further granules that differ".to_owned();
         }
-        match (only_left, only_right) {
+        let names = match (only_left, only_right) {
             (0, 0) => format!("The same {}", counted(matched, "granule")),
             (left, 0) => format!("{} deleted", counted(left, "granule")),
             (0, right) => format!("{} added", counted(right, "granule")),
             (left, right) => {
                 format!("{} deleted, {} added", counted(left, "granule"), grouped(right))
             }
+        };
+        match self.contents.other {
+            0 => names,
+            other => format!("{names}, {} with other bytes", grouped(other)),
         }
     }
 
     fn main(&self, site: &Site, path: &str, next: Option<&str>) -> Markup {
         let listed = self.differences.len() as u64;
-        let differ = self.counts.only_left + self.counts.only_right;
-        let swapped = Site::comparison(self.right.identifier(), self.left.identifier());
+        let differ = self.counts.only_left + self.counts.only_right + self.contents.other;
+        let ContentCounts { compared, not_comparable, .. } = self.contents;
+        let (left, right) = path["/compare/".len()..].split_once("...").unwrap_or_default();
+        let swapped = format!("/compare/{right}...{left}");
         html! {
             div.head {
                 p.label { "Comparison of two sets" }
@@ -149,7 +179,13 @@ impl ComparisonPage {
             }
             @if self.is_whole { (tally(&self.counts, ["only before", "in both", "only after"])) }
             p.chips.small { a href=(site.href(&swapped)) { "Swap the sides" } }
-            @if !self.is_whole || !self.counts.is_identical() {
+            @if self.is_whole && compared + not_comparable > 0 {
+                p {
+                    "The bytes of " (grouped(compared)) " of the "
+                    (counted(self.counts.matched, "granule")) " in both were compared."
+                }
+            }
+            @if !self.is_whole || differ > 0 {
                 section {
                     h2 { "The granules that differ" }
                     p.chips {
@@ -161,8 +197,11 @@ impl ComparisonPage {
                     }
                     ul.diff {
                         @for row in &self.differences {
-                            @if row.side == "right" { li.plus { "+ " (unbroken(row.granule.as_str())) } }
-                            @else { li.minus { "− " (unbroken(row.granule.as_str())) } }
+                            @match row.side {
+                                "right" => li.plus { "+ " (unbroken(row.granule.as_str())) },
+                                "left" => li.minus { "− " (unbroken(row.granule.as_str())) },
+                                _ => li { "~ " (unbroken(row.granule.as_str())) },
+                            }
                         }
                     }
                     @if let Some(next) = next {

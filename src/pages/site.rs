@@ -147,11 +147,6 @@ impl Site {
         if self.is_complete() { "/identifier" } else { "/identifier.html" }
     }
 
-    /// The path of a comparison of two sets.
-    pub fn comparison(left: Identifier, right: Identifier) -> String {
-        format!("/compare/DI:{left}...DI:{right}")
-    }
-
     /// The path of the comparison of what a dataset held at two times.
     pub fn changes(name: &DatasetName, before: Timestamp, after: Timestamp) -> String {
         format!("/compare/{name}@{before}...{name}@{after}")

@@ -175,6 +175,10 @@ impl From<Error> for Problem {
                 .with_hint("In a pattern, * is any characters, and ? is one."),
             ErrorKind::Ambiguous => Problem::conflict(name, detail)
                 .with_hint("The parameter dataset names one of them."),
+            // Of one that is known, a time was asked for at which it was not in force.
+            ErrorKind::IdentifierUnknown if error.unknown().is_none() => {
+                Problem::unknown(name, detail)
+            }
             ErrorKind::IdentifierUnknown => Problem::unknown(name, detail)
                 .with_hint("Another archive may have issued it, or a digit may be wrong."),
             ErrorKind::Interrupted => Problem::too_costly("This takes longer than a request may."),

@@ -79,7 +79,8 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     let (at, first) = (first["from"].as_str().unwrap(), first["digest"].as_str().unwrap());
     assert_eq!(served.get(&format!("{list}?at={at}")).text(), "A\nB\n");
     assert_eq!(served.get(&format!("/{first}/list")).text(), "A\nB\n");
-    assert_eq!(served.get(&format!("{list}?at=1999-01-01")).status, 404);
+    let early = served.get(&format!("{list}?at=1999-01-01"));
+    assert!(early.status == 404 && early.text().contains("\"hint\":null"), "{}", early.text());
     assert!(served.get(address.trim_end_matches("/checksums")).text().contains(&first[..19]));
     // The digest leads to the instance, and the pages say what a change states of files.
     let leads = served.get(&format!("/{}", &before.to_string()[..19]));
@@ -92,7 +93,8 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
         (ids.status, ids.header("location")),
         (303, &*address.replace("checksums", "granules"))
     );
-    assert_eq!(served.get("/sha256:00").status, 404);
+    let short = served.get("/sha256:00");
+    assert!(short.status == 404 && short.text().contains("first 12"), "{}", short.text());
     for page in ["/datasets/US/history", "/datasets/US/feed.atom"] {
         let page = served.get_as(page, "text/html,application/atom+xml");
         assert!(page.text().contains("1 described"), "{}", page.text());
@@ -103,6 +105,25 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
         assert_eq!(served.get(&md5).text().lines().count(), lines);
     }
     assert_eq!(digest(), before);
+}
+
+#[test]
+fn sets_of_the_same_granules_with_other_bytes_are_not_identical() {
+    let (served, _) = served();
+    for (dataset, byte) in [("US", 1), ("THEM", 2)] {
+        add(&served, dataset, "B", "B", Algorithm::Sha256, byte);
+    }
+    let path = "/compare/US...THEM";
+    let all = served.json(path);
+    let of = |field: &str| all[field].to_string();
+    let fields = ["identical", "digest_equal", "matched", "other_content_count", "other_content"];
+    assert_eq!(fields.map(of), ["false", "false", "2", "1", r#"["B"]"#]);
+    let rows = served.get(&format!("{path}?after=A&format=jsonl")).text();
+    assert_eq!(rows, "{\"side\":\"both\",\"granule\":\"B\"}\n");
+    let page = served.page(path);
+    assert!(page.contains("<h1>The same 2 granules, 1 with other bytes</h1>"), "{page}");
+    assert!(page.contains("/compare/THEM...US"), "the other sides have the same identifier");
+    assert_eq!(served.json(&format!("{path}?after=B"))["identical"], serde_json::Value::Null);
 }
 
 #[test]
@@ -252,6 +273,10 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert_eq!(asked(&tag), 304);
     edit("https://other.example/{granule}");
     assert_eq!(asked(&tag), 200);
+    // They are those of the dataset that held the set first.
+    served.change("THEM", "2001-02-02T00:00:00Z", &["../A", "B 1", "C"], &[]);
+    assert_eq!(served.get(&address).status, 200);
+    assert_eq!(served.get(&format!("{address}?dataset=THEM")).status, 404);
 }
 
 /// They are files of the cache of lists: a slow reader of each would fill the disk otherwise.

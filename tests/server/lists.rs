@@ -138,6 +138,11 @@ fn datasets_are_listed_and_searched_page_by_page() {
         let names: BTreeSet<&str> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
         assert_eq!((names.len(), rows.len()), (expected, expected), "{start}");
     }
+    // A blank before a granule id belongs to it, or was pasted with it.
+    served.change("D1", "2001-01-01T00:00:00Z", &[" lead"], &[]);
+    for (query, status) in [("%20lead", 303), ("lead", 200), ("%20A", 303)] {
+        assert_eq!(served.get(&format!("/?q={query}")).status, status, "{query}");
+    }
 }
 
 #[test]
@@ -161,6 +166,7 @@ fn a_comparison_lists_each_difference_once() {
     );
     let same = served.json(&format!("/compare/DI:{FIRST}...DI:{FIRST}"));
     assert_eq!((&same["identical"], &same["matched"]), (&true.into(), &11.into()));
+    assert_eq!(same["digest_equal"], true);
     assert_eq!(served.get("/compare/US.FOOL2.002").status, 400);
     assert_eq!(served.get("/compare/NO...US.FOOL2.002").status, 404);
 }

@@ -87,6 +87,8 @@ fn a_dataset_that_was_withdrawn_keeps_its_pages_and_they_say_so() {
     served.registry.withdraw_dataset(&dataset, "calibration was wrong", &stamp(now())).unwrap();
     let checked = served.page(&format!("/check?text=DI:{SECOND}"));
     assert!(checked.contains("US.FOOL2.002 was withdrawn at ") && checked.contains("calibration"));
+    let checked = served.page(&format!("/check?text=DI:{}", served.latest("US.FOOL2.002")));
+    assert!(checked.contains("until it was withdrawn on "), "{checked}");
     for path in [
         "/datasets/US.FOOL2.002/",
         "/datasets/US.FOOL2.002/history",

@@ -154,6 +154,8 @@ fn a_part_that_nobody_cited_has_an_identifier_and_a_permanent_address() {
     );
     // A tuple would name it by an identifier that nobody knows.
     assert!(!page.contains("format=tuple"), "{page}");
+    assert_eq!(served.get(&format!("{path}&format=tuple")).status, 400);
+    assert_eq!(served.get_as(&path, "text/plain").status, 406);
     let identifier = page.split("--expect</span> <span>DI:").nth(1).unwrap()[..32].to_owned();
     let part = served.json(&path);
     assert_eq!((&part["identifier"], &part["of"]), (&identifier.clone().into(), &SECOND.into()));

@@ -8,7 +8,7 @@ use super::cursor::{Cursor, SetEntries, granule_id_of};
 use super::view::Snapshot;
 use crate::chain::{Hashing, Sweep};
 use crate::disk::Spool;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::model::{
     Content, ContentMatch, EncodedFiles, Entry, GranuleId, IdPage, Identifier, Set,
 };
@@ -305,16 +305,21 @@ impl Snapshot {
         Ok(Differences::of(Walk::of(&self.registry, of_left, of_right, claims)))
     }
 
-    /// As [`Snapshot::compare`], but only the differences after an id. They are not checked against
-    /// the two identifiers, since the sets are not read in full.
+    /// As [`Snapshot::compare_files`], but only the differences after an id. They are not checked against
+    /// the two identifiers and digests, since the sets are not read in full.
     pub fn compare_after(
         &self,
         left: &Set,
         right: &Set,
         after: &GranuleId,
     ) -> Result<Differences<'static>> {
-        let entries_after =
-            |set| Ok::<_, Error>(SetEntries::of(Ahead::of(self.cursor(set)?.after(after), 1)));
+        let entries_after = |set| {
+            let entries = SetEntries::of(Ahead::of(self.cursor(set)?.after(after), 1));
+            match left.digest() == right.digest() {
+                true => Ok(entries),
+                false => self.with_files(entries, set),
+            }
+        };
         let (of_left, of_right) = (entries_after(left)?, Box::new(entries_after(right)?));
         Ok(Differences::of(Walk::of_a_part(&self.registry, of_left, of_right)))
     }

@@ -67,7 +67,11 @@ impl Resolved {
 
     /// When it was in force, in words: `FROM until UNTIL`.
     pub fn in_force(&self) -> String {
-        let until = self.until().map_or("now".to_owned(), |until| until.to_string());
+        let until = match (self.until(), &self.withdrawn) {
+            (Some(until), _) => until.to_string(),
+            (None, Some(withdrawal)) => format!("it was withdrawn at {}", withdrawal.timestamp),
+            (None, None) => "now".to_owned(),
+        };
         format!("{} until {until}", self.from())
     }
 

@@ -98,14 +98,16 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
                 Some(instance) => Some(Set::Instance(instance)),
                 None => subset_of(read, *identifier, present.as_ref(), *at)?,
             };
-            let unknown = || match at {
-                Some(at) => Error::new(
-                    ErrorKind::IdentifierUnknown,
-                    format!("{identifier} was not in force at {at}"),
-                ),
-                None => Error::identifier_unknown(*identifier, dataset.as_ref()),
+            let Some(set) = set else {
+                let (identifier, dataset) = (*identifier, dataset.clone());
+                let Some(at) = at else {
+                    return Err(Error::identifier_unknown(identifier, dataset.as_ref()));
+                };
+                select(read, &Selection::Identifier { identifier, dataset, at: None })?;
+                let message = format!("{identifier} was not in force at {at}");
+                return Err(Error::new(ErrorKind::IdentifierUnknown, message));
             };
-            Ok(Selected { set: set.ok_or_else(unknown)?, others: Vec::new() })
+            Ok(Selected { set, others: Vec::new() })
         }
         Selection::Digest(prefix) => {
             // One that is not known does not count. Two with 12 digits in common are rare.
@@ -118,7 +120,7 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
                 1 => return Ok(Selected { set: sets.remove(0), others: Vec::new() }),
                 _ => (ErrorKind::Ambiguous, format!("several digests begin with {prefix}")),
             };
-            Err(Error::new(kind, what))
+            Err(Error::new(kind, what).about(prefix))
         }
     }
 }

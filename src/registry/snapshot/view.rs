@@ -40,7 +40,7 @@ use crate::store::{self, DatasetKey};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Snapshot {
-    pub(super) registry: Registry,
+    pub(in crate::registry) registry: Registry,
     pub(super) read: store::View,
 }
 

@@ -9,7 +9,7 @@ use crate::model::{
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::{Recomputed, Recomputing};
-use crate::registry::snapshot::{Cited, Reads, Selected, Selection, cited, dataset_of, select};
+use crate::registry::snapshot::{Cited, Selected, Selection, Snapshot, cited, dataset_of, select};
 use crate::registry::verify::select_from;
 use crate::store::{self, DatasetKey, Transaction};
 
@@ -141,10 +141,7 @@ impl Registry {
         members: &Members,
         now: Timestamp,
     ) -> Result<(Cited, bool)> {
-        self.ask(|read| {
-            let (selected, is_stored) = self.find_subset(read, dataset, at, members, now)?;
-            Ok((cited(read, selected)?, is_stored))
-        })
+        self.snapshot()?.describe_subset(dataset, at, members, now)
     }
 
     /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole;
@@ -195,6 +192,22 @@ impl Registry {
             }
         };
         Ok((Selected { set: Set::Subset { subset, instance }, ..selected }, is_stored))
+    }
+}
+
+impl Snapshot {
+    /// As [`Registry::describe_subset`], of this snapshot.
+    pub(crate) fn describe_subset(
+        &self,
+        dataset: &DatasetName,
+        at: Option<Moment>,
+        members: &Members,
+        now: Timestamp,
+    ) -> Result<(Cited, bool)> {
+        self.ask(|read| {
+            let selected = self.registry.find_subset(read, dataset, at, members, now)?;
+            Ok((cited(read, selected.0)?, selected.1))
+        })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::citation::Citation;
+use crate::citation::{Citation, CitationFormat};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern};
 use crate::pages::{DatasetPage, Describes, Feed, Link, SetPage, Site, links};
@@ -243,7 +243,7 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
 /// subsets with other digests may have, too.
 async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
-        let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:.";
+        let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:, of which the first 12 are enough.";
         Problem::unknown("identifier-unknown", detail)
     })?;
     let read = state.source.read(move |reading| {
@@ -266,7 +266,11 @@ async fn part(
     patterns: Vec<Pattern>,
     format: Format,
 ) -> Result<Answer, Stop> {
-    let (now, detail) = (state.now(), format.detail());
+    // A tuple would name it by an identifier that nobody finds.
+    let mut offered = formats(&[Format::JsonLines]);
+    offered.retain(|it| *it != Format::Citation(CitationFormat::Tuple));
+    let unsaved = asked.format(&offered);
+    let (now, detail) = (state.now(), unsaved.as_ref().unwrap_or(&format).detail());
     let read = state
         .source
         .compare(move |reading| SetPage::part(&reading.registry, whole, &patterns, now, detail));
@@ -277,7 +281,7 @@ async fn part(
         };
         Stop::see_other(state.site.href(&path))
     })?;
-    respond_set(state, format, page)
+    respond_set(state, unsaved?, page)
 }
 
 /// Where and when a set was in force.

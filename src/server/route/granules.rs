@@ -70,7 +70,8 @@ pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
     let dataset: Option<DatasetName> = asked.parsed("dataset")?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let selection = Selection::Identifier { identifier, dataset: dataset.clone(), at: None };
+        let dataset = dataset.clone().or(snapshot.first_holder(identifier)?);
+        let selection = Selection::Identifier { identifier, dataset, at: None };
         let set = snapshot.select(&selection)?.set;
         snapshot.record(set.dataset())
     });

@@ -33,6 +33,8 @@ const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 /// What is listed.
 struct ListQuery {
     query: String,
+    /// The same with the blanks around it, which an id may have.
+    typed: String,
     after: Option<DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
@@ -41,7 +43,8 @@ struct ListQuery {
 /// Lists the datasets, or those that a search finds.
 pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let format = asked.format(&OFFERED)?;
-    let query = asked.parameter("q").unwrap_or_default().trim().to_owned();
+    let typed = asked.parameter("q").unwrap_or_default().into_owned();
+    let query = typed.trim().to_owned();
     let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
         None | Some("") => false,
         Some("listed") => true,
@@ -49,6 +52,7 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
     };
     let wanted = ListQuery {
         query: query.clone(),
+        typed,
         after: asked.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
         limit: asked.rows(format, (PAGE_ROWS, PAGE_ROWS), LIST_ROWS)?,
@@ -56,7 +60,7 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
     let (limit, now, is_first) = (wanted.limit, state.now(), wanted.after.is_none());
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        if is_first && let Some(path) = named(&snapshot, &wanted.query)? {
+        if is_first && let Some(path) = named(&snapshot, &wanted)? {
             return Ok(Err(path));
         }
         read_list(reading, &snapshot, &wanted, format).map(Ok)
@@ -77,7 +81,8 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
 /// the set with which a granule was ingested first. `None` means that it is searched for.
-fn named(snapshot: &Snapshot, query: &str) -> Result<Option<String>> {
+fn named(snapshot: &Snapshot, wanted: &ListQuery) -> Result<Option<String>> {
+    let query = wanted.query.as_str();
     if query.is_empty() {
         return Ok(None);
     }
@@ -103,11 +108,14 @@ fn named(snapshot: &Snapshot, query: &str) -> Result<Option<String>> {
     {
         return Ok(Some(Site::dataset(name)));
     }
-    let periods = match query.parse::<GranuleId>() {
-        Ok(granule_id) => snapshot.find(&granule_id, None, 1)?,
-        Err(_) => Vec::new(),
-    };
-    Ok(periods.first().map(|first| Site::instance(&first.dataset, first.ingested)))
+    for typed in [&wanted.typed, query] {
+        if let Ok(granule_id) = typed.parse::<GranuleId>()
+            && let Some(first) = snapshot.find(&granule_id, None, 1)?.first()
+        {
+            return Ok(Some(Site::instance(&first.dataset, first.ingested)));
+        }
+    }
+    Ok(None)
 }
 
 /// The identifier in a query: alone, or the only one in a citation.
@@ -147,7 +155,7 @@ fn read_list(
     wanted: &ListQuery,
     format: Format,
 ) -> Result<List> {
-    let ListQuery { query, after, withdrawn, limit } = wanted;
+    let ListQuery { query, after, withdrawn, limit, .. } = wanted;
     let totals = match (format, query.is_empty()) {
         (Format::Html, true) => totals(snapshot, *withdrawn)?,
         _ => None,
