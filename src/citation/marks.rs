@@ -211,10 +211,11 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
 }
 
 /// The query that selects a part of a set.
-const SELECT: &str = "?select=";
+pub(super) const SELECT: &str = "?select=";
 
 /// The patterns that a query selects with. `None` means that there are none.
 fn selected_part(query: &str) -> Option<Vec<String>> {
+    let query: String = query.split_whitespace().collect();
     let patterns = query.strip_prefix('?')?.split('&').filter_map(|pattern| {
         let pattern = pattern.strip_prefix(&SELECT[1..]).filter(|pattern| !pattern.is_empty())?;
         Some(percent_decode_str(pattern).decode_utf8_lossy().into_owned())
@@ -222,21 +223,32 @@ fn selected_part(query: &str) -> Option<Vec<String>> {
     Some(patterns.collect::<Vec<_>>()).filter(|patterns| !patterns.is_empty())
 }
 
-/// The identifier that is stated of a part, in the text after its address.
+/// The identifier that is stated of a part, in the text after its address: `with the identifier …`.
 pub(super) fn identifier_of_part(after: &str) -> Option<Statement<Identifier>> {
-    const PHRASE: &str = "with the identifier ";
-    let start = after.find(PHRASE)? + PHRASE.len();
-    match mark_at(after, start, start)?.name {
-        Name::Identifier(identifier) => Some(identifier),
-        Name::Digest(_) => None,
-    }
+    after.match_indices("identifier").find_map(|(at, word)| {
+        let is_stated = after[..at].trim_end().ends_with("the");
+        match mark_at(after, at, at + word.len()).filter(|_| is_stated)?.name {
+            Name::Identifier(identifier) => Some(identifier),
+            Name::Digest(_) => None,
+        }
+    })
 }
 
-/// The query after an identifier that selects a part of its set; empty if there is none.
+/// The query after an identifier that selects a part of its set; empty if there is none. In a citation, it
+/// may be broken over lines.
 fn query(text: &str) -> &str {
-    let ends = |c: char| c.is_whitespace() || matches!(c, ',' | ';' | ')' | '"' | '}' | '<' | '>');
-    match text.starts_with(SELECT) {
-        true => text.split(ends).next().unwrap_or_default().trim_end_matches(['.', ':']),
-        false => "",
+    const MAX_BYTES: usize = 2_000;
+    let ends = |c: char| matches!(c, ',' | ';' | ')' | '"' | '}' | '<' | '>');
+    if !text.starts_with(SELECT) {
+        return "";
     }
+    let near = &text[..text.floor_char_boundary(MAX_BYTES)];
+    let query = near.split(ends).next().unwrap_or_default();
+    let after = near[query.len()..].strip_prefix(',').unwrap_or_default();
+    let is_broken = query.lines().all(|line| !line.trim().contains(char::is_whitespace));
+    if is_broken && after.trim_start().starts_with("as held ") {
+        return query;
+    }
+    let query = text.split(|c: char| c.is_whitespace() || ends(c)).next();
+    query.unwrap_or_default().trim_end_matches(['.', ':'])
 }

@@ -216,9 +216,8 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
         Name::Digest(digest) => (None, Some(digest.clone())),
     };
     let part = marks[index].part.clone().map(|patterns| {
-        let after = one_spaced(after);
-        let (identifiers, granules) = (identifier_of_part(&after), granules_of_part(&after));
-        let identifiers = identifiers.into_iter().collect();
+        let identifiers = identifier_of_part(after).into_iter().collect();
+        let granules = granules_of_part(after);
         Part { patterns, identifiers, digest: digest.clone(), granules }
     });
     // The digest is that of the part.
@@ -228,7 +227,7 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
 
 /// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
 fn granules_of_part(after: &str) -> Option<[u64; 2]> {
-    let words: Vec<&str> = after.split(' ').collect();
+    let words: Vec<&str> = after.split_whitespace().collect();
     words.windows(4).find_map(|words| match words {
         [part, "of", whole, granules] if granules.starts_with("granule") => {
             Some([part.parse().ok()?, whole.parse().ok()?])
@@ -427,6 +426,9 @@ mod tests {
             "DI:".repeat(size * 10),
             "DI:7631 ".repeat(size),
             format!("DI:{}", "a\n".repeat(size * 15)),
+            format!("DI:{DIGITS}?select=").repeat(size),
+            format!("DI:{DIGITS}?select={} ", "*".repeat(size)).repeat(10),
+            format!("DI:{DIGITS}?select=a, as held on the identifier ").repeat(size),
         ];
         for text in texts {
             let began = std::time::Instant::now();

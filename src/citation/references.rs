@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::marks::SELECT;
 use crate::model::Doi;
 
 /// A reference of a text.
@@ -245,7 +246,7 @@ fn declared_doi(value: &str) -> Option<Doi> {
 /// Removes tags, emphasis, commands of TeX and invisible characters, and replaces the many hyphens by ASCII.
 fn without_markup(text: &str) -> String {
     let mut output = String::with_capacity(text.len());
-    let mut rest = text;
+    let (mut rest, mut is_in_query) = (text, false);
     while let Some(first) = rest.chars().next() {
         let after = &rest[first.len_utf8()..];
         let command = after.bytes().take_while(u8::is_ascii_alphabetic).count();
@@ -267,6 +268,7 @@ fn without_markup(text: &str) -> String {
                 output.push_str(&after[..1]);
                 taken += 1;
             }
+            '*' if is_in_query => output.push('*'),
             '*' | '`' => output.push(' '),
             '\u{ad}' | '\u{200b}'..='\u{200f}' | '\u{2060}' | '\u{feff}' => {}
             '\u{2010}'..='\u{2015}' | '\u{2212}' => output.push('-'),
@@ -275,6 +277,9 @@ fn without_markup(text: &str) -> String {
             _ => output.push(first),
         }
         rest = &rest[taken..];
+        // There, an asterisk is a pattern.
+        is_in_query =
+            output.ends_with(SELECT) || is_in_query && !output.ends_with(char::is_whitespace);
     }
     output
 }

@@ -192,6 +192,10 @@ fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
         let mut checker = Checker::new(&registry, today).unwrap();
         checker.check(1, &find(text)[0]).unwrap().problem
     };
+    // It may be broken over lines, and an asterisk in it is no emphasis.
+    assert_eq!(problem(&text.replace("A.%5B", "A.\n%5B").replace("the id", "the\nid")), None);
+    let emphasised = find(&format!("DI:{identifier}?select=A* and *B*"));
+    assert_eq!(emphasised[0].part.as_ref().unwrap().patterns, ["A*"]);
     let identifier = identifier.to_string();
     let changed = |text: &str| text.replace(['0', '1'], "9");
     for (stated, other, formats) in [
