@@ -63,9 +63,9 @@ impl Error {
 /// What was stated of a dataset: for each number of a change, the statements with their numbers.
 ///
 /// A name that was given up may have been that of another dataset before. Its statements name changes of a
-/// history that began anew: they differ from the log in the time of the change or, where it began with the same
-/// changes, in that of the next, and precede one of the first change of this dataset, or one under another of
-/// its names.
+/// history that began anew: they differ from the log in the time of the change or, where it began with the
+/// same changes, in that of the next. They precede one of the first change of this dataset, or one under
+/// another of its names.
 #[derive(Default)]
 pub(super) struct DatasetStatements {
     of_change: BTreeMap<u64, Vec<(u64, SetStatement)>>,
