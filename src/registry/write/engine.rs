@@ -224,6 +224,7 @@ impl<'a> Entry<'a> {
             let stated = stated_at_once(at_once)?;
             if self.target.last().is_some_and(|last| event.at <= last) {
                 self.skip_stored(event, kind, stored)?;
+                refuse_other_content(event, stated.as_deref(), known)?;
                 continue;
             }
             let Target { now: present, .. } = *self.target;
@@ -410,8 +411,7 @@ impl<'a> Entry<'a> {
         Err(Error::of_repetition(previous, event))
     }
 
-    /// Counts an event that is already stored, and refuses any other, which would rewrite history. What it
-    /// states of files is not looked at.
+    /// Counts an event that is already stored, and refuses any other, which would rewrite history.
     fn skip_stored(&mut self, event: &Event, kind: EventKind, stored: &[Granule]) -> Result<()> {
         let is_held_at = |period: &Granule| {
             period.ingested <= event.at && period.deleted.is_none_or(|deleted| event.at < deleted)
@@ -543,6 +543,26 @@ fn stated_at_once(events: &[Event]) -> Result<Option<Cow<'_, Content>>> {
         Error::new(ErrorKind::StatedFile, message).at(location)
     })?;
     Ok(Some(Cow::Owned(content)))
+}
+
+/// Refuses an event that is already stored and states other bytes of files, of which the same is known since.
+fn refuse_other_content(
+    event: &Event,
+    stated: Option<&Content>,
+    known: Option<&StoredContent>,
+) -> Result<()> {
+    let Some((stated, known)) = stated.zip(known.filter(|known| known.since <= event.at)) else {
+        return Ok(());
+    };
+    match known.content.after(&event.granule_id, stated, Extent::Named) {
+        (_, _, Some(contradiction)) => {
+            let what = contradiction.of(&event.granule_id);
+            let message = format!("{what} since {}: history is never rewritten", known.since);
+            let error = Error::new(ErrorKind::NotAfterLast, message);
+            Err(error.about(&event.granule_id).at(event.location.clone()))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Refuses more of the files of a granule than a row may have.
