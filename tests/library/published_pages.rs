@@ -65,7 +65,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
             dataset.licence = Some("CC-BY-4.0".parse().unwrap());
         })
         .unwrap();
-    registry.withdraw_dataset(&name("B"), "", &Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("B"), "wrong", &Stamp::now(now())).unwrap();
     for public_url in [None, Some("https://data.example.org"), Some("https://data.example.org/a/b")]
     {
         let place = tempfile::tempdir().unwrap();
