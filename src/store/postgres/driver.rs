@@ -84,7 +84,11 @@ impl Driver {
     /// Whether the connection is lost, as far as the network says.
     pub fn is_closed(&self) -> bool {
         // After what has arrived was noticed.
-        self.wait(async { Ok(yield_now().await) }).is_err() || self.client().is_closed()
+        let noticed = async {
+            yield_now().await;
+            Ok(())
+        };
+        self.wait(noticed).is_err() || self.client().is_closed()
     }
 
     /// Waits for what is asked of the client.
