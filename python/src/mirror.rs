@@ -102,6 +102,9 @@ pub fn pulled<'py>(
     object(py, "Pulled", &value)
 }
 
+/// The status, by how many changes the mirror is behind, and what differs.
+type Compared = (String, Option<u64>, Sides);
+
 /// Compares a mirror with its primary, and remembers what was read of it. Returns the warnings, too.
 ///
 /// # Errors
@@ -112,7 +115,7 @@ pub fn compare(
     mirror: &DatasetName,
     primary: Primary,
     monitor: &Arc<dyn Monitor>,
-) -> Result<((String, Option<u64>, Sides), Vec<Warning>), Failure> {
+) -> Result<(Compared, Vec<Warning>), Failure> {
     let stamp = opened.stamp(ChangeTime::default());
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
