@@ -63,7 +63,7 @@ error_kinds! {
         "is it mounted? if it is the right one, and its files are gone, --mounted says so";
     /// There is no registry here.
     RegistryMissing = "registry-missing":
-        "if it was lost, restore it from a backup (a file with `accession restore`); {`accession dataset add NAME` and --create create|open(…, create=True) creates} a new one";
+        "if a file was lost, `accession restore` restores it from a backup; {`accession dataset add NAME` and --create create|open(…, create=True) creates} a new one";
     /// There is a file or a registry at the path of a new one.
     RegistryExists = "registry-exists": "name a file that does not exist, or an empty database";
     /// The file is not a registry.

@@ -137,7 +137,7 @@ impl SetPage {
         let set = snapshot.select(&selection)?.set;
         let at = Some(Moment::Instant(set.instance().timestamp));
         let members = Members::Patterns(patterns.to_vec());
-        let (cited, is_saved) = registry.describe_subset(set.dataset(), at, &members, now)?;
+        let (cited, is_saved) = snapshot.describe_subset(set.dataset(), at, &members, now)?;
         if is_saved {
             return Ok(Err(cited.set.identifier()));
         }

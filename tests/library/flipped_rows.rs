@@ -299,7 +299,7 @@ const TRIALS: &[Trial] = &[
     }),
     ("cite a subset", [true, false], |world| {
         let wanted = Members::Patterns(vec!["granule.00000*".parse()?]);
-        world.registry.describe_subset(&name("dataset"), None, &wanted, now())?;
+        world.registry.snapshot()?.describe_subset(&name("dataset"), None, &wanted, now())?;
         Ok(())
     }),
     // What changes something comes last.

@@ -219,7 +219,10 @@ fn add_changes(
         add("revert", outcome(registry.revert(dataset, &to, &options, &stamp)));
     }
     let wanted = Members::Patterns(vec!["A*".parse().unwrap()]);
-    add("describe", outcome(registry.describe_subset(dataset, None, &wanted, now())));
+    add(
+        "describe",
+        outcome(registry.snapshot().unwrap().describe_subset(dataset, None, &wanted, now())),
+    );
 }
 
 proptest! {

@@ -79,7 +79,7 @@ impl Registry {
         members: &Members,
         now: Timestamp,
     ) -> Result<(Cited, bool)> {
-        let (cited, is_stored) = self.describe_subset(dataset, at, members, now)?;
+        let (cited, is_stored) = self.snapshot()?.describe_subset(dataset, at, members, now)?;
         let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
         if is_stored {
             return Ok((cited, false));
@@ -124,24 +124,12 @@ impl Registry {
                         | ErrorKind::ClockAhead
                 ) =>
             {
-                let (cited, is_stored) = self.describe_subset(dataset, at, members, now)?;
+                let (cited, is_stored) =
+                    self.snapshot()?.describe_subset(dataset, at, members, now)?;
                 Ok(CitedMembers { cited, not_stored: Some(error).filter(|_| !is_stored) })
             }
             cited => Ok(CitedMembers { cited: cited?, not_stored: None }),
         }
-    }
-
-    /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
-    /// that cannot be written, and whether its identifier resolves nevertheless: it is stored
-    /// already, or is that of a whole instance.
-    pub fn describe_subset(
-        &self,
-        dataset: &DatasetName,
-        at: Option<Moment>,
-        members: &Members,
-        now: Timestamp,
-    ) -> Result<(Cited, bool)> {
-        self.snapshot()?.describe_subset(dataset, at, members, now)
     }
 
     /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole;
@@ -196,8 +184,10 @@ impl Registry {
 }
 
 impl Snapshot {
-    /// As [`Registry::describe_subset`], of this snapshot.
-    pub(crate) fn describe_subset(
+    /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
+    /// that cannot be written, and whether its identifier resolves nevertheless: it is stored
+    /// already, or is that of a whole instance.
+    pub fn describe_subset(
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,

@@ -111,8 +111,8 @@ fn stored(
     let registry = registering.open().map_err(problem)?;
     let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
     if !registering.take_one(now, most) {
-        let (cited, is_stored) =
-            registry.describe_subset(name, at, members, now).map_err(problem)?;
+        let found = registry.snapshot().and_then(|it| it.describe_subset(name, at, members, now));
+        let (cited, is_stored) = found.map_err(problem)?;
         return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, most)) };
     }
     let registered = registry.register_subset(name, at, members, now);
