@@ -23,13 +23,6 @@ use postgres::Client;
 use postgres::binary_copy::BinaryCopyInWriter;
 use postgres::types::{ToSql, Type};
 
-#[path = "../tests/harness"]
-mod harness {
-    mod installed;
-    pub mod server;
-    pub mod server_log;
-}
-
 const MILLION: usize = 1_000_000;
 const ROUNDS: usize = 5;
 const WRITERS: usize = 8;

@@ -94,13 +94,8 @@ pub mod input;
 pub mod minting;
 pub mod mirror;
 pub mod model;
-#[cfg(feature = "serve")]
-#[doc(hidden)]
-pub mod pages;
 pub mod publish;
 pub mod registry;
-#[cfg(feature = "serve")]
-pub mod server;
 pub mod signed;
 mod store;
 

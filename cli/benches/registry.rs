@@ -6,9 +6,6 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
-#[path = "../tests/harness/seal.rs"]
-mod seal;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -243,7 +240,7 @@ fn with_checksums(directory: &Path, bare: f64) {
 /// The seconds that `peer.py` takes for one change. `None`, with a line in the table, means that
 /// Python cannot run it.
 fn peer(directory: &Path) -> Option<f64> {
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peer.py");
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../benches/peer.py");
     let output = Command::new("python3")
         .args([script, directory.join("peer.db").to_str()?, &MILLION.to_string()])
         .output();
@@ -435,7 +432,7 @@ fn lookup(directory: &Path) {
         [INSTANCES],
     )
     .unwrap();
-    seal::seal_rows(&rows);
+    harness::seal::seal_rows(&rows);
     drop(rows);
 
     let registry = Registry::open(&path, Access::Read).unwrap();

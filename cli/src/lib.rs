@@ -13,8 +13,8 @@ macro_rules! commands {
             /// Runs the command.
             pub fn run(
                 self,
-                session: &mut $crate::cli::session::Session,
-            ) -> $crate::cli::error::Result<$crate::cli::error::Exit> {
+                session: &mut $crate::session::Session,
+            ) -> $crate::error::Result<$crate::error::Exit> {
                 match self {
                     $(Command::$name(args) => args.run(session),)+
                 }
@@ -26,7 +26,7 @@ macro_rules! commands {
 /// An object of JSON as `serde_json::json!` writes it, whose members keep their order.
 macro_rules! object {
     ({ $($name:literal: $value:expr),+ $(,)? }) => {
-        $crate::cli::output::Object(vec![$(($name, serde_json::json!($value))),+])
+        $crate::output::Object(vec![$(($name, serde_json::json!($value))),+])
     };
 }
 

@@ -1,9 +1,7 @@
-//! The `accession` program, which passes its arguments to the library's command line.
+//! The `accession` program, which passes its arguments to the command line.
 
 use std::process::ExitCode;
 
-mod cli;
-
 fn main() -> ExitCode {
-    cli::run(std::env::args_os()).into()
+    accession_cli::run(std::env::args_os()).into()
 }

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::error::Result;
-use crate::model::Timestamp;
 use crate::pages::Site;
-use crate::registry::Registry;
+use accession::error::Result;
+use accession::model::Timestamp;
+use accession::registry::Registry;
 
 /// Everything that a server needs.
 pub struct Config {

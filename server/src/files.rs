@@ -23,8 +23,8 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::config::ServerLimits;
 use super::permits::Deadline;
 use super::problem::Problem;
-use crate::disk::scratch;
-use crate::error::{Error, ErrorKind};
+use accession::disk::scratch;
+use accession::error::{Error, ErrorKind};
 
 /// How many lists of usual length the cache has.
 const USUAL_LISTS: usize = 32;

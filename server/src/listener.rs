@@ -23,7 +23,7 @@ use super::answer::Body;
 use super::config::Config;
 use super::layer;
 use super::state::ServerState;
-use crate::error::{Error, ErrorKind, Result};
+use accession::error::{Error, ErrorKind, Result};
 
 /// The buffer for the head of a request. A longer head is refused.
 const HEAD_BYTES: usize = 32 * 1_024;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crate::model::Timestamp;
-use crate::registry::Listed;
+use accession::model::Timestamp;
+use accession::registry::Listed;
 
 /// What was counted since the server was started.
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use tokio::sync::Semaphore;
 
 use super::config::ServerLimits;
 use super::problem::Problem;
-use crate::registry::Monitor;
+use accession::registry::Monitor;
 
 /// How much longer than its time work is waited for.
 const GRACE: Duration = Duration::from_secs(1);

@@ -5,8 +5,8 @@ use std::error::Error as _;
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
-use crate::error::{Error, ErrorKind};
-use crate::model::Identifier;
+use accession::error::{Error, ErrorKind};
+use accession::model::Identifier;
 
 /// Why a request is refused.
 #[derive(Debug, Clone)]
@@ -233,7 +233,7 @@ mod tests {
     use std::io;
 
     use super::*;
-    use crate::disk::scratch;
+    use accession::disk::scratch;
 
     #[test]
     fn no_room_for_temporary_files_is_an_outage_and_the_directory_is_not_shown() {

@@ -11,12 +11,12 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 
 use super::files::Stored;
-use crate::disk::Directory;
-use crate::disk::scratch::{self, ScratchDirectory};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::DatasetName;
-use crate::publish::publish;
-use crate::registry::{Listed, Registry, Snapshot};
+use accession::disk::Directory;
+use accession::disk::scratch::{self, ScratchDirectory};
+use accession::error::{Error, ErrorKind, Result};
+use accession::model::DatasetName;
+use accession::publish::publish;
+use accession::registry::{Listed, Registry, Snapshot};
 
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;
@@ -52,7 +52,7 @@ impl Version {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown).
     pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
         let last_subset = snapshot.last_subset(&listed.dataset.name)?;

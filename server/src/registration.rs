@@ -13,9 +13,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use super::answer::Body;
 use super::config::Registration;
 use super::problem::Problem;
-use crate::error::Result;
-use crate::model::{Day, Timestamp};
-use crate::registry::Registry;
+use accession::error::Result;
+use accession::model::{Day, Timestamp};
+use accession::registry::Registry;
 
 /// The longest body of a registration, in bytes.
 const BODY_BYTES: usize = 1 << 20;

@@ -9,9 +9,9 @@ use hyper::{HeaderMap, Method, Version};
 
 use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
-use crate::citation::CitationFormat;
-use crate::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
 use crate::pages::{Detail, FORMATS, Site};
+use accession::citation::CitationFormat;
+use accession::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
 
 /// The greatest number of patterns.
 pub const MAX_PATTERNS: usize = 20;

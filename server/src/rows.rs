@@ -5,9 +5,9 @@ use serde::{Serialize, Serializer};
 
 use super::answer::{Answer, Keep};
 use super::request::Format;
-use crate::error::Result;
-use crate::model::Instance;
 use crate::pages::Link;
+use accession::error::Result;
+use accession::model::Instance;
 
 /// A page of a list as programs read it, with the address of the next page. `object` is the page as one
 /// JSON value. Even a complete list is kept only while it is current, since it can grow.

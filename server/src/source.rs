@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use super::config::ServerLimits;
 use super::permits::{Cost, Deadline, Permits};
 use super::problem::Problem;
-use crate::error::{Error, ErrorKind, Result};
-use crate::registry::{Registry, Withdrawn};
+use accession::error::{Error, ErrorKind, Result};
+use accession::registry::{Registry, Withdrawn};
 
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
@@ -44,7 +44,7 @@ impl RegistryReading {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    /// [`ErrorKind::Interrupted`](accession::ErrorKind::Interrupted).
     pub fn check_time(&self) -> Result<()> {
         if self.deadline.is_over() { Err(Error::interrupted()) } else { Ok(()) }
     }

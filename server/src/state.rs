@@ -9,9 +9,9 @@ use super::metrics::Metrics;
 use super::published::PublishedFiles;
 use super::registration::Registering;
 use super::source::{Health, Source};
-use crate::error::Result;
-use crate::model::Timestamp;
 use crate::pages::Site;
+use accession::error::Result;
+use accession::model::Timestamp;
 
 /// A day, in microseconds.
 const DAY: i64 = 24 * 3_600 * 1_000_000;

@@ -8,10 +8,7 @@
 
 use std::process::ExitCode;
 
-use installed::installed;
-
-#[path = "harness/installed.rs"]
-mod installed;
+use harness::installed::installed;
 
 /// What is tested, the program that it takes, and the command that installs it.
 const NEEDS: [(&str, &str, &str); 13] = [

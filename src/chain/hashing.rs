@@ -16,7 +16,6 @@ use crate::model::{Digest, Identifier};
 const BATCH_IDS: usize = 4_096;
 
 /// Ids in a batch that is hashed on the calling thread: it takes hardly any memory.
-#[cfg(feature = "serve")]
 const BATCH_IDS_ALONE: usize = 64;
 
 /// The bytes of lines at which a batch is full: what is known of a granule may be as long as this.
@@ -184,7 +183,6 @@ impl Hashing {
 
     /// The same on the calling thread alone, with hardly any memory. Must be called before the first granule
     /// is added.
-    #[cfg(feature = "serve")]
     pub fn alone(self) -> Self {
         Hashing { batch_ids: BATCH_IDS_ALONE, is_alone: true, ..self }
     }

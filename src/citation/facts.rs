@@ -65,8 +65,7 @@ impl Citation {
     }
 
     /// The period in which what is cited was in force.
-    #[cfg(feature = "serve")]
-    pub(crate) fn period(&self) -> &Cited {
+    pub fn period(&self) -> &Cited {
         &self.cited
     }
 
@@ -298,7 +297,7 @@ pub(super) fn nonblank_line(text: Option<&str>) -> Option<String> {
 }
 
 /// The characters of ASCII that a URI cannot contain (RFC 3986 § 2).
-pub(crate) const NOT_IN_A_URI: &AsciiSet = &CONTROLS
+pub const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'<')

@@ -22,7 +22,6 @@ pub mod record;
 pub mod references;
 pub mod typed;
 
-#[cfg(feature = "serve")]
-pub(crate) use facts::NOT_IN_A_URI;
+pub use facts::NOT_IN_A_URI;
 pub use facts::{Citation, listed_dataset};
 pub use format::CitationFormat;

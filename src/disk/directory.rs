@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 const LINK: &str = "it is a symbolic link, and none is followed here";
 
 /// A directory into which one process writes at a time.
-pub(crate) struct Directory {
+pub struct Directory {
     path: PathBuf,
     handle: OwnedFd,
 }

@@ -12,9 +12,10 @@ mod sort;
 
 pub use atomic_file::AtomicFile;
 pub(crate) use atomic_file::directory_of;
-pub(crate) use directory::Directory;
+pub use directory::Directory;
 pub use scratch::{Spool, SpooledRecords};
-pub(crate) use sort::{Merge, SortedEntries, Sorter};
+pub(crate) use sort::Merge;
+pub use sort::{SortedEntries, Sorter};
 
 use std::path::Path;
 
@@ -23,7 +24,7 @@ use crate::model::quoted;
 
 impl Error {
     /// Creates the error of an operation on a file or directory, which `verb` names.
-    pub(crate) fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
+    pub fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
         let message = format!("cannot {verb} {}", quoted(&path.to_string_lossy()));
         Error::new(ErrorKind::Io, message).in_path(path).because(source)
     }

@@ -194,12 +194,12 @@ impl Spool {
 }
 
 /// The record of a value: JSON.
-pub(crate) fn record_of(value: &impl Serialize) -> Result<Vec<u8>> {
+pub fn record_of(value: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| unusable("write", error.into()))
 }
 
 /// The value in a record.
-pub(crate) fn value_of<T: DeserializeOwned>(record: &[u8]) -> Result<T> {
+pub fn value_of<T: DeserializeOwned>(record: &[u8]) -> Result<T> {
     serde_json::from_slice(record).map_err(|error| unusable("read", error.into()))
 }
 

@@ -30,7 +30,7 @@ const READ_AHEAD_BYTES: usize = 32 * 1_024;
 /// Entries of a key and a value that are added in any order, and can be read, several times, in the order of
 /// their keys, and those of one key in the order in which they were added.
 #[derive(Debug)]
-pub(crate) struct Sorter {
+pub struct Sorter {
     buffer: Buffer,
     spill: Spill,
     count: u64,
@@ -71,7 +71,7 @@ impl Sorter {
 }
 
 /// The entries of a [`Sorter`], in order.
-pub(crate) struct SortedEntries {
+pub struct SortedEntries {
     sorter: Sorter,
     merge: Merge,
 }

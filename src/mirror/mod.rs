@@ -23,15 +23,15 @@ mod source;
 pub use compare::{Comparison, Outcome, compare};
 pub use followed_statements::{Cosign, FollowOptions, FollowedStatements, RootOf};
 pub use log::manifest::{self, export};
+pub use place::HEAD;
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
-pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
+pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
 pub use primary::Primary;
 pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
 pub(crate) use read::read_log;
 pub use replica::{Replica, read_replica};
 pub use site::PublishedSite;
-#[cfg(feature = "serve")]
-pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
+pub use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, PrimarySource};
 
 use std::fmt;

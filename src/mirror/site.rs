@@ -18,10 +18,10 @@ use crate::registry::{Import, Registry, Stamp};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
 /// The directory of the shards of a site.
-pub(crate) const SHARDS: &str = "di";
+pub const SHARDS: &str = "di";
 
 /// What `publish` keeps in a directory of what it says about its site, in JSON.
-pub(crate) const SITE: &str = ".accession-publish.json";
+pub const SITE: &str = ".accession-publish.json";
 
 /// The directory of the datasets of a site.
 const DATASETS: &str = "datasets";
@@ -34,19 +34,21 @@ const MAX_SHARD_BYTES: u64 = 64 << 20;
 
 /// A period of a set, to which its identifier leads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(crate) struct ShardPeriod {
+pub struct ShardPeriod {
     /// When it came into force; of a subset, the set of which it is.
     pub from: Timestamp,
+    /// The dataset that held it.
     pub dataset: DatasetName,
     /// When another one did. `None` means that it is in force, or that it is a subset.
     pub until: Option<Timestamp>,
+    /// Whether it is a cited subset.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub subset: bool,
 }
 
 /// The identifiers and the digests that begin with the same two digits.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Shard {
+pub struct Shard {
     /// Of each identifier, the first period first; of a digest that a set got later than its identifier, the
     /// instances with it.
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,

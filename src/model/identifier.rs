@@ -158,10 +158,10 @@ impl Digest {
     ]);
 
     /// The directory of canonical lists in what is published.
-    pub(crate) const LISTS: &str = "lists";
+    pub const LISTS: &str = "lists";
 
     /// The file in it with the list that has this digest.
-    pub(crate) fn list_file(self) -> String {
+    pub fn list_file(self) -> String {
         format!("{}.txt.gz", hex::encode(self.0))
     }
 }

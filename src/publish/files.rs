@@ -14,11 +14,11 @@ use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
 use crate::model::{DatasetName, Timestamp, quoted};
 
 /// The directory of the datasets.
-pub(super) const DATASETS: &str = "datasets";
+pub const DATASETS: &str = "datasets";
 /// The cited subsets of a dataset.
-pub(super) const SUBSETS: &str = "subsets.jsonl";
+pub const SUBSETS: &str = "subsets.jsonl";
 /// The annotations of a dataset, if it has any.
-pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
+pub const ANNOTATIONS: &str = "annotations.jsonl";
 
 /// What publishing writes into the root of a directory.
 const PUBLISHED: [&str; 14] = [
@@ -39,7 +39,7 @@ const PUBLISHED: [&str; 14] = [
 ];
 
 /// A directory into which is published. As long as this exists, no other process publishes there.
-pub(super) struct PublishDirectory {
+pub struct PublishDirectory {
     pub root: Directory,
     /// The lock ends when the file is closed. `None`: the directory was never published into.
     _lock: Option<File>,
@@ -105,7 +105,7 @@ pub(super) fn head_in(directory: &Directory) -> Result<Option<HeadFile>> {
 }
 
 /// The text of a file that is one line. `None` means that the file does not exist.
-pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String>> {
+pub fn text_in(directory: &Directory, name: &str) -> Result<Option<String>> {
     let Some(file) = directory.read(name)? else { return Ok(None) };
     let path = directory.path_of(name);
     let mut text = String::new();
@@ -119,17 +119,12 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
 }
 
 /// Writes a text, unless it is there. It is not made durable: the next run would write it again.
-#[cfg(feature = "serve")]
-pub(super) fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
+pub fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
     replace_other(directory, name, &mut io::Cursor::new(text), |_| Ok(()))
 }
 
 /// Writes a file of lines durably, unless it is there as it is to be.
-pub(super) fn write_spooled(
-    directory: &Directory,
-    name: &str,
-    lines: &mut SpooledTempFile,
-) -> Result<()> {
+pub fn write_spooled(directory: &Directory, name: &str, lines: &mut SpooledTempFile) -> Result<()> {
     replace_other(directory, name, lines, File::sync_data)
 }
 
@@ -171,11 +166,7 @@ pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result
 impl Error {
     /// A published file that is not as it was written, from a line on (`None`: all of it). What is
     /// wrong is the cause.
-    pub(super) fn published_damaged(
-        path: &Path,
-        line: Option<u64>,
-        what: impl Into<String>,
-    ) -> Self {
+    pub fn published_damaged(path: &Path, line: Option<u64>, what: impl Into<String>) -> Self {
         let in_line = line.map_or_else(String::new, |line| format!(", line {line},"));
         let shown = quoted(&path.to_string_lossy()).to_string();
         let message = format!("{shown}{in_line} is not as it was published");

@@ -27,11 +27,8 @@
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
 mod dataset;
-mod files;
-#[cfg(feature = "serve")]
-mod pages;
-#[cfg(feature = "serve")]
-mod resolve;
+#[doc(hidden)]
+pub mod files;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -46,8 +43,6 @@ use crate::model::DatasetName;
 use crate::registry::{Registry, Withdrawn};
 pub use dataset::PublishedDataset;
 use files::PublishDirectory;
-#[cfg(feature = "serve")]
-pub use pages::{SiteSettings, publish_pages};
 pub use statements::{publish_statements, statement_file};
 pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_statements};
 

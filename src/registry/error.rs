@@ -33,10 +33,7 @@ impl Error {
     }
 
     /// The identifier was never in force: in a dataset, or in any (`None`).
-    pub(crate) fn identifier_unknown(
-        identifier: Identifier,
-        dataset: Option<&DatasetName>,
-    ) -> Self {
+    pub fn identifier_unknown(identifier: Identifier, dataset: Option<&DatasetName>) -> Self {
         let message = match dataset {
             Some(name) => format!("{identifier} was never in force in {name}"),
             None => format!("{identifier} was never in force in any dataset here"),

@@ -173,7 +173,6 @@ impl Proof {
     }
 
     /// The same on the thread that reads. Must be called before the first granule is added.
-    #[cfg(feature = "serve")]
     pub fn hashed_here(self) -> Self {
         Proof { hashing: Box::new(self.hashing.alone()), ..self }
     }

@@ -67,7 +67,7 @@ impl Error {
     }
 
     /// The caller asked to stop. Nothing was changed.
-    pub(crate) fn interrupted() -> Self {
+    pub fn interrupted() -> Self {
         Error::new(ErrorKind::Interrupted, "stopped; nothing was changed")
     }
 

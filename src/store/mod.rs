@@ -38,8 +38,7 @@ pub(crate) use rows::{
     StoredAnnotation, StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey,
     TreeHead, Watch, WorkerRow,
 };
-#[cfg(feature = "serve")]
-pub(crate) use rows::{LargeChange, Span};
+pub use rows::{LargeChange, Span};
 pub(crate) use session::{Transaction, View};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use table::ContentRows;

@@ -71,9 +71,8 @@ pub struct StoredSource {
 }
 
 /// Some consecutive changes of a dataset, as far as a plot needs them.
-#[cfg(feature = "serve")]
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Span {
+pub struct Span {
     /// The time of the first of them.
     pub first: Timestamp,
     /// The time of the last of them.
@@ -93,11 +92,13 @@ pub(crate) struct Span {
 }
 
 /// A large change of a dataset.
-#[cfg(feature = "serve")]
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct LargeChange {
+pub struct LargeChange {
+    /// When it took effect.
     pub at: Timestamp,
+    /// The number of granules that it added.
     pub added: u64,
+    /// The number of granules that it deleted.
     pub deleted: u64,
     /// The first 300 characters of its note.
     pub note: Option<String>,

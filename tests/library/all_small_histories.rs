@@ -6,9 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use accession::Identifier;
 use accession::chain::Chain;
 
-use crate::harness::history::{History, name, second, trust};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::history::{History, name, second, trust};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 /// In canonical order. A checkpoint follows the second and the third.
 const GRANULES: [&str; 4] = ["A", "granule.1676", "granule.2927", "z"];

@@ -7,9 +7,9 @@ use accession::{
 };
 use sha2::{Digest, Sha256};
 
-use crate::exported::{import_of, manifest_of};
-use crate::harness::history::{instances, name, now, second, step};
-use crate::harness::store::{new_registry, new_registry_in};
+use harness::exported::{import_of, manifest_of};
+use harness::history::{instances, name, now, second, step};
+use harness::store::{new_registry, new_registry_in};
 
 /// A, then A and B, then A again, in each of two datasets.
 fn registry() -> Registry {

@@ -2,8 +2,8 @@
 
 use accession::{Instance, Registry, Selection, Stamp};
 
-use crate::harness::history::{change, name, now};
-use crate::harness::store::new_registry;
+use harness::history::{change, name, now};
+use harness::store::new_registry;
 
 fn stamp(at: &str) -> Stamp {
     Stamp::at(at.parse().unwrap(), now())

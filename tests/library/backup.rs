@@ -5,7 +5,7 @@ use std::sync::mpsc::{self, TryRecvError};
 
 use accession::{Access, Registry};
 
-use crate::harness::history::{name, step};
+use harness::history::{name, step};
 
 /// A registry with a change of this many granules.
 fn registry(path: &Path, granules: usize) -> Registry {

@@ -7,9 +7,9 @@ use accession::citation::{Citation, CitationFormat, recognise};
 use accession::{Identifier, Members, Moment, Registry, Selection, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{cases, change, name, now};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::history::{cases, change, name, now};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 const IDS: [&str; 4] = ["A.1", "A.2", "B.1", "C.1"];
 

@@ -13,8 +13,8 @@ use accession::{
 };
 use biblatex::{Bibliography, ChunksExt};
 
-use crate::harness::history::{change, name, now};
-use crate::harness::store::new_registry;
+use harness::history::{change, name, now};
+use harness::store::new_registry;
 
 /// A record with everything that a format must escape: the special characters of TeX, quotes, the
 /// syntax of RIS, another script, an organisation with a comma.
@@ -137,7 +137,7 @@ fn a_url_that_is_not_a_web_address_is_not_cited() {
     let connection = rusqlite::Connection::open(&path).unwrap();
     let alter = "UPDATE dataset SET record = json_set(record, '$.url', 'javascript:alert(1)')";
     assert_eq!(connection.execute(alter, []).unwrap(), 2);
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
     let registry = Registry::open(&path, Access::Read).unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: at("2001-01-05") };
     let refused = registry.snapshot().unwrap().cite(&selection).unwrap_err();

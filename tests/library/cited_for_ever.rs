@@ -15,9 +15,9 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::harness::events::event;
-use crate::harness::history::{POOL, cases, name, plan};
-use crate::harness::oracle::naive;
+use harness::events::event;
+use harness::history::{POOL, cases, name, plan};
+use harness::oracle::naive;
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 

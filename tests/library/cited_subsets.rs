@@ -14,10 +14,10 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::exported::import_of;
-use crate::harness::history::{History, POOL, cases, change, held, id, name, now, second, step};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::exported::import_of;
+use harness::history::{History, POOL, cases, change, held, id, name, now, second, step};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 /// The rule for patterns, implemented by trying every possibility.
 fn matches(pattern: &[char], text: &[char]) -> bool {

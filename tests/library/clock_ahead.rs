@@ -10,9 +10,9 @@ use accession::{
     Moment, Registry, Selection, Stamp, Timestamp,
 };
 
-use crate::harness::events::event;
-use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
-use crate::harness::store::new_registry;
+use harness::events::event;
+use harness::history::{change, id, instances, name, now, second, stating, with_file};
+use harness::store::new_registry;
 
 const DAY_SECONDS: i64 = 86_400;
 

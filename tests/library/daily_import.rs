@@ -7,8 +7,8 @@ use accession::model::Day;
 use accession::{Applied, Event, EventKind, Import, Registry, Stamp, Timestamp};
 use proptest::prelude::*;
 
-use crate::harness::events::event;
-use crate::harness::history::{History, POOL, cases, name};
+use harness::events::event;
+use harness::history::{History, POOL, cases, name};
 
 const HOUR_MICROS: i64 = 3_600_000_000;
 

@@ -6,10 +6,10 @@ use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
 use accession::{Dataset, Stamp};
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
-use crate::harness::history::{name, now, second};
-use crate::harness::store::is_on_server;
-use crate::harness::values::{stating, with_file};
 use crate::stored::{granule_id, latest};
+use harness::history::{name, now, second};
+use harness::store::is_on_server;
+use harness::values::{stating, with_file};
 
 type TrialOfLastRow = (&'static str, fn(&World) -> Done);
 

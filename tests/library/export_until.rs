@@ -3,9 +3,9 @@
 use accession::mirror::manifest;
 use accession::{Dataset, ErrorKind, Instance, Members, Moment, Registry, Stamp, Timestamp};
 
-use crate::exported::import_of;
-use crate::harness::history::{change, instances, name, now, second};
-use crate::harness::store::new_registry;
+use harness::exported::import_of;
+use harness::history::{change, instances, name, now, second};
+use harness::store::new_registry;
 
 const CHANGES: [(&[&str], &[&str]); 4] =
     [(&["A", "B"], &[]), (&["C"], &["A"]), (&["A"], &["B"]), (&["wrong"], &[])];

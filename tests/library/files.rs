@@ -9,9 +9,9 @@ use accession::{
     Limits, Listing, Moment, Registry, Selection, Set, SourceLocation, Stamp,
 };
 
-use crate::harness::events::event;
-use crate::harness::history::{change, id, name, now, second, step};
-use crate::harness::store::{new_registry, new_registry_in};
+use harness::events::event;
+use harness::history::{change, id, name, now, second, step};
+use harness::store::{new_registry, new_registry_in};
 
 /// A file of a granule: its path, its size, and a checksum whose bytes are all the same.
 type Stated<'a> = (&'a str, Option<u64>, Option<(Algorithm, u8)>);

@@ -19,7 +19,7 @@ use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{Error, ErrorKind, Monitor};
 use tempfile::TempDir;
 
-use crate::harness::at_advance::AtAdvance;
+use harness::at_advance::AtAdvance;
 
 /// SHA-256 of `abc`.
 const ABC: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";

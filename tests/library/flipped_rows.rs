@@ -12,10 +12,10 @@ use accession::{
     Stamp,
 };
 
-use crate::harness::history::{Plan, change, id, instances, name, now, plan, second};
-use crate::harness::server::client;
-use crate::harness::store::{is_on_server, new_registry, new_registry_in};
 use crate::stored::{even, granule_id, latest};
+use harness::history::{Plan, change, id, instances, name, now, plan, second};
+use harness::server::client;
+use harness::store::{is_on_server, new_registry, new_registry_in};
 
 /// Enough that a list has several pages, and is hashed on a thread of its own.
 const GRANULES: usize = 4_500;

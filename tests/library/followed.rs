@@ -11,10 +11,10 @@ use accession::publish::publish_statements;
 use accession::signed::{KeyUse, LogCheckpoint, Policy, ProofVerdict};
 use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
-use crate::exported::publish_all;
-use crate::harness::history::{change, name, now, second};
-use crate::harness::signing::{key, sign};
-use crate::harness::store::{is_on_server, new_registry, new_registry_in};
+use harness::exported::publish_all;
+use harness::history::{change, name, now, second};
+use harness::signing::{key, sign};
+use harness::store::{is_on_server, new_registry, new_registry_in};
 
 const FOLLOW: PullPolicy = PullPolicy::Follow;
 const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);

@@ -14,8 +14,8 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, cases, id, instances, name, now, second};
-use crate::harness::store::new_registry;
+use harness::history::{History, POOL, cases, id, instances, name, now, second};
+use harness::store::new_registry;
 
 /// What is done to the dataset, whose names are used in this order.
 const NAMES: [&str; 3] = ["first", "second", "third"];

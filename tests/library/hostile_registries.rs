@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use accession::{Access, Registry};
 use rusqlite::Connection;
 
-use crate::harness::history::{name, now, second, step};
-use crate::harness::oracle::naive_digest;
+use harness::history::{name, now, second, step};
+use harness::oracle::naive_digest;
 
 /// A registry with a dataset that has a history of one change.
 fn registry_at(path: &Path) {
@@ -40,7 +40,7 @@ fn registry_in(encoding: &str, path: &Path) {
          INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, 'A', {at});"
     );
     connection.execute_batch(&rows).unwrap();
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
 }
 
 /// A registry, altered with SQL as the sqlite3 shell could.

@@ -8,10 +8,10 @@ use accession::registry::Effort;
 use accession::{Applied, Event, EventKind, Import, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::harness::events::event;
-use crate::harness::history::{History, POOL, cases, name, now, plan, second, step};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::events::event;
+use harness::history::{History, POOL, cases, name, now, plan, second, step};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 /// The ids that each change toggles, by its number.
 fn toggles() -> impl Strategy<Value = Vec<BTreeSet<usize>>> {

@@ -3,9 +3,9 @@
 use accession::registry::Withdrawn;
 use accession::{Change, Identifier, Stamp};
 
-use crate::harness::history::{id, name, now, second};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::history::{id, name, now, second};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 /// About 37 MB in encoded form, of which at most 16 MiB are in memory.
 const GRANULES: usize = 300_000;

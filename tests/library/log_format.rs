@@ -9,9 +9,9 @@ use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
 use accession::{Change, Entry, Listing, Members, Moment, Registry, Selection, Stamp};
 
-use crate::exported::{import_of, manifest_of};
-use crate::harness::history::{change, id, instances, name, now, second, stating, with_file};
-use crate::harness::store::new_registry;
+use harness::exported::{import_of, manifest_of};
+use harness::history::{change, id, instances, name, now, second, stating, with_file};
+use harness::store::new_registry;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))

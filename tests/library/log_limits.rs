@@ -4,12 +4,12 @@ use accession::mirror::{HttpOptions, Primary, compare};
 use accession::registry::Withdrawn;
 use accession::{Change, Dataset, Import, Members, Pattern, Registry, Stamp};
 
-use crate::exported::{manifest_of, primary_of};
-use crate::harness::history::{name, now, second};
-use crate::harness::hostile_log::HostileLog;
-use crate::harness::oracle::{naive, naive_digest};
-use crate::harness::primary_at_address::{FOLLOW, World, quick};
 use crate::properties::resealed;
+use harness::exported::{manifest_of, primary_of};
+use harness::history::{name, now, second};
+use harness::hostile_log::HostileLog;
+use harness::oracle::{naive, naive_digest};
+use harness::primary_at_address::{FOLLOW, World, quick};
 
 /// A primary whose log has these lines after its first one.
 fn world_of(lines: &[String]) -> World {

@@ -2,8 +2,8 @@
 
 use accession::Stamp;
 
-use crate::harness::history::{change, name, now, second};
 use crate::stored::{Stored, granule_id};
+use harness::history::{change, name, now, second};
 
 const GRANULES: usize = 6_000;
 

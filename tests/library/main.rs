@@ -3,28 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "what was tested is reported")]
 
-#[path = "../harness"]
-mod harness {
-    pub mod at_advance;
-    pub mod cluster;
-    pub mod events;
-    pub mod files;
-    pub mod given_server;
-    pub mod history;
-    pub mod hostile_log;
-    pub mod installed;
-    pub mod listener;
-    pub mod oracle;
-    pub mod primary_at_address;
-    pub mod seal;
-    pub mod seed;
-    pub mod server;
-    pub mod signing;
-    pub mod store;
-    pub mod values;
-    pub mod web_server;
-}
-
 #[path = "../../fuzz/src/lib.rs"]
 mod properties;
 
@@ -40,7 +18,6 @@ mod clock_ahead;
 mod daily_import;
 mod damaged_rows;
 mod export_until;
-mod exported;
 mod files;
 mod fixity;
 mod fixity_lists;
@@ -60,7 +37,6 @@ mod mirror_http_faults;
 mod mirror_http_statements;
 mod mirror_http_writing;
 mod mirror_memory;
-mod mirror_nginx;
 mod mirror_properties;
 mod mirror_pull;
 mod monitor;
@@ -69,17 +45,9 @@ mod names_given_up;
 mod new_ids;
 mod nights;
 mod on_postgres;
-mod other_servers;
 mod pages;
 mod payment;
 mod publish;
-#[cfg(all(unix, feature = "serve"))]
-mod publish_links;
-#[cfg(feature = "serve")]
-mod publish_verify;
-#[cfg(feature = "serve")]
-mod published_pages;
-mod published_sets;
 mod random_contents;
 mod random_histories;
 mod recognise;
@@ -93,7 +61,9 @@ mod seed;
 mod side_by_side;
 mod statements;
 mod stored;
+mod threads;
 mod unique_granule;
 mod vectors;
 mod verify;
+mod views;
 mod work;

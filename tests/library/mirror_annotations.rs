@@ -10,11 +10,11 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 
 use crate::annotations::replaced;
-use crate::exported::{manifest_of, primary_of, publish_all};
-use crate::harness::history::{change, instances, name, now, second, step};
-use crate::harness::store::new_registry;
-use crate::harness::values::{stating, with_file};
-use crate::harness::web_server::WebServer;
+use harness::exported::{manifest_of, primary_of, publish_all};
+use harness::history::{change, instances, name, now, second, step};
+use harness::store::new_registry;
+use harness::values::{stating, with_file};
+use harness::web_server::WebServer;
 
 /// An annotation of the change at a second, written at the minute of its number.
 fn annotate(registry: &Registry, dataset: &str, at: i64, note: &str, minute: i64) {

@@ -2,8 +2,8 @@
 
 use accession::{Identifier, Registry, Stamp};
 
-use crate::harness::history::{instances, name, now, step};
-use crate::harness::primary_at_address::{FOLLOW, LOG, World};
+use harness::history::{instances, name, now, step};
+use harness::primary_at_address::{FOLLOW, LOG, World};
 
 #[test]
 fn only_the_lines_that_are_new_are_read() {

@@ -6,10 +6,10 @@ use accession::Registry;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
 use accession::registry::Withdrawn;
 
-use crate::exported::enlarge;
-use crate::harness::history::{name, now, step, trust};
-use crate::harness::listener::listen;
-use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
+use harness::exported::enlarge;
+use harness::history::{name, now, step, trust};
+use harness::listener::listen;
+use harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
 
 /// The bytes of a file of the primary: all with `TRUST`, and without it every seventh.
 fn positions_of(world: &World, path: &str) -> impl Iterator<Item = usize> + use<> {

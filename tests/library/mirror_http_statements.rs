@@ -5,10 +5,10 @@ use accession::publish::publish_statements;
 use accession::signed::{KeyUse, SigningKey};
 use accession::{Registry, Stamp};
 
-use crate::exported::publish_all;
-use crate::harness::history::{change, name, now, second};
-use crate::harness::primary_at_address::{FOLLOW, HEAD, LOG, RESET, World};
-use crate::harness::signing::{key, sign};
+use harness::exported::publish_all;
+use harness::history::{change, name, now, second};
+use harness::primary_at_address::{FOLLOW, HEAD, LOG, RESET, World};
+use harness::signing::{key, sign};
 
 const CHECKPOINT: &str = "statements/checkpoint";
 

@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use accession::{Identifier, Members, Pattern, Registry, Subset};
 use proptest::prelude::*;
 
-use crate::exported::{enlarge, publish_all};
-use crate::harness::history::{self, History, POOL, cases, instances, name, second};
-use crate::harness::oracle::naive;
-use crate::harness::primary_at_address::{FOLLOW, RESET, World};
+use harness::exported::{enlarge, publish_all};
+use harness::history::{self, History, POOL, cases, instances, name, second};
+use harness::oracle::naive;
+use harness::primary_at_address::{FOLLOW, RESET, World};
 
 /// What happens at the primary after its response to one of the requests of a pull, counted from 0.
 #[derive(Debug, Clone)]

@@ -12,9 +12,9 @@ use accession::registry::{MirrorSource, NewAnnotation};
 use accession::{Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
-use crate::exported::{manifest_of, publish_all};
-use crate::harness::history::{cases, name, now, second, step};
-use crate::harness::store::new_registry;
+use harness::exported::{manifest_of, publish_all};
+use harness::history::{cases, name, now, second, step};
+use harness::store::new_registry;
 
 /// Writes the manifest of a dataset that held these sets in turn.
 fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {

@@ -6,11 +6,11 @@ use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull}
 use accession::{Difference, Identifier, Limits, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::exported::{import_of, manifest_of, primary_of};
-use crate::harness::history::{History, POOL, cases, change, instances, name, now, second};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
 use crate::properties::resealed;
+use harness::exported::{import_of, manifest_of, primary_of};
+use harness::history::{History, POOL, cases, change, instances, name, now, second};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 type Toggles = Vec<BTreeSet<usize>>;
 

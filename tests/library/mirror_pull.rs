@@ -4,10 +4,10 @@ use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status};
 use accession::model::{Algorithm, Checksum, Content};
 use accession::{Change, Entry, Limit, Limits, Registry, Selection, Stamp};
 
-use crate::exported::{manifest_of, primary_of};
-use crate::harness::history::{change, id, instances, name, now, second, step};
-use crate::harness::store::new_registry;
-use crate::harness::values::{stating, with_file};
+use harness::exported::{manifest_of, primary_of};
+use harness::history::{change, id, instances, name, now, second, step};
+use harness::store::new_registry;
+use harness::values::{stating, with_file};
 
 /// A manifest of a dataset that held these sets one after another.
 fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {

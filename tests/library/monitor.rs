@@ -11,10 +11,10 @@ use accession::{
     Registry, Selection, Stamp,
 };
 
-use crate::exported::{manifest_of, primary_of};
-use crate::harness::events::event;
-use crate::harness::history::{History, change, id, name, now, plan, second};
 use crate::stored::{even, granule_id};
+use harness::events::event;
+use harness::exported::{manifest_of, primary_of};
+use harness::history::{History, change, id, name, now, plan, second};
 
 const GRANULES: usize = 20_000;
 

@@ -4,8 +4,8 @@ use accession::model::IdentifierPrefix;
 use accession::registry::FoundPeriod;
 use accession::{ErrorKind, Members};
 
-use crate::harness::history::{name, now, step};
-use crate::harness::store::new_registry;
+use harness::history::{name, now, step};
+use harness::store::new_registry;
 
 fn prefix(text: &str) -> IdentifierPrefix {
     text.parse().unwrap()

@@ -5,9 +5,9 @@ use accession::publish::publish;
 use accession::registry::{PaymentIds, Withdrawn};
 use accession::{Access, Dataset, Error, ErrorKind, Registry, Stamp};
 
-use crate::exported::{enlarge, manifest_of, primary_of, published, verified};
-use crate::harness::history::{change, name, now, second, step};
-use crate::harness::store::new_registry;
+use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
+use harness::history::{change, name, now, second, step};
+use harness::store::new_registry;
 
 fn stamp() -> Stamp {
     Stamp::now(now())

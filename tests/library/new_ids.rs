@@ -7,9 +7,9 @@ use accession::{
 };
 use rusqlite::Connection;
 
-use crate::harness::history::{change, held, id, name, now, second};
-use crate::harness::oracle::{naive, naive_digest};
-use crate::harness::store::new_registry;
+use harness::history::{change, held, id, name, now, second};
+use harness::oracle::{naive, naive_digest};
+use harness::store::new_registry;
 
 const REFUSED: [&str; 2] = ["\u{feff}x", "./x"];
 
@@ -80,7 +80,7 @@ fn from_before(directory: &std::path::Path) -> Registry {
     list.push("./x\nc\n\u{feff}x\n".as_bytes());
     let sql = "UPDATE checkpoint SET granule_id = ?1, chain = ?2, list = ?3";
     connection.execute(sql, ("\u{feff}x", identifier.as_bytes(), list.save())).unwrap();
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
     drop(connection);
     Registry::open(&path, Access::Write).unwrap()
 }

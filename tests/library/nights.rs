@@ -6,9 +6,9 @@ use accession::{
     Timestamp,
 };
 
-use crate::harness::history::{change, id, name, now, second};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::history::{change, id, name, now, second};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 const DAY: i64 = 86_400;
 

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use accession::Registry;
 
-use crate::harness::given_server::VARIABLE;
-use crate::harness::server::Server;
-use crate::harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
+use harness::given_server::VARIABLE;
+use harness::server::Server;
+use harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
 const OF_SQLITE: [(&str, &str); 24] = [

@@ -3,10 +3,10 @@
 use accession::{EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
 
-use crate::harness::events::event;
-use crate::harness::history::{Plan, id, instances, name, now, plan, second};
-use crate::harness::oracle::naive;
 use crate::stored::{Stored, change, even, granule_id, latest};
+use harness::events::event;
+use harness::history::{Plan, id, instances, name, now, plan, second};
+use harness::oracle::naive;
 
 /// More than two pages of 4,096.
 const GRANULES: usize = 10_000;

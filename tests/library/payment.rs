@@ -4,7 +4,7 @@ use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::{Error, ErrorKind, Timestamp};
 use proptest::prelude::*;
 
-use crate::harness::store::new_registry;
+use harness::store::new_registry;
 
 fn noon() -> Timestamp {
     "2026-01-01T12:00:00Z".parse().unwrap()

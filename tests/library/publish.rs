@@ -3,14 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 
-use accession::publish::{SiteSettings, publish_pages, unknown_datasets};
-use accession::registry::Edit;
+use accession::publish::unknown_datasets;
 use accession::{ErrorKind, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::exported::{enlarge, manifest_of, published};
-use crate::harness::files::files;
-use crate::harness::history::{History, POOL, cases, change, name, now, second, step};
+use harness::exported::{enlarge, manifest_of, published};
+use harness::files::files;
+use harness::history::{History, POOL, cases, change, name, now, second, step};
 
 /// The manifest that the files of a dataset make up.
 fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
@@ -267,40 +266,6 @@ fn a_damaged_directory_is_refused_and_left_as_it_is() {
         assert_eq!(files(directory.path()), before);
         std::fs::write(&path, &whole).unwrap();
     }
-    published(&registry, directory.path()).unwrap();
-}
-
-#[test]
-fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
-    let directory = tempfile::tempdir().unwrap();
-    let registry = lines(&["A"]);
-    let whole = tempfile::tempdir().unwrap();
-    let public_url = Edit::Set("https://data.example.org".to_owned());
-    let settings = SiteSettings { public_url, ..SiteSettings::default() };
-    published(&registry, whole.path()).unwrap();
-    publish_pages(&registry, whole.path(), &settings, &[], now()).unwrap();
-    let replaced: Vec<String> = std::fs::read_dir(whole.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| !name.starts_with('.'))
-        .collect();
-    assert!(replaced.len() > 8, "{replaced:?}");
-    for mine in replaced {
-        let path = directory.path().join(&mine);
-        std::fs::write(&path, "mine").unwrap();
-        // A refusal leaves nothing by which the next run could take the directory for its own.
-        for _ in 0..2 {
-            let refused = published(&registry, directory.path()).unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::NotReplaced, "{mine}");
-            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{mine}");
-        }
-        std::fs::remove_file(path).unwrap();
-    }
-    std::fs::write(directory.path().join("about.html"), "mine").unwrap();
-    published(&registry, directory.path()).unwrap();
-    // As the first run leaves it if it is killed: with its lock, and without the rest.
-    std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
-    std::fs::write(directory.path().join("index.html"), "half of a page").unwrap();
     published(&registry, directory.path()).unwrap();
 }
 

@@ -16,10 +16,10 @@ use accession::{
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 
-use crate::exported::{import_of, manifest_of, primary_of};
-use crate::harness::history::{POOL, cases, id, instances, name, now, second};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::exported::{import_of, manifest_of, primary_of};
+use harness::history::{POOL, cases, id, instances, name, now, second};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 /// What is known of a file: its size, and for each algorithm a byte.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -9,9 +9,9 @@ use accession::{
 };
 use proptest::prelude::*;
 
-use crate::harness::history::{History, POOL, Plan, cases, change, id, name, now, plan, second};
-use crate::harness::oracle::naive;
-use crate::harness::store::{new_registry, new_registry_in};
+use harness::history::{History, POOL, Plan, cases, change, id, name, now, plan, second};
+use harness::oracle::naive;
+use harness::store::{new_registry, new_registry_in};
 
 /// A step of a history. Ids are indices into the pool, so that they collide and are used again.
 #[derive(Debug, Clone)]

@@ -3,8 +3,8 @@
 
 use accession::{Access, Dataset, GranuleId, Registry, Stamp};
 
-use crate::harness::history::{name, now, step};
-use crate::harness::store::new_registry_in;
+use harness::history::{name, now, step};
+use harness::store::new_registry_in;
 
 fn set_fields(dataset: &mut Dataset) {
     dataset.granule_url = Some("https://example.org/{granule}".parse().unwrap());

@@ -6,8 +6,8 @@ use accession::mirror::Primary;
 use accession::registry::Withdrawn;
 use accession::{Access, Dataset, Import, Registry, Stamp};
 
-use crate::harness::history::{change, name, now, second};
 use crate::properties::resealed;
+use harness::history::{change, name, now, second};
 
 /// A manifest without changes, whose head has this record, with the checks of its lines.
 fn manifest(record: &str) -> Vec<u8> {
@@ -57,7 +57,7 @@ fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_er
     drop(registry);
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection.execute("UPDATE dataset SET name = '../US'", []).unwrap();
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
 
     let registry = Registry::open(&path, Access::Write).unwrap();
     let snapshot = registry.snapshot().unwrap();

@@ -5,9 +5,9 @@ use std::time::Duration;
 use accession::registry::Withdrawn;
 use accession::{Access, Registry, Stamp};
 
-use crate::harness::history::{change, name, now};
-use crate::harness::oracle::naive;
-use crate::harness::store::new_registry;
+use harness::history::{change, name, now};
+use harness::oracle::naive;
+use harness::store::new_registry;
 
 fn registry() -> Registry {
     let registry = new_registry();

@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use accession::{Registry, Stamp};
 
-use crate::harness::history::{change, name, now, plan, second};
 use crate::stored::{Stored, latest};
+use harness::history::{change, name, now, plan, second};
 
 /// More than a page.
 const GRANULES: usize = 5_000;

@@ -8,8 +8,8 @@ use accession::registry::{Lacks, NewAnnotation, PaymentIds, rehearse_restore, re
 use accession::{Access, DatasetName, Identifier, Members, Registry, Selection, Stamp, Timestamp};
 use rusqlite::Connection;
 
-use crate::harness::history::{change, name, now, second, step};
-use crate::harness::oracle::naive;
+use harness::history::{change, name, now, second, step};
+use harness::oracle::naive;
 
 /// A registry with one dataset of ten granules.
 fn create(path: &Path) -> Registry {
@@ -73,7 +73,7 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     create(&path).back_up(&backup).unwrap();
     let connection = Connection::open(&backup).unwrap();
     connection.execute("UPDATE instance SET identifier = zeroblob(16)", []).unwrap();
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
     drop(connection);
     let bytes = std::fs::read(&path).unwrap();
     let error = restore(&backup, &path, now(), None).unwrap_err();

@@ -14,8 +14,8 @@ use accession::registry::{FileCheck, GranuleFiles, NewCheck, Oldest, OpenFinding
 use accession::{Access, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp};
 use proptest::prelude::*;
 
-use crate::harness::history::{cases, change, name, now, stating, with_file};
-use crate::harness::store::new_registry;
+use harness::history::{cases, change, name, now, stating, with_file};
+use harness::store::new_registry;
 
 /// The granules of the random histories.
 const POOL: [&str; 9] = ["A", "AA", "B", "a", "b", "c/1", "c/2", "é", "値"];

@@ -4,9 +4,9 @@ use accession::chain::Chain;
 use accession::{Difference, Identifier, Moment, Registry, Selection, Stamp};
 use md5::{Digest, Md5};
 
-use crate::harness::history::{change, name, now};
-use crate::harness::seed::{ids, table};
-use crate::harness::store::new_registry;
+use harness::history::{change, name, now};
+use harness::seed::{ids, table};
+use harness::store::new_registry;
 
 /// The registries of US and THEM, in one.
 fn us_and_them() -> Registry {

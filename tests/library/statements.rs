@@ -11,12 +11,12 @@ use accession::signed::{
 };
 use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Timestamp};
 
-use crate::harness::history::{change, name, now, plan, second};
-use crate::harness::installed::installed;
-use crate::harness::seal::seal_rows;
-use crate::harness::seed;
-use crate::harness::store::{new_registry, new_registry_in};
 use crate::stored::Stored;
+use harness::history::{change, name, now, plan, second};
+use harness::installed::installed;
+use harness::seal::seal_rows;
+use harness::seed;
+use harness::store::{new_registry, new_registry_in};
 
 const ORIGIN: &str = "us.example.org/statements";
 

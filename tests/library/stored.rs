@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use accession::{Access, Instance, Registry, Selection, Stamp};
 use rusqlite::Connection;
 
-use crate::harness::history::{Plan, name, now, second};
-use crate::harness::store::new_registry_in;
+use harness::history::{Plan, name, now, second};
+use harness::store::new_registry_in;
 
 /// A registry file with one dataset, `dataset`.
 pub struct Stored {

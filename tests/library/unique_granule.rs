@@ -3,8 +3,8 @@
 use accession::minting::unique_granule::{Formula, explain, split, unique};
 use accession::{Change, Entry, GranuleId, SourceLocation, Stamp};
 
-use crate::harness::history::{id, name, now, second};
-use crate::harness::store::new_registry;
+use harness::history::{id, name, now, second};
+use harness::store::new_registry;
 
 #[test]
 fn unique_ids_equal_those_of_the_python_and_node_js_code_in_the_document() {

@@ -7,7 +7,7 @@ use accession::chain::{CanonicalList, Chain};
 use accession::model::{Checksum, Content, FilePath, GranuleId, KnownFile};
 use serde_json::{Map, Value};
 
-use crate::harness::installed::installed;
+use harness::installed::installed;
 
 fn text_of(file: &str) -> String {
     std::fs::read_to_string(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()

@@ -4,8 +4,8 @@ use accession::Registry;
 use accession::chain::is_checkpoint;
 use accession::registry::Effort;
 
-use crate::harness::history::{name, step};
-use crate::harness::store::new_registry;
+use harness::history::{name, step};
+use harness::store::new_registry;
 
 const GRANULES: usize = 100_000;
 

@@ -1,36 +1,47 @@
-//! The rules of the source tree, checked by tests.
+//! Rules of the source tree that the compiler cannot check.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
-#![expect(clippy::print_stdout, reason = "figures are printed")]
 
-mod figures;
-mod layering;
-mod not_checked;
-mod public_names;
 mod schema_rules;
-mod uses;
 
 use std::path::{Path, PathBuf};
 
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
 /// Every Rust file in some directories and those below them, with its text.
 fn rust_files(directories: &[&str]) -> Vec<(PathBuf, String)> {
-    let mut directories: Vec<PathBuf> = directories.iter().map(|path| root().join(path)).collect();
-    let mut files = Vec::new();
-    while let Some(directory) = directories.pop() {
-        for entry in std::fs::read_dir(directory).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                directories.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let text = std::fs::read_to_string(&path).unwrap();
-                files.push((path.strip_prefix(root()).unwrap().to_owned(), text));
-            }
-        }
-    }
+    let root = env!("CARGO_MANIFEST_DIR");
+    let patterns = directories.iter().map(|path| format!("{root}/{path}/**/*.rs"));
+    let paths = patterns.flat_map(|pattern| glob::glob(&pattern).unwrap());
+    let read = |path: PathBuf| {
+        let text = std::fs::read_to_string(&path).unwrap();
+        (path.strip_prefix(root).unwrap().to_owned(), text)
+    };
+    let files: Vec<_> = paths.map(|path| read(path.unwrap())).collect();
     assert!(files.len() > 5, "{files:?}");
     files
+}
+
+#[test]
+fn only_the_store_names_a_database() {
+    for (path, text) in rust_files(&["src", "cli/src", "server/src"]) {
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        let names_one = code.contains("rusqlite::") || code.contains("tokio_postgres");
+        let is_test = path.ends_with("tests.rs");
+        assert!(!names_one || is_test || path.starts_with("src/store"), "{}", path.display());
+    }
+}
+
+#[test]
+fn a_program_that_a_test_can_do_without_is_in_the_list_of_what_was_not_checked() {
+    let list = "server/tests/what_was_not_checked.rs";
+    let listed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(list)).unwrap();
+    let mut programs = 0;
+    for (path, text) in rust_files(&["tests", "cli/tests", "server/tests"]) {
+        for call in text.split("installed(\"").skip(1) {
+            let program = call.split('"').next().unwrap();
+            let is_listed = listed.contains(&format!(", \"{program}\", "));
+            assert!(is_listed, "{} uses {program}, which {list} does not list", path.display());
+            programs += 1;
+        }
+    }
+    assert!(programs >= 4, "{programs}");
 }

@@ -1,9 +1,9 @@
 //! Checks the rules for every table, and that every statement finds its rows by a key.
 
-use accession::{Registry, Timestamp};
+use accession::Registry;
 use rusqlite::Connection;
 
-use crate::{root, rust_files};
+use crate::rust_files;
 
 /// A new registry, opened in the way in which the sqlite3 shell opens it.
 fn schema() -> (tempfile::TempDir, Connection) {
@@ -40,22 +40,6 @@ fn there_are_no_triggers_and_no_virtual_tables() {
     let hidden = "
         SELECT name FROM sqlite_schema WHERE type = 'trigger' OR sql LIKE 'CREATE VIRTUAL%'";
     assert!(strings(&connection, hidden).is_empty());
-}
-
-#[test]
-fn every_migration_begins_with_its_reason() {
-    let mut paths = vec![root().join("migrations")];
-    let mut migrations = 0;
-    while let Some(path) = paths.pop() {
-        if path.is_dir() {
-            paths.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-        } else {
-            let sql = std::fs::read_to_string(&path).unwrap();
-            assert!(sql.starts_with("-- "), "{}", path.display());
-            migrations += 1;
-        }
-    }
-    assert!(migrations >= 2, "one for each store: {migrations}");
 }
 
 /// The statements of the store as it gives them to SQLite: the string of each `const` that holds SQL,
@@ -127,8 +111,7 @@ fn every_statement_of_the_store_uses_a_key() {
         let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
         let plan: Vec<String> =
             statement.raw_query().mapped(|row| row.get(3)).map(Result::unwrap).collect();
-        // An archive has few datasets and a schema few objects, and all of them are listed.
-        // Each id in a list parameter is looked up by key.
+        // Datasets are few, and all are listed. Each id in a list parameter is looked up by key.
         let is_co_routine = |step: &str| {
             let name = step.trim_start_matches("SCAN ").split(' ').next().unwrap();
             ["CO-ROUTINE", "MATERIALIZE"]
@@ -152,10 +135,7 @@ fn every_statement_of_the_store_uses_a_key() {
                 .any(|fine| step.starts_with(fine))
         });
         assert_eq!(scans, None, "{sql}: {plan:?}");
-        // The few intervals of an identifier are sorted by dataset name or time, the few former
-        // names of a dataset by time, and the periods of a batch of ids by id. Other granules are
-        // sorted only for an export, which is in order of time. The changes of a dataset are sorted for a
-        // plot by their spans, and the few largest of them by size. What was known of a granule is sorted by time.
+        // These sort few rows, but for an export, which is in order of time.
         let sorts = plan.iter().any(|step| step.contains("TEMP B-TREE"));
         let may_sort = [
             "ORDER BY dataset.name",
@@ -171,31 +151,4 @@ fn every_statement_of_the_store_uses_a_key() {
         .any(|fine| sql.contains(fine));
         assert!(!sorts || may_sort, "{sql}: {plan:?}");
     }
-}
-
-#[test]
-fn the_views_show_instants_that_the_program_can_read() {
-    let (_directory, connection) = schema();
-    connection
-        .execute("INSERT INTO dataset (id, name, record, row_check) VALUES (1, 'D', '{}', 0)", [])
-        .unwrap();
-    let instants = [
-        "0000-01-01T00:00:00Z",
-        "1969-12-31T23:59:59.999999Z",
-        "2001-01-02T00:00:00Z",
-        "2001-01-02T00:00:00.500Z",
-        "2001-01-02T00:00:00.000001Z",
-        "9999-12-31T23:59:59.999999Z",
-    ];
-    for (n, text) in instants.iter().enumerate() {
-        let timestamp: Timestamp = text.parse().unwrap();
-        let insert = "INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, ?1, ?2)";
-        connection.execute(insert, (n.to_string(), timestamp.as_micros())).unwrap();
-    }
-    let shown = strings(&connection, "SELECT Ingested FROM Granules ORDER BY LocalgranuleID");
-    let read = |shown: &[String]| -> Vec<Timestamp> {
-        shown.iter().map(|text| text.parse().unwrap()).collect()
-    };
-    assert_eq!(read(&shown), read(&instants.map(str::to_owned)));
-    assert_eq!(shown[2], instants[2], "no needless fraction");
 }

@@ -4,8 +4,8 @@ use accession::{ChangeOptions, DatasetName, Limit, Limits};
 use clap::ValueEnum;
 
 use super::set::deletions;
-use crate::cli::applied::Application;
-use crate::cli::session::ChangeTime;
+use crate::applied::Application;
+use crate::session::ChangeTime;
 
 /// The time of a change, and its options.
 #[derive(clap::Args)]

@@ -12,10 +12,10 @@ use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use super::set::deletions;
-use crate::cli::error::{Error, Result};
-use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile, MissingPages, listing};
-use crate::cli::session::Session;
+use crate::error::{Error, Result};
+use crate::paths::PathArgs;
+use crate::reading::{Entries, InputFile, MissingPages, listing};
+use crate::session::Session;
 
 /// Granule ids as arguments and in files.
 #[derive(clap::Args)]

@@ -5,7 +5,7 @@ mod granules;
 mod primary;
 mod set;
 
-pub use crate::cli::paths::named_path;
+pub use crate::paths::named_path;
 pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };

@@ -10,11 +10,11 @@ use accession::model::{SourceOptions, age};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName};
 
-use crate::cli::error::{Error, Result};
-use crate::cli::key_file::WitnessKey;
-use crate::cli::output::{json, one_line};
-use crate::cli::reading::{InputFile, read_policy};
-use crate::cli::session::Session;
+use crate::error::{Error, Result};
+use crate::key_file::WitnessKey;
+use crate::output::{json, one_line};
+use crate::reading::{InputFile, read_policy};
+use crate::session::Session;
 
 /// A primary.
 #[derive(clap::Args)]

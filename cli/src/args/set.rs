@@ -8,8 +8,8 @@ use accession::model::WebAddress;
 use accession::registry::Edit;
 use accession::{DatasetName, ErrorKind, Limit, Moment, Selection, Snapshot, Timestamp};
 
-use crate::cli::error::{Error, Result};
-use crate::cli::session::Session;
+use crate::error::{Error, Result};
+use crate::session::Session;
 
 /// A set whose time or identifier can be given by an option.
 #[derive(Clone, clap::Args)]

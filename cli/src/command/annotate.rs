@@ -4,11 +4,11 @@ use accession::model::Warning;
 use accession::registry::NewAnnotation;
 use accession::{Access, Moment};
 
-use crate::cli::args::ClockArgs;
-use crate::cli::args::TypedSet;
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, annotation_in};
-use crate::cli::session::Session;
+use crate::args::ClockArgs;
+use crate::args::TypedSet;
+use crate::error::{Error, Exit, Result};
+use crate::output::{Column, annotation_in};
+use crate::session::Session;
 
 /// Add a note to a set that is in the history, without changing the history
 ///

@@ -7,14 +7,14 @@ use accession::model::TimestampError;
 use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
 
 use super::granule_id::Uniquify;
-use crate::cli::applied::{Application, apply};
-use crate::cli::args::{
+use crate::applied::{Application, apply};
+use crate::args::{
     ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, TypedName, refuse_future,
 };
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::paths::{PathArgs, with_hint_of_paths};
-use crate::cli::reading::{Entries, InputFile, MissingPages};
-use crate::cli::session::Session;
+use crate::error::{Error, Exit, Result};
+use crate::paths::{PathArgs, with_hint_of_paths};
+use crate::reading::{Entries, InputFile, MissingPages};
+use crate::session::Session;
 
 /// Add granules to a dataset, in one change
 ///

@@ -9,11 +9,11 @@ use accession::model::{WarningKind, quoted};
 use accession::registry::Resolved;
 use serde::Serialize;
 
-use crate::cli::args::{SiteArgs, TypedName, TypedSet};
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{count, json, lines_below, one_line, selected_in};
-use crate::cli::reading::{CitationText, InputFile, read_citations, read_references};
-use crate::cli::session::Session;
+use crate::args::{SiteArgs, TypedName, TypedSet};
+use crate::error::{Error, Exit, Result};
+use crate::output::{count, json, lines_below, one_line, selected_in};
+use crate::reading::{CitationText, InputFile, read_citations, read_references};
+use crate::session::Session;
 
 /// Check citations, in any form that people paste
 ///

@@ -11,12 +11,12 @@ use accession::registry::GranuleFiles;
 use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection, Set};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::Progress;
-use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile, listing, read_record, warn_of_repeated};
-use crate::cli::session::Session;
+use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
+use crate::error::{Error, Exit, Result};
+use crate::output::Progress;
+use crate::paths::PathArgs;
+use crate::reading::{Entries, InputFile, listing, read_record, warn_of_repeated};
+use crate::session::Session;
 
 /// Print a citation of a dataset, or of a subset of it, with the identifier inside
 ///

@@ -13,12 +13,12 @@ use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::args::{ListArgs, TypedName, TypedSet};
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Ids, Object, Progress, count};
-use crate::cli::paths::OF_PATHS;
-use crate::cli::reading::{InputFile, warn_of_repeated};
-use crate::cli::session::Session;
+use crate::args::{ListArgs, TypedName, TypedSet};
+use crate::error::{Error, Exit, Result};
+use crate::output::{Column, Ids, Object, Progress, count};
+use crate::paths::OF_PATHS;
+use crate::reading::{InputFile, warn_of_repeated};
+use crate::session::Session;
 
 /// Compare sets of granules, or sets and lists, and print how they differ
 ///

@@ -12,12 +12,12 @@ use accession::{Access, Dataset, DatasetName, Limit, Limits, Registry, Stamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::applied::Created;
-use crate::cli::args::{ClockArgs, Refusal, TypedDataset, deletions, edit, edit_as};
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, annotation_in, count, in_words, write_fields};
-use crate::cli::reading::{InputFile, read_record};
-use crate::cli::session::{Create, Session};
+use crate::applied::Created;
+use crate::args::{ClockArgs, Refusal, TypedDataset, deletions, edit, edit_as};
+use crate::error::{Error, Exit, Result};
+use crate::output::{Column, annotation_in, count, in_words, write_fields};
+use crate::reading::{InputFile, read_record};
+use crate::session::{Create, Session};
 
 commands! {
     /// Add datasets, and show and change their metadata

@@ -19,17 +19,17 @@ use accession::{
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 
-use crate::cli::applied::apply;
-use crate::cli::args::{
+use crate::applied::apply;
+use crate::args::{
     ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, KnownAtArgs,
     Refusal, SetArgs, TypedSet, named_path,
 };
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Progress, count};
-use crate::cli::paths::{OF_PATHS, PathArgs};
-use crate::cli::program::watch_for_interrupt;
-use crate::cli::reading::{Entries, InputFile, MissingPages};
-use crate::cli::session::Session;
+use crate::error::{Error, Exit, Result};
+use crate::output::{Column, Progress, count};
+use crate::paths::{OF_PATHS, PathArgs};
+use crate::program::watch_for_interrupt;
+use crate::reading::{Entries, InputFile, MissingPages};
+use crate::session::Session;
 
 commands! {
     /// Record, compute, check and list the sizes and checksums of files

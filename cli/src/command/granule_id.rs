@@ -8,10 +8,10 @@ use accession::minting::unique_granule::{
 use accession::{Entry, GranuleId, Timestamp};
 use serde_json::json;
 
-use crate::cli::args::GranuleArgs;
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::reading::MissingPages;
-use crate::cli::session::Session;
+use crate::args::GranuleArgs;
+use crate::error::{Error, Exit, Result};
+use crate::reading::MissingPages;
+use crate::session::Session;
 
 commands! {
     /// Make and explain the unique granule ids of NASA Cumulus, without a registry

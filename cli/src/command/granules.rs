@@ -7,10 +7,10 @@ use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Patt
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::args::{KnownAtArgs, SetArgs, SiteArgs};
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, Progress};
-use crate::cli::session::Session;
+use crate::args::{KnownAtArgs, SetArgs, SiteArgs};
+use crate::error::{Error, Exit, Result};
+use crate::output::{Column, Progress};
+use crate::session::Session;
 
 /// List the exact granules of a set, in canonical order
 ///

@@ -6,13 +6,13 @@ use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Sel
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::applied::sides;
-use crate::cli::args::{
+use crate::applied::sides;
+use crate::args::{
     KnownAtArgs, SiteArgs, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::{Column, annotation_in, digest_in, in_words, selected_in};
-use crate::cli::session::{Session, suggestion};
+use crate::error::{Error, Exit, Result};
+use crate::output::{Column, annotation_in, digest_in, in_words, selected_in};
+use crate::session::{Session, suggestion};
 
 /// Show the identifier of a dataset that was in force at a time
 ///

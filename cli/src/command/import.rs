@@ -13,13 +13,13 @@ use accession::{
 
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
-use crate::cli::applied::{Application, Created, sides, write_dry_run, write_kept};
-use crate::cli::args::{ClockArgs, DryRunArgs};
-use crate::cli::args::{FileArgs, FormatArgs, HttpArgs};
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::output::count;
-use crate::cli::reading::{InputFile, MissingPages, import_events};
-use crate::cli::session::{Create, Session};
+use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
+use crate::args::{ClockArgs, DryRunArgs};
+use crate::args::{FileArgs, FormatArgs, HttpArgs};
+use crate::error::{Error, Exit, Result};
+use crate::output::count;
+use crate::reading::{InputFile, MissingPages, import_events};
+use crate::session::{Create, Session};
 
 /// Build a history from a file that says when granules were ingested and deleted
 ///

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 use accession::ErrorKind;
 use accession::signed::{KeyUse, SigningKey};
 
-use crate::cli::error::{Error, Exit, Result};
-use crate::cli::key_file;
-use crate::cli::session::Session;
+use crate::error::{Error, Exit, Result};
+use crate::key_file;
+use crate::session::Session;
 
 commands! {
     /// Make a key that signs what an archive says, and show its public part

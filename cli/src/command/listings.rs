@@ -15,12 +15,12 @@ use accession::{
     Stamp, Timestamp,
 };
 
-use crate::cli::args::{ContentArgs, FormatArgs, LimitArgs};
-use crate::cli::error::{Context, Error, Result};
-use crate::cli::output::Progress;
-use crate::cli::paths::PathArgs;
-use crate::cli::reading::{Entries, InputFile, MissingPages};
-use crate::cli::session::{ChangeTime, Create, Session};
+use crate::args::{ContentArgs, FormatArgs, LimitArgs};
+use crate::error::{Context, Error, Result};
+use crate::output::Progress;
+use crate::paths::PathArgs;
+use crate::reading::{Entries, InputFile, MissingPages};
+use crate::session::{ChangeTime, Create, Session};
 
 /// What `import` takes for a directory of listings.
 #[derive(clap::Args)]

@@ -14,11 +14,11 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, side, write_differences, write_sides};
-use crate::cli::applied::{Application, Created, write_change, write_kept};
-use crate::cli::args::{LimitArgs, PrimaryArgs};
-use crate::cli::error::{Context, Exit, Result};
-use crate::cli::output::{Column, Ids, Object, Output, count};
-use crate::cli::session::{ChangeTime, Session};
+use crate::applied::{Application, Created, write_change, write_kept};
+use crate::args::{LimitArgs, PrimaryArgs};
+use crate::error::{Context, Exit, Result};
+use crate::output::{Column, Ids, Object, Output, count};
+use crate::session::{ChangeTime, Session};
 
 commands! {
     /// Compare a mirror with its primary, and bring it up to date

@@ -5,10 +5,10 @@ use accession::minting::payment::{Layout, PaymentId, Scheme};
 use accession::{Access, Moment};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::cli::error::{Exit, Result};
-use crate::cli::output::Column;
-use crate::cli::reading::{InputFile, open};
-use crate::cli::session::Session;
+use crate::error::{Exit, Result};
+use crate::output::Column;
+use crate::reading::{InputFile, open};
+use crate::session::Session;
 
 commands! {
     /// Issue and decode nine-character payment ids

@@ -7,20 +7,20 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use accession::model::{WarningKind, quoted};
-use accession::pages::{Serves, Site};
 use accession::publish::{
-    OtherFile, SiteSettings, publish, publish_pages, publish_statements, unknown_datasets, verify,
-    verify_statements,
+    OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
 };
 use accession::registry::Edit;
-use accession::server::{Config, Registration, Server, ServerLimits};
 use accession::{Access, DatasetName, ErrorKind, Registry};
+use accession_server::pages::{Serves, Site};
+use accession_server::{Config, Registration, Server, ServerLimits};
+use accession_server::{SiteSettings, publish_pages};
 use serde_json::json;
 
-use crate::cli::args::{edit, edit_as, named_path, public_url, resolver};
-use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::output::{count, one_line};
-use crate::cli::session::Session;
+use crate::args::{edit, edit_as, named_path, public_url, resolver};
+use crate::error::{Context, Error, Exit, Result};
+use crate::output::{count, one_line};
+use crate::session::Session;
 
 /// Publish datasets as files for any web server, from which mirrors read
 ///

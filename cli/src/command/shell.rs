@@ -5,9 +5,9 @@ use std::path::PathBuf;
 
 use clap_complete::Shell;
 
-use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::program::Arguments;
-use crate::cli::session::Session;
+use crate::error::{Context, Error, Exit, Result};
+use crate::program::Arguments;
+use crate::session::Session;
 
 /// Print a completion script for a shell
 ///

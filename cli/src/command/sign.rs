@@ -12,12 +12,12 @@ use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
 
-use crate::cli::args::SetArgs;
-use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::key_file::KeyInUse;
-use crate::cli::output::count;
-use crate::cli::reading::{InputFile, read_policy};
-use crate::cli::session::Session;
+use crate::args::SetArgs;
+use crate::error::{Context, Error, Exit, Result};
+use crate::key_file::KeyInUse;
+use crate::output::count;
+use crate::reading::{InputFile, read_policy};
+use crate::session::Session;
 
 /// State which sets the datasets hold, and sign it
 ///

@@ -6,9 +6,9 @@ use accession::registry::{DatasetStatus, Oldest};
 use accession::{Access, DatasetName};
 use serde_json::json;
 
-use crate::cli::error::{Exit, Result};
-use crate::cli::output::{Column, count};
-use crate::cli::session::Session;
+use crate::error::{Exit, Result};
+use crate::output::{Column, count};
+use crate::session::Session;
 
 /// Show when datasets were last changed and confirmed, and what is wrong with them
 ///

@@ -10,10 +10,10 @@ use accession::{Access, Registry};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::args::named_path;
-use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::output::{Column, Progress, count, write_fields};
-use crate::cli::session::Session;
+use crate::args::named_path;
+use crate::error::{Context, Error, Exit, Result};
+use crate::output::{Column, Progress, count, write_fields};
+use crate::session::Session;
 
 /// Copy the registry to a file, while others use it, and verify the copy
 ///

@@ -9,10 +9,10 @@ use accession::{Access, DatasetName, ErrorKind, Moment, Verification};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::output::{Column, count, one_line};
-use crate::cli::reading::{InputFile, open, parsed, read_policy, read_small};
-use crate::cli::session::Session;
+use crate::error::{Context, Error, Exit, Result};
+use crate::output::{Column, count, one_line};
+use crate::reading::{InputFile, open, parsed, read_policy, read_small};
+use crate::session::Session;
 
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
 ///

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::harness::console::Sandbox;
-use crate::harness::seal::seal_rows;
+use crate::running::console::Sandbox;
+use harness::seal::seal_rows;
 
 const BEFORE: &str = "bf072e9119077b4e76437a93986787ef";
 

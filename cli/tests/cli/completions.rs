@@ -5,8 +5,8 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::harness::console::Sandbox;
-use crate::harness::installed::installed;
+use crate::running::console::Sandbox;
+use harness::installed::installed;
 
 #[test]
 fn completions_offer_the_names_of_formats_and_layouts() {

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use rusqlite::Connection;
 
-use crate::harness::console::{Sandbox, stderr};
-use crate::harness::installed::installed;
-use crate::harness::nobody::{as_nobody, set_mode};
+use crate::running::console::{Sandbox, stderr};
+use crate::running::nobody::{as_nobody, set_mode};
+use harness::installed::installed;
 
 /// A dataset with a small file, a sparse one that takes minutes to read, and another small one.
 fn sandbox() -> Sandbox {

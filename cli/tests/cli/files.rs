@@ -2,8 +2,8 @@
 
 use rusqlite::Connection;
 
-use crate::harness::console::{Sandbox, assert_refused, stderr};
-use crate::harness::nobody::{as_nobody, set_mode};
+use crate::running::console::{Sandbox, assert_refused, stderr};
+use crate::running::nobody::{as_nobody, set_mode};
 
 #[test]
 fn a_command_that_reads_leaves_no_file_behind() {
@@ -100,7 +100,7 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     let writer = Connection::open(&registry).unwrap();
     let title = "UPDATE dataset SET record = json_set(record, '$.title', 'Only in the -wal file')";
     writer.execute(title, []).unwrap();
-    crate::harness::seal::seal_rows(&writer);
+    harness::seal::seal_rows(&writer);
     set_mode(&registry, 0o444);
     for (directory_mode, path) in
         [(0o555, "accession.db"), (0o777, "accession.db"), (0o777, "elsewhere/link.db")]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use crate::harness::console::{Sandbox, commands_in, program};
+use crate::running::console::{Sandbox, commands_in, program};
 
 /// Appends the `--help` of a command and of its subcommands.
 fn help(path: &[&str], all: &mut String) {

@@ -8,10 +8,10 @@ use std::process::{Command, Output, Stdio};
 
 use rusqlite::Connection;
 
-use crate::harness::console::{Sandbox, program, stderr};
-use crate::harness::installed::installed;
+use crate::running::console::{Sandbox, program, stderr};
+use harness::installed::installed;
 #[cfg(target_os = "linux")]
-use crate::harness::peak_memory::peak_memory;
+use harness::peak_memory::peak_memory;
 
 /// Clears the screen, sets the title of the window and a colour (the latter with a C1 character), ends
 /// the line, and changes the direction of the text.
@@ -28,7 +28,7 @@ fn alter(sandbox: &Sandbox, sql: &str) {
     let connection = Connection::open(sandbox.path().join("accession.db")).unwrap();
     let speed = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;";
     connection.execute_batch(&format!("{speed} {sql}")).unwrap();
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
 }
 
 /// Every command that reads a registry, as its own or as a primary.

@@ -2,18 +2,12 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 
-#[path = "../harness"]
-mod harness {
+#[path = "../running"]
+mod running {
     pub mod console;
-    pub mod installed;
-    mod listener;
     pub mod nobody;
-    #[cfg(target_os = "linux")]
-    pub mod peak_memory;
     pub mod program;
-    pub mod seal;
     mod two_streams;
-    pub mod web_server;
 }
 
 mod clock;

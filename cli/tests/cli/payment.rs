@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::process::{Child, Command, Stdio};
 
-use crate::harness::console::Sandbox;
+use crate::running::console::Sandbox;
 
 #[test]
 fn eight_processes_that_issue_1_000_ids_each_with_3_workers_repeat_no_id() {

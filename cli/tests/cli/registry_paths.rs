@@ -6,7 +6,7 @@ use std::process::Stdio;
 use rusqlite::Connection;
 
 use crate::file_checks::wait_until_open;
-use crate::harness::console::{Sandbox, assert_refused};
+use crate::running::console::{Sandbox, assert_refused};
 
 /// SQLite used to interpret the path as a URI: granules that were acknowledged were in another file
 /// than the one that the program checked, or only in memory.

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 use serde_json::Value;
 
 use crate::documents::{helps, leaf_commands};
-use crate::harness::console::{Sandbox, commands_in, program, stderr};
 use crate::hostile::on_a_terminal;
+use crate::running::console::{Sandbox, commands_in, program, stderr};
 
 /// A registry `accession.db` with two datasets that differ and one without a history, a registry
 /// `emptied.db` whose dataset holds nothing, and some files. It is made once, and copied.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::harness::console::assert_transcript;
+use crate::running::console::assert_transcript;
 
 fn transcript(name: &str) {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");

@@ -9,8 +9,8 @@ use std::time::Duration;
 use accession::signed::{KeyUse, LogCheckpoint, Note, SigningKey};
 use accession::{Access, Registry};
 
-use crate::harness::console::Sandbox;
-use crate::harness::web_server::WebServer;
+use crate::running::console::Sandbox;
+use harness::web_server::WebServer;
 
 /// The key of every witness here.
 fn witness_key() -> SigningKey {

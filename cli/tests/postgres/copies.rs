@@ -9,8 +9,8 @@ use std::time::Duration;
 use accession::registry::{PaymentIds, Withdrawn};
 use accession::{Access, Registry};
 
-use crate::harness::at_advance::AtAdvance;
 use crate::scene::{Scene, command, dice, refused, rounds, succeed};
+use harness::at_advance::AtAdvance;
 
 /// A file with all that a registry can have.
 pub fn filled(directory: &Path) -> String {
@@ -107,7 +107,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     assert_eq!(workers, "5");
     let other = scene.server.new_database();
     succeed("unused", &["copy", &source, &other, "--payment-ids"]);
-    let rows = crate::harness::server::client(&other)
+    let rows = harness::server::client(&other)
         .query("SELECT worker FROM accession.payment_worker", &[])
         .unwrap();
     assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [3]);

@@ -12,10 +12,10 @@ use postgres::Client;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::harness::every_field::every_field;
-use crate::harness::seal::seal_rows;
-use crate::harness::server::client;
 use crate::scene::{Scene, confirmed_stamp, name, second, stating, succeed, with_file};
+use harness::every_field::every_field;
+use harness::seal::seal_rows;
+use harness::server::client;
 
 /// A registry in a file, in which every column of every table has a value.
 fn filled(directory: &Path) -> PathBuf {

@@ -1,8 +1,8 @@
 //! Distribution: refused where there is no Citus; on a cluster, nothing is different afterwards.
 
 use crate::copies::{filled, masked, reports};
-use crate::harness::server::{Server, client};
 use crate::scene::{Scene, refused, succeed};
+use harness::server::{Server, client};
 
 #[test]
 fn without_the_extension_nothing_is_changed() {
@@ -57,7 +57,7 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
 
 /// The statement of the guide that a superuser runs for the owner of a new registry.
 fn create_schema() -> &'static str {
-    let guide = include_str!("../../docs/guide/citus.md");
+    let guide = include_str!("../../../docs/guide/citus.md");
     guide.lines().find(|line| line.starts_with("CREATE SCHEMA accession")).unwrap()
 }
 

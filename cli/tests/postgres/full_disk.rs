@@ -3,8 +3,8 @@
 
 use accession::{Change, GranuleId, Registry};
 
-use crate::harness::server::Server;
 use crate::scene::{Scene, ingest, name, periods_of, stamp};
+use harness::server::Server;
 
 /// The largest file. A segment of the log has 1,024 kB here.
 const KILOBYTES: u32 = 2_052;

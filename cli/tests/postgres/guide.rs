@@ -4,11 +4,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::Command;
 
-use crate::harness::installed::installed;
-use crate::harness::program::program;
+use crate::running::program::program;
 use crate::scene::{Scene, refused, succeed};
+use harness::installed::installed;
 
-const GUIDE: &str = include_str!("../../docs/guide/postgresql.md");
+const GUIDE: &str = include_str!("../../../docs/guide/postgresql.md");
 
 /// The blocks of a language in the guide, in order.
 fn blocks(language: &str) -> Vec<&str> {

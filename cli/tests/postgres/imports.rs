@@ -3,9 +3,9 @@
 use accession::Registry;
 use accession::publish::publish;
 
-use crate::harness::values::step;
-use crate::harness::web_server::WebServer;
 use crate::scene::{Scene, succeed};
+use harness::values::step;
+use harness::web_server::WebServer;
 
 /// It was asked whether there is a file with the address of the server as its name. There was none, so
 /// that the whole log was read each time.

@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use accession::Registry;
 
-use crate::harness::machine::Machine;
-use crate::harness::server::{Server, client};
 use crate::scene::{Scene, ingest, name, periods_of, stamp};
+use harness::machine::Machine;
+use harness::server::{Server, client};
 
 /// A registry on a cluster, and what its machines are reached through.
 pub struct Cluster {

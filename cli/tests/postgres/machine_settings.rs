@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use crate::harness::server::Server;
 use crate::scene::{Scene, command, ingest, name, stamp};
+use harness::server::Server;
 
 /// A registry on a cluster with one dataset, of 2,000 granules.
 fn scene() -> Option<Scene> {

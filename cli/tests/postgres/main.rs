@@ -6,30 +6,10 @@
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "what was tested is reported")]
 
-#[path = "../harness"]
-mod harness {
-    pub mod at_advance;
-    pub mod authority;
-    pub mod cluster;
-    mod crash;
-    pub mod every_field;
-    mod given_server;
-    pub mod installed;
-    mod listener;
-    pub mod machine;
-    pub mod pooler;
+#[path = "../running"]
+mod running {
     pub mod program;
-    pub mod seal;
-    pub mod server;
-    pub mod server_log;
-    #[cfg(feature = "serve")]
     pub mod serving;
-    pub mod standby;
-    mod tcp;
-    pub mod values;
-    pub mod web_server;
-    #[cfg(feature = "serve")]
-    pub mod writes;
 }
 
 mod addresses;
@@ -42,7 +22,6 @@ mod dry_run;
 mod errors;
 mod full_disk;
 mod guide;
-#[cfg(feature = "serve")]
 mod imports;
 mod lost_machines;
 mod machine_settings;
@@ -54,7 +33,6 @@ mod proxy;
 mod round_trips;
 mod scene;
 mod schema;
-#[cfg(feature = "serve")]
 mod serve;
 mod standby;
 mod tls;

@@ -2,8 +2,8 @@
 
 use accession::{Access, Change, GranuleId, Registry, Selection};
 
-use crate::harness::pooler::Pooler;
 use crate::scene::{Scene, command, name, periods_of, stamp};
+use harness::pooler::Pooler;
 
 const WRITERS: usize = 8;
 const CHANGES: usize = 12;
@@ -59,7 +59,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
     let verified = command(&url, &["verify"]).output().unwrap();
     assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stdout));
     // Nothing of a transaction is left in the sessions, which others may get.
-    let mut pooled = crate::harness::server::client(&url);
+    let mut pooled = harness::server::client(&url);
     for _ in 0..6 {
         let rows = pooled.simple_query("SELECT name FROM pg_prepared_statements").unwrap();
         let names = rows.iter().filter(|row| matches!(row, postgres::SimpleQueryMessage::Row(_)));

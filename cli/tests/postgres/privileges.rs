@@ -6,8 +6,8 @@ use accession::signed::{KeyUse, Note, SigningKey};
 use accession::{Access, Registry};
 use postgres::error::SqlState;
 
-use crate::harness::server::{Server, client};
 use crate::scene::{Scene, command, ingest, name, refused, stamp, succeed};
+use harness::server::{Server, client};
 
 /// What would erase or rewrite something.
 const FORBIDDEN: [&str; 16] = [
@@ -139,7 +139,6 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
         CREATE FUNCTION public.concat(integer, text, numeric) RETURNS text LANGUAGE plpgsql AS
         $f$ BEGIN RAISE EXCEPTION 'planted'; END $f$";
     planting.batch_execute(plant).unwrap();
-    #[cfg(feature = "serve")]
     {
         let served = crate::serve::Served::start(&scene.url);
         for path in ["/", "/datasets/D/", "/datasets/D/history"] {
@@ -161,7 +160,7 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
 
 /// The statements of the page that grants the privileges.
 pub fn grants() -> String {
-    let page = include_str!("../../docs/guide/postgresql.md");
+    let page = include_str!("../../../docs/guide/postgresql.md");
     page.split("```text\n").nth(1).unwrap().split("```").next().unwrap().to_owned()
 }
 

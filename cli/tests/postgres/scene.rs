@@ -5,10 +5,10 @@ use std::process::Command;
 
 use accession::{Access, Change, GranuleId, Registry, Stamp};
 
-use crate::harness::program::program;
-use crate::harness::server::{Server, client};
-use crate::harness::values::{change, now};
-pub use crate::harness::values::{name, second, stating, with_file};
+use crate::running::program::program;
+use harness::server::{Server, client};
+use harness::values::{change, now};
+pub use harness::values::{name, second, stating, with_file};
 
 /// A server with one registry.
 pub struct Scene {

@@ -1,7 +1,7 @@
 //! The rules of the schema, by the catalogue of the server.
 
-use crate::harness::values::step;
 use crate::scene::Scene;
+use harness::values::step;
 
 /// Small tables that Citus copies to every machine; all others are distributed.
 const REFERENCE: [&str; 9] = [
@@ -62,7 +62,7 @@ fn every_key_of_a_distributed_table_begins_with_the_dataset() {
 /// The SQL of the store for a server: the name of each statement, and its text, with the comment before
 /// its function.
 fn statements() -> Vec<(String, String, String)> {
-    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/src/store/table");
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../src/store/table");
     let mut statements = Vec::new();
     for entry in std::fs::read_dir(directory).unwrap() {
         let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();

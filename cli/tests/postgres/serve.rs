@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::serving::Serving;
-use crate::harness::values::step;
-use crate::harness::writes::{SHOWN, WRITES};
+use crate::running::serving::Serving;
 use crate::scene::{Scene, ingest, name, stamp, succeed};
+use harness::values::step;
+use harness::writes::{SHOWN, WRITES};
 
 /// The program, which serves a registry.
 pub struct Served {

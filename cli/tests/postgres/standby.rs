@@ -2,9 +2,9 @@
 
 use accession::{Access, Registry};
 
-use crate::harness::standby::Standby;
-use crate::harness::values::step;
 use crate::scene::{Scene, command, confirmed_stamp, ingest, name, periods_of, refused, succeed};
+use harness::standby::Standby;
+use harness::values::step;
 
 #[test]
 fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use accession::{Access, Registry};
 
-use crate::harness::authority::{Authority, Validity};
-use crate::harness::server::{Server, directory_of_other_user, give_to_other_user};
 use crate::scene::{ingest, name, stamp};
+use harness::authority::{Authority, Validity};
+use harness::server::{Server, directory_of_other_user, give_to_other_user};
 
 /// A file that only the server can read.
 fn write_secret(path: &Path, text: &str) {
@@ -95,7 +95,7 @@ fn each_mode_accepts_the_certificates_that_it_should() {
     let client = authority.certify("certified", Validity::Now);
     std::fs::write(here("client.pem"), client.certificate.pem()).unwrap();
     std::fs::write(here("client.key"), client.key.serialize_pem()).unwrap();
-    let mut owner = crate::harness::server::client(&socket);
+    let mut owner = harness::server::client(&socket);
     let grant = "CREATE ROLE certified LOGIN; GRANT USAGE ON SCHEMA accession TO certified;
                  GRANT SELECT ON ALL TABLES IN SCHEMA accession TO certified";
     owner.batch_execute(grant).unwrap();

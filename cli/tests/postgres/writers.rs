@@ -9,8 +9,8 @@ use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
 use tokio::runtime::Builder;
 
-use crate::harness::values::change;
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating, with_file};
+use harness::values::change;
 
 const WRITERS: usize = 8;
 

@@ -75,7 +75,7 @@ pub struct Sandbox {
 impl Sandbox {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures");
+        let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
         std::os::unix::fs::symlink(fixtures, directory.path().join("fixtures")).unwrap();
         let bin = directory.path().join(".bin");
         std::fs::create_dir(&bin).unwrap();

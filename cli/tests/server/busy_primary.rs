@@ -2,8 +2,8 @@
 
 use accession::mirror::PullPolicy;
 
-use crate::harness::values::{name, step};
 use crate::mirror_world::{RESET, World, held};
+use harness::values::{name, step};
 
 #[test]
 fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {

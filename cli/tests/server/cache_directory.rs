@@ -8,10 +8,10 @@ use std::process::Stdio;
 use accession::Registry;
 use accession::publish::publish;
 
-use crate::harness::files::files;
-use crate::harness::serving::Serving;
-use crate::harness::values::step;
+use crate::running::serving::Serving;
 use crate::sockets::serve;
+use harness::files::files;
+use harness::values::step;
 
 /// The program over a registry, with this directory for its temporary files.
 fn serve_with(path: &Path, temporary: &Path) -> Serving {

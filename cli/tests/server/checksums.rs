@@ -6,11 +6,11 @@ use accession::Dataset;
 use accession::chain::CanonicalList;
 use accession::model::{Algorithm, Checksum};
 use accession::registry::Members;
-use accession::server::ServerLimits;
+use accession_server::ServerLimits;
 
-use crate::harness::program::program;
-use crate::harness::values::{name, now, stating, with_file};
+use crate::running::program::program;
 use crate::site::{Served, stamp};
+use harness::values::{name, now, stating, with_file};
 
 fn add(served: &Served, dataset: &str, granule: &str, path: &str, algorithm: Algorithm, byte: u8) {
     let bytes = vec![byte; algorithm.checksum_bytes().unwrap()];

@@ -1,16 +1,15 @@
 //! The calls in `docs/reference/http.md` work, and there is one of each address.
 
-use std::path::Path;
 use std::process::Command;
 
 use accession::registry::NewAnnotation;
 use accession::{Dataset, Selection};
 
-use crate::harness::installed::installed;
-use crate::harness::program::program;
-use crate::harness::values::{name, now};
+use crate::running::program::program;
 use crate::site::{Served, stamp};
 use crate::sockets::serve;
+use harness::installed::installed;
+use harness::values::{name, now};
 
 /// The server of the examples.
 const EXAMPLE: &str = "https://registry.archive.example";
@@ -30,7 +29,7 @@ const PLACES: [(&str, &str); 9] = [
 
 #[test]
 fn every_documented_address_has_a_call_that_works() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/reference/http.md");
+    let page = harness::repository().join("docs/reference/http.md");
     let page = std::fs::read_to_string(page).unwrap();
     let calls: Vec<&str> = page.lines().filter(|line| line.starts_with("curl ")).collect();
     let table = page.split("| Address | What is there |").nth(1).unwrap();

@@ -5,12 +5,12 @@ use std::process::Command;
 
 use accession::Registry;
 
-use crate::harness::authority::{Authority, Validity};
-use crate::harness::connect_proxy::{Asked, ConnectProxy};
-use crate::harness::program::program;
-use crate::harness::serving::Serving;
-use crate::harness::values::step;
+use crate::running::program::program;
+use crate::running::serving::Serving;
 use crate::sockets::serve;
+use harness::authority::{Authority, Validity};
+use harness::connect_proxy::{Asked, ConnectProxy};
+use harness::values::step;
 
 /// A primary, the program that serves it, and an authority.
 struct World {

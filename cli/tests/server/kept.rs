@@ -2,9 +2,9 @@
 
 use hyper::Method;
 
-use crate::harness::program::program;
-use crate::harness::writes::{SHOWN, WRITES};
+use crate::running::program::program;
 use crate::site::{Answer, SECOND, Served};
+use harness::writes::{SHOWN, WRITES};
 
 /// How many responses were sent that were kept.
 fn sent_again(served: &Served) -> u64 {

@@ -9,9 +9,9 @@ use accession::mirror::{
 };
 use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
-use crate::harness::fault_proxy::FaultProxy;
-use crate::harness::serving::Serving;
-use crate::harness::values::{name, now, second};
+use crate::running::serving::Serving;
+use harness::fault_proxy::FaultProxy;
+use harness::values::{name, now, second};
 
 /// The program serving a registry, a proxy in front of it, and a mirror.
 pub struct World {

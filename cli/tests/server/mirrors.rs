@@ -3,9 +3,10 @@
 use accession::mirror::{PullPolicy, Status};
 use accession::{Access, Registry, Stamp};
 
-use crate::harness::values::{name, now, step};
 use crate::mirror_world::{RESET, World, held};
-use crate::statements::sign;
+use accession::signed::KeyUse;
+use harness::signing::{key, sign};
+use harness::values::{name, now, step};
 
 /// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
 /// mirror has read was of the first.
@@ -38,7 +39,7 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
 fn what_a_server_states_is_believed_at_first_contact_and_continued_the_next_night() {
     let world = World::new();
     step(&world.us, "US", 0, ["A", "B"], []);
-    sign(&world.us);
+    sign(&world.us, &key(KeyUse::Log, 1));
     let pulled = |at| {
         let pulled = world.pull(at, PullPolicy::Follow);
         let statements = pulled.before.statements.clone().unwrap();
@@ -48,7 +49,7 @@ fn what_a_server_states_is_believed_at_first_contact_and_continued_the_next_nigh
     assert_eq!(pulled(0), (Status::Behind, 1, 1));
     assert_eq!(pulled(1), (Status::Identical, 1, 0));
     step(&world.us, "US", 1, ["C"], []);
-    sign(&world.us);
+    sign(&world.us, &key(KeyUse::Log, 1));
     // What passes is asked for again.
     let mut is_first = true;
     world.proxy.misbehave(move |reply| {

@@ -8,9 +8,9 @@ use std::time::Duration;
 use accession::mirror::{Address, HttpOptions, Primary, PullPolicy, Remote, Status};
 use accession::{Registry, Timestamp};
 
-use crate::harness::program::program;
-use crate::harness::values::{name, now, step};
 use crate::mirror_world::{RESET, World, held};
+use crate::running::program::program;
+use harness::values::{name, now, step};
 
 /// A mirror of A, B and C, whose primary is then restored from a backup with A and B.
 fn restored(options: &[&str]) -> World {

@@ -8,8 +8,8 @@ use std::path::Path;
 use accession::Registry;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::harness::serving::Serving;
-use crate::harness::values::step;
+use crate::running::serving::Serving;
+use harness::values::step;
 
 /// Serves a registry on any free port.
 pub fn serve(registry: &Path, options: &[&str]) -> Serving {

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use accession::registry::NewAnnotation;
-use accession::server::{Registration, ServerLimits};
 use accession::{Dataset, Registry, Selection, Stamp, Timestamp};
+use accession_server::{Registration, ServerLimits};
 use serde_json::Value;
 
-use crate::harness::values::{name, now};
 use crate::site::{FIRST, SECOND, Served, stamp};
+use harness::values::{name, now};
 
 /// The targets of a relation in a header `Link`.
 fn targets(header: &str, rel: &str) -> Vec<String> {
@@ -263,7 +263,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
         ("text", "text/x-bibliography"),
         ("tuple", ""),
     ] {
-        let output = std::process::Command::new(crate::harness::program::program())
+        let output = std::process::Command::new(crate::running::program::program())
             .args(["--registry", path.to_str().unwrap(), "cite", "US.FOOL2.002@2001-01-05"])
             .args(["--format", format])
             .env("ACCESSION_RESOLVER", "https://registry.example")
@@ -295,7 +295,7 @@ fn a_citation_is_the_same_as_that_of_the_command_line() {
 #[test]
 fn every_route_is_in_the_openapi_document_and_no_other() {
     let source =
-        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/src/server/route/mod.rs"));
+        std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../server/src/route/mod.rs"));
     let source = source.unwrap();
     let (_, routes) = source.split_once("match segments[..]").unwrap();
     let routes = routes.split('[').skip(1).map(|rest| rest.split(']').next().unwrap());

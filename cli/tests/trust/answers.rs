@@ -6,7 +6,7 @@ use std::path::Path;
 use accession::registry::{Listed, Withdrawn};
 use accession::{Access, DatasetName, Granules, Instance, Moment, Registry, Selection};
 
-use crate::harness::oracle::naive;
+use harness::oracle::naive;
 
 /// What a registry reports on every subject: the subject, and the value.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use accession::{DatasetName, Registry};
 
 use crate::dice::Dice;
-use crate::harness::values::{name, step};
 use crate::ledger::Found;
+use harness::values::{name, step};
 
 const FILES: usize = 20;
 

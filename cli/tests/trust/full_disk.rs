@@ -6,8 +6,8 @@
 
 use std::process::{Command, Output};
 
-use crate::harness::program::program;
 use crate::rounds::is_long;
+use crate::running::program::program;
 use crate::scene::{Action, Place, Scene};
 
 /// Runs a shell script. `$0` is the program, `$1` the registry's directory, and the other

@@ -3,12 +3,12 @@
 
 use accession::Timestamp;
 
-use crate::harness::hostile_log::HostileLog;
-use crate::harness::peak_memory::peak_memory;
-use crate::harness::values::second;
-use crate::harness::web_server::WebServer;
 use crate::rounds::rounds;
 use crate::victim::program_in;
+use harness::hostile_log::HostileLog;
+use harness::peak_memory::peak_memory;
+use harness::values::second;
+use harness::web_server::WebServer;
 
 /// The most memory that may be resident, in kB.
 const MOST: u64 = 64 * 1_024;

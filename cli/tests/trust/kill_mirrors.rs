@@ -10,11 +10,11 @@ use accession::mirror::Primary;
 use accession::{Access, Identifier, Import, Registry, Stamp, Timestamp};
 
 use crate::dice::Dice;
-use crate::harness::values::{name, now, step};
-use crate::harness::web_server::WebServer;
 use crate::kill::{Spans, run_and_kill};
 use crate::rounds::{dice, rounds};
 use crate::victim::program_in;
+use harness::values::{name, now, step};
+use harness::web_server::WebServer;
 
 /// The commands that are killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,8 @@ use accession::{DatasetName, Identifier, Registry, Selection, Timestamp};
 
 use crate::answers::{granule_ids, history};
 use crate::dice::Dice;
-use crate::harness::oracle::naive;
-use crate::harness::values::{name, second};
+use harness::oracle::naive;
+use harness::values::{name, second};
 
 /// A change that the history must have: its time, and the ids that are held from then on.
 #[derive(Debug, Clone)]

@@ -38,20 +38,11 @@
     reason = "tests fail by panic, and print what they counted"
 )]
 
-#[path = "../harness"]
-mod harness {
-    pub mod every_field;
-    #[cfg(target_os = "linux")]
-    pub mod hostile_log;
-    mod listener;
-    pub mod oracle;
-    #[cfg(target_os = "linux")]
-    pub mod peak_memory;
+#[path = "../running"]
+mod running {
     pub mod program;
-    #[cfg(all(target_os = "linux", feature = "serve"))]
+    #[cfg(target_os = "linux")]
     pub mod serving;
-    pub mod values;
-    pub mod web_server;
 }
 
 mod answers;
@@ -82,7 +73,7 @@ mod power_loss;
 mod restore;
 mod rivals;
 mod rot;
-#[cfg(all(target_os = "linux", feature = "serve"))]
+#[cfg(target_os = "linux")]
 mod serve;
 #[cfg(target_os = "linux")]
 mod signing;

@@ -17,10 +17,10 @@ use accession::{Access, Registry, Timestamp};
 use crate::answers::{Answers, assert_sound, examine};
 use crate::dice::Dice;
 use crate::disk::{Content, Disk, Record, records};
-use crate::harness::values::{second, step};
 use crate::interposed::Interposed;
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::{Place, Scene, granule_id};
+use harness::values::{second, step};
 
 /// A run of commands, as the disk sees it.
 struct Run {

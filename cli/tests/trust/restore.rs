@@ -12,10 +12,10 @@ use std::process::Output;
 use accession::{Access, Registry};
 
 use crate::answers::{Answers, examine};
-use crate::harness::values::step;
 use crate::interposed::{Errno, Fault, Interposed, Mode};
 use crate::rounds::{directory_in_memory, is_long};
 use crate::victim::program_in;
+use harness::values::step;
 
 /// The disks that fail only once leave enough for the names to be restored.
 const DISKS: [(Mode, Errno); 4] = [

@@ -12,10 +12,10 @@ use serde_json::Value;
 
 use crate::answers::{assert_sound, granule_ids};
 use crate::dice::Dice;
-use crate::harness::oracle::naive;
-use crate::harness::values::name;
 use crate::rounds::{dice, is_long};
 use crate::victim::program_in;
+use harness::oracle::naive;
+use harness::values::name;
 
 /// The registry that they share, and what it must hold.
 struct Arena {

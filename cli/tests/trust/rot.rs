@@ -21,10 +21,10 @@ use accession::{Access, Entry, Listing, Members, Registry, Selection, Stamp, Tim
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
-use crate::harness::every_field::every_field;
-use crate::harness::values::{change, id, name, now, second, stating, step, with_file};
 use crate::rounds::{dice, directory_in_memory, rounds};
 use crate::scene::granule_id;
+use harness::every_field::every_field;
+use harness::values::{change, id, name, now, second, stating, step, with_file};
 
 /// How long a check of one damaged copy may take before it counts as hanging. An ordinary check
 /// takes milliseconds, so this does not depend on how fast the machine is.

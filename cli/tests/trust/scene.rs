@@ -9,9 +9,9 @@ use accession::chain::is_checkpoint;
 use accession::{Access, Registry, Stamp};
 
 use crate::answers::{Answers, datasets, examine};
-use crate::harness::values::{change, name, now, second};
 use crate::rounds::directory_in_memory;
 use crate::victim::program_in;
+use harness::values::{change, name, now, second};
 
 /// The registry before a command, the files that the commands read, and the commands.
 pub struct Scene {

@@ -14,10 +14,10 @@ use accession::{Access, Registry, Stamp};
 use serde_json::Value;
 
 use crate::dice::Dice;
-use crate::harness::oracle::naive;
-use crate::harness::serving::Serving;
-use crate::harness::values::{change, name, second};
 use crate::rounds::{dice, directory_in_memory, is_long};
+use crate::running::serving::Serving;
+use harness::oracle::naive;
+use harness::values::{change, name, second};
 
 /// How long the long run takes.
 const LONG: Duration = Duration::from_secs(600);

@@ -10,10 +10,10 @@ use accession::{Access, Registry, Selection, Stamp, Timestamp};
 
 use crate::checked_files::CheckedFiles;
 use crate::dice::Dice;
-use crate::harness::oracle::naive;
-use crate::harness::program::program;
-use crate::harness::values::{change, name, now, second};
 use crate::ledger::{Entry, Found, Ledger};
+use crate::running::program::program;
+use harness::oracle::naive;
+use harness::values::{change, name, now, second};
 
 /// The commands that are killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

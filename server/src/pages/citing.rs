@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use super::figures::{copy_button, visible};
 use super::record;
 use super::site::Site;
-use crate::citation::{Citation, CitationFormat, NOT_IN_A_URI};
-use crate::model::{Creator, Dataset, Doi, Identifier, Licence, Orcid};
+use accession::citation::{Citation, CitationFormat, NOT_IN_A_URI};
+use accession::model::{Creator, Dataset, Doi, Identifier, Licence, Orcid};
 
 /// The citation formats, in the order in which they are offered.
 pub const FORMATS: [CitationFormat; 7] = [

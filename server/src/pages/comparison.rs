@@ -8,9 +8,9 @@ use super::figures::{counted, grouped, time, until};
 use super::granules::unbroken;
 use super::layout::{PageHead, page};
 use super::site::Site;
-use crate::error::Result;
-use crate::model::{ContentMatch, GranuleId, Identifier, Set};
-use crate::registry::{ContentCounts, Counts, Difference, Selection, Snapshot};
+use accession::error::Result;
+use accession::model::{ContentMatch, GranuleId, Identifier, Set};
+use accession::registry::{ContentCounts, Counts, Difference, Selection, Snapshot};
 
 /// The comparison of two sets.
 #[derive(Debug)]

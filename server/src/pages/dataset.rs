@@ -11,10 +11,10 @@ use super::plot::{Figure, Series, figure};
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
-use crate::citation::Citation;
-use crate::error::{ErrorKind, Result};
-use crate::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
-use crate::registry::{Listed, Selection, Snapshot};
+use accession::citation::Citation;
+use accession::error::{ErrorKind, Result};
+use accession::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
+use accession::registry::{Listed, Selection, Snapshot};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 6;
@@ -53,7 +53,7 @@ impl DatasetPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,

@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::figures::{date, grouped};
 use super::site::Site;
-use crate::error::Result;
-use crate::model::{Criteria, GranuleId, Instance, Pattern, Set, Timestamp};
-use crate::registry::{Cited, Difference, Selection, Snapshot};
+use accession::error::Result;
+use accession::model::{Criteria, GranuleId, Instance, Pattern, Set, Timestamp};
+use accession::registry::{Cited, Difference, Selection, Snapshot};
 
 /// The greatest number of granules of two sets that are counted for a page: it takes less than a second.
 const COUNTED_GRANULES: u64 = 4_000_000;

@@ -7,9 +7,9 @@ use super::figures::{counted, note, of_files, time_text};
 use super::plot::signed;
 use super::record::title;
 use super::site::Site;
-use crate::error::Result;
-use crate::model::{DatasetName, Instance, Timestamp};
-use crate::registry::{Listed, Snapshot};
+use accession::error::Result;
+use accession::model::{DatasetName, Instance, Timestamp};
+use accession::registry::{Listed, Snapshot};
 
 /// The greatest number of changes in a feed.
 const ENTRIES: usize = 100;
@@ -56,7 +56,7 @@ impl Feed {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn of_dataset(snapshot: &Snapshot, name: &DatasetName) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
         let (registered, first_name) = snapshot.registered(name)?;

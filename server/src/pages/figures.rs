@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::model::{Annotation, Day, Identifier, Instance, Timestamp, is_interpreted};
+use accession::model::{Annotation, Day, Identifier, Instance, Timestamp, is_interpreted};
 
 /// A number with a comma between groups of three digits: `61,832`.
 pub fn grouped(number: u64) -> String {

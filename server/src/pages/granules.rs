@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::figures::{grouped, visible};
 use super::site::Site;
-use crate::error::Result;
-use crate::model::{Dataset, GranuleId, Identifier, Set};
-use crate::registry::Snapshot;
+use accession::error::Result;
+use accession::model::{Dataset, GranuleId, Identifier, Set};
+use accession::registry::Snapshot;
 
 /// How many of the first and of the last ids a page shows.
 const FIRST_IDS: usize = 6;

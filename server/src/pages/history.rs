@@ -17,10 +17,10 @@ use super::plot::Series;
 use super::record;
 use super::site::Site;
 use super::verify::drop_area;
-use crate::citation::{Citation, CitationFormat};
-use crate::error::Result;
-use crate::model::{Criteria, DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
-use crate::registry::{Listed, Snapshot, Span};
+use accession::citation::{Citation, CitationFormat};
+use accession::error::Result;
+use accession::model::{Criteria, DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
+use accession::registry::{Listed, Snapshot, Span};
 
 /// A month in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,7 +210,7 @@ impl HistoryPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn read(
         snapshot: &Snapshot,
         name: &DatasetName,

@@ -6,8 +6,8 @@ use super::figures::{ago, columns, counted, date, grouped, visible};
 use super::layout::{PageHead, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
-use crate::model::Timestamp;
-use crate::registry::Listed;
+use accession::model::Timestamp;
+use accession::registry::Listed;
 
 /// The list of datasets, or those that a search has found.
 #[derive(Debug)]

@@ -4,7 +4,9 @@ use maud::{Markup, html};
 
 use super::figures::{Facts, date, joined, note, visible};
 use super::site::Site;
-use crate::model::{Annotation, Creator, Dataset, DatasetName, GranuleUrl, WebAddress, Withdrawal};
+use accession::model::{
+    Annotation, Creator, Dataset, DatasetName, GranuleUrl, WebAddress, Withdrawal,
+};
 
 /// The title of a dataset or, if it has none, its name.
 pub(super) fn title(record: &Dataset) -> String {

@@ -18,12 +18,12 @@ use super::plot::Spark;
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
-use crate::citation::{Citation, CitationFormat};
-use crate::error::Result;
-use crate::model::{
+use accession::citation::{Citation, CitationFormat};
+use accession::error::Result;
+use accession::model::{
     DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
 };
-use crate::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
+use accession::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -77,7 +77,7 @@ impl SetPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
+    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown).
     pub fn with_identifier(
         snapshot: &Snapshot,
         identifier: Identifier,
@@ -122,8 +122,8 @@ impl SetPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown);
-    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing).
+    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown);
+    /// [`ErrorKind::SelectsNothing`](accession::ErrorKind::SelectsNothing).
     pub fn part(
         registry: &Registry,
         whole: Identifier,

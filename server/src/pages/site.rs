@@ -1,8 +1,8 @@
 //! Where the pages are, and which of them search engines read.
 
-use crate::error::Result;
-use crate::model::{DatasetName, Digest, Doi, Identifier, Timestamp};
-use crate::registry::{Listed, Snapshot};
+use accession::error::Result;
+use accession::model::{DatasetName, Digest, Doi, Identifier, Timestamp};
+use accession::registry::{Listed, Snapshot};
 
 /// The site that the pages belong to, and its addresses.
 #[derive(Debug, Clone)]

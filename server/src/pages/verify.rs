@@ -7,9 +7,9 @@ use super::figures::{command, counted, date, facts};
 use super::granules::Ends;
 use super::layout::{PageHead, page};
 use super::site::Site;
-use crate::error::Result;
-use crate::model::{Algorithm, DatasetName, Identifier, Set, Timestamp};
-use crate::registry::Snapshot;
+use accession::error::Result;
+use accession::model::{Algorithm, DatasetName, Identifier, Set, Timestamp};
+use accession::registry::Snapshot;
 
 /// The quiet line that explains the words of a page.
 pub(super) fn means(site: &Site) -> Markup {
@@ -197,7 +197,7 @@ impl Fixity {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown).
     pub fn read(snapshot: &Snapshot, dataset: &DatasetName) -> Result<Option<Self>> {
         let Some(algorithm) = snapshot.recorded_algorithm(dataset)? else { return Ok(None) };
         let roots = snapshot.checked_roots(dataset)?;
@@ -288,9 +288,9 @@ mod tests {
             .current_dir(directory.path())
             .output()
             .unwrap();
-        let mut listing = crate::registry::Listing::new();
+        let mut listing = accession::registry::Listing::new();
         for name in ["b c", "a", "\\d"] {
-            listing.add(name.parse::<crate::model::GranuleId>().unwrap()).unwrap();
+            listing.add(name.parse::<accession::model::GranuleId>().unwrap()).unwrap();
         }
         let identifier = listing.identify().unwrap().identifier;
         assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("DI:{identifier}\n"));

@@ -1,22 +1,24 @@
 //! The pages of published datasets, so that a directory on any web server is a catalogue. What they say
 //! about their site is kept in the directory.
 
+mod resolve;
+
 use std::io::Write;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use super::files::{PublishDirectory, text_in, write};
-use super::resolve::{HISTORY, Resolver};
-use crate::disk::Directory;
-use crate::error::{Error, Result};
-use crate::mirror::{HEAD, SITE};
-use crate::model::{DatasetName, Timestamp};
 use crate::pages::{
     DatasetPage, Detail, FILES, Feed, IndexPage, Serves, Site, entries, identifier_page, moved,
     not_found, robots, sitemap,
 };
-use crate::registry::{Edit, Listed, Registry, Withdrawn};
+use accession::disk::Directory;
+use accession::error::{Error, Result};
+use accession::mirror::{HEAD, SITE};
+use accession::model::{DatasetName, Timestamp};
+use accession::publish::files::{PublishDirectory, text_in, write};
+use accession::registry::{Edit, Listed, Registry, Withdrawn};
+use resolve::{HISTORY, Resolver};
 
 /// The page of a directory.
 const INDEX: &str = "index.html";
@@ -39,7 +41,7 @@ const ROBOTS: &str = "robots.txt";
 ///
 /// # Errors
 ///
-/// [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): the settings that are kept; those of
+/// [`ErrorKind::PublishedDamaged`](accession::ErrorKind::PublishedDamaged): the settings that are kept; those of
 /// the registry and of its files.
 pub fn publish_pages(
     registry: &Registry,

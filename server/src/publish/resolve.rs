@@ -9,15 +9,15 @@ use std::iter::Peekable;
 use flate2::{Compression, GzBuilder};
 use tempfile::SpooledTempFile;
 
-use super::files::{text_in, write, write_spooled};
-use crate::citation::Citation;
-use crate::disk::scratch::{self, record_of, value_of};
-use crate::disk::{Directory, SortedEntries, Sorter};
-use crate::error::{Error, Result};
-use crate::mirror::{SHARDS, Shard, ShardPeriod};
-use crate::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
 use crate::pages::{Month, MonthPage, MonthSums, Site, months_page};
-use crate::registry::{History, Listed, Registry, Selection, Snapshot};
+use accession::citation::Citation;
+use accession::disk::scratch::{self, record_of, value_of};
+use accession::disk::{Directory, SortedEntries, Sorter};
+use accession::error::{Error, Result};
+use accession::mirror::{SHARDS, Shard, ShardPeriod};
+use accession::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
+use accession::publish::files::{text_in, write, write_spooled};
+use accession::registry::{History, Listed, Registry, Selection, Snapshot};
 
 /// The map for nginx.
 const MAP: &str = "di.map";

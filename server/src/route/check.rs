@@ -7,17 +7,17 @@ use hyper::StatusCode;
 use hyper::header::CONTENT_TYPE;
 use serde_json::json;
 
-use crate::citation::check::{Checker, Verdict};
-use crate::citation::recognise;
-use crate::citation::references::references;
-use crate::error::Result;
+use crate::answer::{Answer, Body, Keep, Stop};
 use crate::pages::{CheckPage, Quoted};
-use crate::registry::Resolution;
-use crate::server::answer::{Answer, Body, Keep, Stop};
-use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format};
-use crate::server::rows::{PAGE_BYTES, instance_bytes, list};
-use crate::server::state::ServerState;
+use crate::problem::Problem;
+use crate::request::{Asked, Format};
+use crate::rows::{PAGE_BYTES, instance_bytes, list};
+use crate::state::ServerState;
+use accession::citation::check::{Checker, Verdict};
+use accession::citation::recognise;
+use accession::citation::references::references;
+use accession::error::Result;
+use accession::registry::Resolution;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 

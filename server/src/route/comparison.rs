@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use crate::model::{GranuleId, Identifier, Moment, Timestamp};
+use crate::answer::{Answer, Stop};
 use crate::pages::ComparisonPage;
-use crate::registry::Selection;
-use crate::server::answer::{Answer, Stop};
-use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format, dataset_name, moment};
-use crate::server::rows::{self, PAGE_BYTES, list};
-use crate::server::state::ServerState;
+use crate::problem::Problem;
+use crate::request::{Asked, Format, dataset_name, moment};
+use crate::rows::{self, PAGE_BYTES, list};
+use crate::state::ServerState;
+use accession::model::{GranuleId, Identifier, Moment, Timestamp};
+use accession::registry::Selection;
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use hyper::StatusCode;
 use serde::Serialize;
 
-use crate::citation::{Citation, CitationFormat};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern};
+use crate::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::pages::{DatasetPage, Describes, Feed, Link, SetPage, Site, links};
-use crate::registry::{Resolved, Selection, Snapshot};
-use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
-use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format, citations, dataset_name, moment};
-use crate::server::rows::{instance_bytes, json, list, read_page};
-use crate::server::state::ServerState;
+use crate::problem::Problem;
+use crate::request::{Asked, Format, citations, dataset_name, moment};
+use crate::rows::{instance_bytes, json, list, read_page};
+use crate::state::ServerState;
+use accession::citation::{Citation, CitationFormat};
+use accession::error::{Error, ErrorKind, Result};
+use accession::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern};
+use accession::registry::{Resolved, Selection, Snapshot};
 
 /// Shows a dataset.
 pub async fn dataset(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {

@@ -12,21 +12,21 @@ use hyper::header::{CONTENT_ENCODING, HeaderValue};
 use serde_json::json;
 
 use super::dataset::{identifier_of, selection};
-use crate::error::Result;
-use crate::fixity::{ListStyle, each_checksum, listed_set};
-use crate::model::{
+use crate::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
+use crate::conditions::ContentCoding;
+use crate::files::{Unwritten, Writer};
+use crate::pages::{Link, Site};
+use crate::permits::{Cost, Deadline, Waiting};
+use crate::problem::Problem;
+use crate::request::{Asked, Format};
+use crate::rows::{PAGE_BYTES, json};
+use crate::state::ServerState;
+use accession::error::Result;
+use accession::fixity::{ListStyle, each_checksum, listed_set};
+use accession::model::{
     Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
-use crate::pages::{Link, Site};
-use crate::registry::{GranuleFiles, Granules, IdPages, Registry, Selection};
-use crate::server::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
-use crate::server::conditions::ContentCoding;
-use crate::server::files::{Unwritten, Writer};
-use crate::server::permits::{Cost, Deadline, Waiting};
-use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format};
-use crate::server::rows::{PAGE_BYTES, json};
-use crate::server::state::ServerState;
+use accession::registry::{GranuleFiles, Granules, IdPages, Registry, Selection};
 
 /// The number of granules that are read at once: a page of the registry.
 const PAGE_ROWS: usize = 4_096;

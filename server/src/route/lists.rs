@@ -4,20 +4,20 @@
 use std::sync::Arc;
 
 use super::dataset::read_present;
-use crate::citation::recognise::{self, Pasted, Statement};
-use crate::error::{ErrorKind, Result};
-use crate::model::{
+use crate::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
+use crate::pages::{Feed, HistoryPage, IndexPage, Site};
+use crate::problem::Problem;
+use crate::request::{Asked, Format, dataset_name};
+use crate::rows::{self, instance_bytes, named_list, read_page};
+use crate::source::RegistryReading;
+use crate::state::ServerState;
+use accession::citation::recognise::{self, Pasted, Statement};
+use accession::error::{ErrorKind, Result};
+use accession::model::{
     Dataset, DatasetName, Day, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix,
     Timestamp,
 };
-use crate::pages::{Feed, HistoryPage, IndexPage, Site};
-use crate::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
-use crate::server::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
-use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format, dataset_name};
-use crate::server::rows::{self, instance_bytes, named_list, read_page};
-use crate::server::source::RegistryReading;
-use crate::server::state::ServerState;
+use accession::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
 
 /// How many datasets a page for people has.
 const PAGE_ROWS: u32 = 50;

@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use hyper::header::LAST_MODIFIED;
 
-use crate::error::Result;
-use crate::model::DatasetName;
-use crate::publish::statement_file;
-use crate::server::answer::{Answer, AnswerContent, Keep, Stop, value};
-use crate::server::files::Stored;
-use crate::server::problem::Problem;
-use crate::server::published::Version;
-use crate::server::request::{Asked, dataset_name};
-use crate::server::source::RegistryReading;
-use crate::server::state::ServerState;
+use crate::answer::{Answer, AnswerContent, Keep, Stop, value};
+use crate::files::Stored;
+use crate::problem::Problem;
+use crate::published::Version;
+use crate::request::{Asked, dataset_name};
+use crate::source::RegistryReading;
+use crate::state::ServerState;
+use accession::error::Result;
+use accession::model::DatasetName;
+use accession::publish::statement_file;
 
 /// How long a mirror waits while a dataset is published for the first time.
 const PUBLISHING_SECONDS: u32 = 20;

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::error::Result;
+use crate::answer::{Answer, AnswerContent, Keep, Stop};
+use crate::metrics::{MAX_DATASETS, of_datasets};
 use crate::pages;
 use crate::pages::{FILES, SITEMAP_ADDRESSES, Site, SitemapEntry};
-use crate::registry::{Listed, Withdrawn};
-use crate::server::answer::{Answer, AnswerContent, Keep, Stop};
-use crate::server::metrics::{MAX_DATASETS, of_datasets};
-use crate::server::problem::Problem;
-use crate::server::request::{Asked, Format};
-use crate::server::state::ServerState;
+use crate::problem::Problem;
+use crate::request::{Asked, Format};
+use crate::state::ServerState;
+use accession::error::Result;
+use accession::registry::{Listed, Withdrawn};
 
 /// Whether the registry can be read. It waits for nobody.
 pub fn health(state: &Arc<ServerState>) -> Result<Answer, Stop> {

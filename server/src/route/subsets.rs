@@ -7,18 +7,18 @@ use hyper::StatusCode;
 use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use serde::Deserialize;
 
-use crate::citation::typed::refuse_future;
-use crate::error::{Error, ErrorKind};
-use crate::model::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
+use crate::answer::{Answer, Body, Keep, Stop};
 use crate::pages::Site;
-use crate::registry::{Listing, Members};
-use crate::server::answer::{Answer, Body, Keep, Stop};
-use crate::server::permits::{Cost, Deadline};
-use crate::server::problem::Problem;
-use crate::server::registration::Registering;
-use crate::server::request::{Asked, Format, MAX_PATTERNS, dataset_name, moment};
-use crate::server::rows::json;
-use crate::server::state::ServerState;
+use crate::permits::{Cost, Deadline};
+use crate::problem::Problem;
+use crate::registration::Registering;
+use crate::request::{Asked, Format, MAX_PATTERNS, dataset_name, moment};
+use crate::rows::json;
+use crate::state::ServerState;
+use accession::citation::typed::refuse_future;
+use accession::error::{Error, ErrorKind};
+use accession::model::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
+use accession::registry::{Listing, Members};
 
 /// A selection by patterns, as JSON.
 #[derive(Deserialize)]

@@ -1,11 +1,11 @@
 //! Titles, notes, ids and requests come from strangers.
 
 use accession::registry::NewAnnotation;
-use accession::server::ServerLimits;
+use accession_server::ServerLimits;
 use hyper::Method;
 
-use crate::harness::values::{name, now};
 use crate::site::{Served, stamp};
+use harness::values::{name, now};
 
 const HOSTILE: &str =
     "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>&lt;{{7*7}}\u{202e}";
@@ -26,7 +26,7 @@ fn served() -> Served {
             dataset.archive = Some(HOSTILE.to_owned());
         })
         .unwrap();
-    let mut change = crate::harness::values::change(["Z"], [ids[0]]);
+    let mut change = harness::values::change(["Z"], [ids[0]]);
     change.options.note = Some(HOSTILE.to_owned());
     let at = "2001-02-01T00:00:00Z".parse().unwrap();
     served.registry.change(&name("D"), &change, &accession::Stamp::at(at, now())).unwrap();

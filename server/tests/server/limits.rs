@@ -1,7 +1,7 @@
 //! What one client may use, and what a request costs.
 
-use crate::harness::values::{change, name, now, second};
 use crate::site::{Served, stamp};
+use harness::values::{change, name, now, second};
 
 #[test]
 fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
@@ -71,7 +71,7 @@ fn the_sitemap_of_many_datasets_has_as_many_as_it_may() {
         SELECT printf('A%06d', n), json_object('name', printf('A%06d', n)), 0 FROM number";
     let connection = rusqlite::Connection::open(path).unwrap();
     connection.execute(many, []).unwrap();
-    crate::harness::seal::seal_rows(&connection);
+    harness::seal::seal_rows(&connection);
     let sitemap = served.get("/sitemap.xml");
     assert_eq!(sitemap.header("content-type"), "application/xml");
     let listed = sitemap.text().matches("<loc>https://registry.example/datasets/").count();

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use accession::server::ServerLimits;
 use accession::{Dataset, EventKind, Import};
+use accession_server::ServerLimits;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::harness::events::event;
-use crate::harness::values::{name, now, second};
 use crate::site::{Answer, FIRST, SECOND, Served, stamp};
+use harness::events::event;
+use harness::values::{name, now, second};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -42,8 +42,8 @@ fn the_granules_of_an_identifier_are_those_that_were_held() {
     let served = Served::seed();
     let all = served.get(&format!("/DI:{SECOND}/granules"));
     assert_eq!(all.header("content-type"), "text/plain; charset=utf-8");
-    let mut expected = crate::seed_lists::ids("us-2001-01-02.txt");
-    expected.extend(crate::seed_lists::ids("us-2001-01-03.txt"));
+    let mut expected = harness::seed::ids("us-2001-01-02.txt");
+    expected.extend(harness::seed::ids("us-2001-01-03.txt"));
     expected.sort();
     assert_eq!(all.text().lines().collect::<Vec<_>>(), expected);
     let rows = lines(&served.get(&format!("/DI:{SECOND}/granules?format=jsonl")).text());

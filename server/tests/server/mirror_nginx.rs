@@ -8,12 +8,12 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, pull};
-use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
+use accession_server::{SiteSettings, publish_pages};
 
-use crate::exported::{enlarge, publish_all};
-use crate::harness::history::{instances, name, now, second, step};
-use crate::harness::installed::installed;
+use harness::exported::{enlarge, publish_all};
+use harness::history::{instances, name, now, second, step};
+use harness::installed::installed;
 
 struct Nginx(Child);
 
@@ -33,7 +33,7 @@ impl Nginx {
         let here = directory.display();
         let user = if directory.starts_with("/root") { "user root;" } else { "" };
         // The parts of the example in the documents that lead identifiers to their sets, and name types.
-        let example = include_str!("../../docs/deploy/nginx-published.conf");
+        let example = include_str!("../../../docs/deploy/nginx-published.conf");
         let part = |from: &str, to: &str| {
             let part = &example[example.find(from).unwrap()..];
             part[..part.find(to).unwrap()].replace("/srv/www", &format!("{here}/www"))

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use accession::publish::{SiteSettings, publish_pages};
 use accession::{Registry, Stamp};
+use accession_server::{SiteSettings, publish_pages};
 
-use crate::exported::publish_all;
-use crate::harness::history::{change, instances, name, now, second};
-use crate::harness::installed::installed;
+use harness::exported::publish_all;
+use harness::history::{change, instances, name, now, second};
+use harness::installed::installed;
 
 /// A web server that ends with the test.
 struct Running(Child);
@@ -25,7 +25,7 @@ impl Drop for Running {
 
 /// The lines for a server that the documents give after these words.
 fn documented(words: &str, www: &Path) -> String {
-    let guide = include_str!("../../docs/guide/publish.md");
+    let guide = include_str!("../../../docs/guide/publish.md");
     let lines = &guide[guide.find(words).unwrap()..];
     let lines = lines.split("```text\n").nth(1).unwrap().split("```").next().unwrap();
     lines.replace("/srv/www", www.to_str().unwrap())

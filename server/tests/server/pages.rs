@@ -6,9 +6,9 @@ use accession::{
 };
 use hyper::Method;
 
-use crate::harness::events::event;
-use crate::harness::values::{change, name, now};
 use crate::site::{FIRST, SECOND, Served, assert_has, stamp};
+use harness::events::event;
+use harness::values::{change, name, now};
 
 #[test]
 fn an_author_picks_a_day_and_gets_its_citation() {
@@ -233,7 +233,7 @@ fn the_list_of_datasets_says_how_long_ago_each_changed() {
 #[test]
 fn a_search_leads_to_what_it_names() {
     let served = Served::seed();
-    let granule = &crate::seed_lists::ids("us-2001-01-02.txt")[0];
+    let granule = &harness::seed::ids("us-2001-01-02.txt")[0];
     let leads = |query: &str| {
         let encoded: String = form_urlencoded::byte_serialize(query.as_bytes()).collect();
         let answer = served.get_as(&format!("/?q={encoded}"), "text/html");

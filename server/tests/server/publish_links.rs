@@ -3,12 +3,13 @@
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use accession::publish::{SiteSettings, publish_pages, verify};
+use accession::publish::verify;
 use accession::{Error, Registry, Stamp};
+use accession_server::{SiteSettings, publish_pages};
 
-use crate::exported::{publish_all, verified};
-use crate::harness::files::files;
-use crate::harness::history::{name, now, step};
+use harness::exported::{publish_all, verified};
+use harness::files::files;
+use harness::history::{name, now, step};
 
 fn run(registry: &Registry, directory: &Path) -> Result<(), Error> {
     publish_all(registry, directory)?;

@@ -2,15 +2,16 @@
 
 use std::path::Path;
 
-use accession::publish::{OtherFile, SiteSettings, publish, publish_pages, verify};
+use accession::publish::{OtherFile, publish, verify};
 use accession::registry::NewAnnotation;
 use accession::{
     ChangeOptions, Error, GranuleId, Limits, Listing, Members, Registry, Selection, Stamp,
 };
+use accession_server::{SiteSettings, publish_pages};
 
-use crate::exported::{enlarge, publish_all, verified};
-use crate::harness::files::files;
-use crate::harness::history::{name, now, step};
+use harness::exported::{enlarge, publish_all, verified};
+use harness::files::files;
+use harness::history::{name, now, step};
 
 fn run(registry: &Registry, directory: &Path) {
     publish_all(registry, directory).unwrap();

@@ -1,9 +1,9 @@
 //! Only what is public is shown, in every answer.
 
-use accession::server::ServerLimits;
+use accession_server::ServerLimits;
 
-use crate::harness::values::{name, now};
 use crate::site::{Served, stamp};
+use harness::values::{name, now};
 
 /// Two datasets that hold the same set, one of which is public.
 fn served() -> (Served, String) {

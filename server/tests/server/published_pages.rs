@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use accession::publish::{SiteSettings, publish, publish_pages};
+use accession::publish::publish;
 use accession::registry::Edit;
-use accession::{DatasetName, Registry, Stamp};
+use accession::{DatasetName, ErrorKind, Registry, Stamp};
+use accession_server::{SiteSettings, publish_pages};
 use url::Url;
 
-use crate::exported::publish_all;
-use crate::harness::history::{change, name, now, second, step};
+use harness::exported::publish_all;
+use harness::history::{change, name, now, second, step};
 
 fn settings(public_url: Option<&str>) -> SiteSettings {
     SiteSettings {
@@ -196,4 +197,39 @@ fn only_the_datasets_that_were_published_have_pages() {
     published(&registry, directory, &[name("B")], None);
     let index = text(directory, "index.html");
     assert!(index.contains("/datasets/A/") && index.contains("/datasets/B/"), "{index}");
+}
+
+#[test]
+fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = Registry::in_memory().unwrap();
+    step(&registry, "us", 0, ["A"], []);
+    let whole = tempfile::tempdir().unwrap();
+    let public_url = Edit::Set("https://data.example.org".to_owned());
+    let settings = SiteSettings { public_url, ..SiteSettings::default() };
+    publish_all(&registry, whole.path()).unwrap();
+    publish_pages(&registry, whole.path(), &settings, &[], now()).unwrap();
+    let replaced: Vec<String> = std::fs::read_dir(whole.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| !name.starts_with('.'))
+        .collect();
+    assert!(replaced.len() > 8, "{replaced:?}");
+    for mine in replaced {
+        let path = directory.path().join(&mine);
+        std::fs::write(&path, "mine").unwrap();
+        // A refusal leaves nothing by which the next run could take the directory for its own.
+        for _ in 0..2 {
+            let refused = publish_all(&registry, directory.path()).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::NotReplaced, "{mine}");
+            assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{mine}");
+        }
+        std::fs::remove_file(path).unwrap();
+    }
+    std::fs::write(directory.path().join("about.html"), "mine").unwrap();
+    publish_all(&registry, directory.path()).unwrap();
+    // As the first run leaves it if it is killed: with its lock, and without the rest.
+    std::fs::remove_dir_all(directory.path().join("datasets/us")).unwrap();
+    std::fs::write(directory.path().join("index.html"), "half of a page").unwrap();
+    publish_all(&registry, directory.path()).unwrap();
 }

@@ -5,16 +5,16 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::model::{Algorithm, Checksum, Digest, Identifier};
-use accession::publish::{SiteSettings, publish_pages};
 use accession::registry::{Edit, NewAnnotation, Selection};
 use accession::{Members, Registry, Stamp, Timestamp};
+use accession_server::{SiteSettings, publish_pages};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
-use crate::exported::publish_all;
-use crate::harness::files::files;
-use crate::harness::history::{change, name, now};
-use crate::harness::values::{stating, with_file};
+use harness::exported::publish_all;
+use harness::files::files;
+use harness::history::{change, name, now};
+use harness::values::{stating, with_file};
 
 fn at(text: &str) -> Timestamp {
     text.parse().unwrap()

@@ -4,15 +4,15 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::server::{Registration, ServerLimits};
 use accession::{Access, Error, ErrorKind, Registry};
+use accession_server::{Registration, ServerLimits};
 use futures_util::stream;
 use http_body_util::{BodyExt, StreamBody};
 use hyper::Method;
 use hyper::body::{Bytes, Frame};
 
-use crate::seed_lists::ids;
 use crate::site::{Answer, SECOND, Served};
+use harness::seed::ids;
 
 const SUBSETS: &str = "/datasets/US.FOOL2.002/subsets";
 const LINES: [(&str, &str); 1] = [("content-type", "text/plain; charset=utf-8")];

@@ -1,7 +1,7 @@
 //! The registry changes under the server: it is written, renamed, withdrawn, replaced, removed.
 
-use crate::harness::values::{name, now};
 use crate::site::{FIRST, SECOND, Served, stamp};
+use harness::values::{name, now};
 
 #[test]
 fn a_registry_that_replaced_the_one_that_was_opened_is_read_from_then_on() {

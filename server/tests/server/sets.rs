@@ -5,8 +5,8 @@ use accession::registry::NewAnnotation;
 use accession::{Selection, Stamp};
 use hyper::Method;
 
-use crate::harness::values::{name, now, stating, with_file};
 use crate::site::{SECOND, Served, assert_has, stamp};
+use harness::values::{name, now, stating, with_file};
 
 #[test]
 fn a_reader_learns_what_a_set_is_and_what_became_of_it() {

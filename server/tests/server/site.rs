@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use accession::pages::{Serves, Site};
-use accession::server::{Body, Config, Registration, ServerLimits, Service};
 use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
+use accession_server::pages::{Serves, Site};
+use accession_server::{Body, Config, Registration, ServerLimits, Service};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-use crate::harness::values::{change, name, now};
-use crate::seed_lists::ids;
+use harness::seed::ids;
+use harness::values::{change, name, now};
 
 /// The identifier of the seed's first two sets, computed by its one-liner.
 pub const FIRST: &str = "7fb1e8ba9b0c9888858b66f6a1732d2c";

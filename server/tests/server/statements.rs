@@ -3,12 +3,12 @@
 use accession::Registry;
 use accession::publish::publish_statements;
 use accession::registry::SignedCheckpoint;
-use accession::server::ServerLimits;
 use accession::signed::{KeyUse, Note, SigningKey, StatementProof};
+use accession_server::ServerLimits;
 use hyper::Method;
 
-use crate::harness::values::{name, now};
 use crate::site::{FIRST, SECOND, Served};
+use harness::values::{name, now};
 
 /// States what is new, and signs it.
 pub fn sign(registry: &Registry) {

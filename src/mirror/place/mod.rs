@@ -43,7 +43,7 @@ use crate::error::{Error, Result};
 use crate::model::{DatasetName, SourceLocation};
 
 /// The head of a log.
-pub(crate) const HEAD: &str = "head.json";
+pub const HEAD: &str = "head.json";
 
 /// The directory of the segments of a log.
 pub(crate) const LOG: &str = "log";

@@ -30,8 +30,7 @@ impl Snapshot {
     }
 
     /// The record of a dataset alone, by its name or a former one.
-    #[cfg(feature = "serve")]
-    pub(crate) fn record(&self, name: &DatasetName) -> Result<Dataset> {
+    pub fn record(&self, name: &DatasetName) -> Result<Dataset> {
         let found = self.ask(|read| read.stored_dataset(name))?;
         found.map(|stored| stored.dataset).ok_or_else(|| Error::dataset_unknown(name))
     }

@@ -11,7 +11,6 @@ use crate::model::{
 };
 use crate::registry::handle::Registry;
 use crate::registry::proof::{Claim, Proof};
-#[cfg(feature = "serve")]
 use crate::store::StoredContent;
 
 impl Snapshot {
@@ -117,8 +116,7 @@ impl Granules {
 
     /// Hashes the granules on the thread that reads them. Must be called before the first granule is
     /// read.
-    #[cfg(feature = "serve")]
-    pub(crate) fn hashed_here(mut self) -> Self {
+    pub fn hashed_here(mut self) -> Self {
         self.cursor.proof = self.cursor.proof.map(Proof::hashed_here);
         self
     }
@@ -206,11 +204,7 @@ impl Snapshot {
 impl Snapshot {
     /// The usual algorithm of the first granules of a dataset of which something is known. The outer `None`
     /// means that there is none, the inner one that they have no checksum.
-    #[cfg(feature = "serve")]
-    pub(crate) fn recorded_algorithm(
-        &self,
-        dataset: &DatasetName,
-    ) -> Result<Option<Option<Algorithm>>> {
+    pub fn recorded_algorithm(&self, dataset: &DatasetName) -> Result<Option<Option<Algorithm>>> {
         let first: Vec<StoredContent> = self.ask_of(dataset, |read, key| read.first(key, 16))?;
         let mut totals = FileTotals::default();
         for stored in &first {

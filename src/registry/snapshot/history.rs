@@ -10,7 +10,6 @@ use crate::model::{
 };
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey, StoredAnnotation, paged};
-#[cfg(feature = "serve")]
 use crate::store::{LargeChange, Span};
 
 impl Snapshot {
@@ -93,20 +92,13 @@ impl Snapshot {
     }
 
     /// How many changes of a dataset took effect after a time. They are counted up to `most`.
-    #[cfg(feature = "serve")]
-    pub(crate) fn changes_after(
-        &self,
-        dataset: &DatasetName,
-        after: Timestamp,
-        most: u32,
-    ) -> Result<u64> {
+    pub fn changes_after(&self, dataset: &DatasetName, after: Timestamp, most: u32) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.changes_after(key, after, most))
     }
 
     /// How many of the granules that a dataset held at a time it holds now. Costs one statement, which passes
     /// over the dataset.
-    #[cfg(feature = "serve")]
-    pub(crate) fn still_held(&self, dataset: &DatasetName, at: Timestamp) -> Result<u64> {
+    pub fn still_held(&self, dataset: &DatasetName, at: Timestamp) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.still_held(key, at))
     }
 
@@ -114,8 +106,7 @@ impl Snapshot {
     /// the same span: the shortest of which the history has at most some thousand, and at most a day in UTC.
     /// Then the largest of the later ones, the largest first, at most `largest` of them. Costs two passes
     /// over the history.
-    #[cfg(feature = "serve")]
-    pub(crate) fn outline(
+    pub fn outline(
         &self,
         dataset: &DatasetName,
         largest: u32,

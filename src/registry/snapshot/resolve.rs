@@ -17,7 +17,6 @@ use crate::model::{
 };
 use crate::registry::proof::Proof;
 use crate::store;
-#[cfg(feature = "serve")]
 use crate::store::SubsetKey;
 
 /// A period in which an identifier was in force in a dataset: consecutive instances with it, between which
@@ -92,7 +91,7 @@ impl Resolved {
 
 impl DigestPeriod {
     /// The digests of consecutive instances.
-    pub(crate) fn of(instances: &[Instance]) -> Vec<Self> {
+    pub fn of(instances: &[Instance]) -> Vec<Self> {
         let alike = instances.chunk_by(|one, next| one.digest == next.digest);
         let periods = alike.filter_map(|alike| {
             let (first, last) = (alike.first()?, alike.last()?);
@@ -432,8 +431,7 @@ impl Snapshot {
     }
 
     /// The same of the latest set of a period, which was read before.
-    #[cfg(feature = "serve")]
-    pub(crate) fn cite_period(&self, period: Resolved) -> Result<Cited> {
+    pub fn cite_period(&self, period: Resolved) -> Result<Cited> {
         self.ask(|read| cited_in(read, period, Vec::new()))
     }
 }
@@ -468,12 +466,7 @@ impl Snapshot {
 
     /// The subsets of a dataset that were cited last, the last first, at most `limit` of them, and how many
     /// there are.
-    #[cfg(feature = "serve")]
-    pub(crate) fn last_subsets(
-        &self,
-        dataset: &DatasetName,
-        limit: u32,
-    ) -> Result<(Vec<Subset>, u64)> {
+    pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<(Vec<Subset>, u64)> {
         self.ask_of(dataset, |read, key| {
             Ok((read.last_subsets_of(key, limit)?, read.count_of::<(SubsetKey, Subset)>(key)?))
         })

@@ -69,7 +69,7 @@ impl Snapshot {
 
     /// The dataset that held the set of an identifier first, from which it is cited. `None` means that none
     /// held it, or that it was not known then that this one had.
-    pub(crate) fn first_holder(&self, identifier: Identifier) -> Result<Option<DatasetName>> {
+    pub fn first_holder(&self, identifier: Identifier) -> Result<Option<DatasetName>> {
         self.ask(|read| {
             let first = read.first_with(identifier)?.map(|first| as_known(read, first));
             Ok(first.transpose()?.flatten().map(|first| first.dataset))

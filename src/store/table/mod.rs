@@ -10,7 +10,6 @@ mod fixity;
 mod granule;
 mod instance;
 mod mirror;
-#[cfg(feature = "serve")]
 mod outline;
 mod payment;
 mod raw;

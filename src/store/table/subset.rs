@@ -85,7 +85,6 @@ impl View {
     }
 
     /// The subsets of a dataset that were cited last, the last first, at most `limit` of them.
-    #[cfg(feature = "serve")]
     pub fn last_subsets_of(&self, dataset: DatasetKey, limit: u32) -> Result<Vec<Subset>> {
         static LAST_CITED: Sql = select_saved!(
             "WHERE subset.dataset_id = ?1

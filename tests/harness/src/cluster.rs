@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use postgres::config::{Config, SslMode};
 use postgres::{Client, NoTls};
 
-use super::server::Server;
+use crate::server::Server;
 
 /// The URL of a database on the coordinator of a cluster in which databases may be created. Its
 /// machines reach each other without TLS (`citus.node_conninfo`), since tests look for commands in what
@@ -30,7 +30,7 @@ impl Server {
 
     /// Creates an empty database. The coordinator reaches each machine at another address, which the
     /// function returns.
-    pub(super) fn new_database_on(&self, mut reached_at: impl FnMut(&str) -> String) -> String {
+    pub(crate) fn new_database_on(&self, mut reached_at: impl FnMut(&str) -> String) -> String {
         const NODES: &str = "
             SELECT groupid, nodename, nodeport
             FROM pg_dist_node

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::listener::listen;
+use crate::listener::listen;
 
 /// A request to connect.
 #[derive(Debug, Clone, PartialEq, Eq)]

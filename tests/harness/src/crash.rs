@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use super::server::Server;
+use crate::server::Server;
 
 impl Server {
     /// Kills every process of a private server, as a failing machine does, and starts it again.

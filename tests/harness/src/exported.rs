@@ -8,7 +8,7 @@ use accession::mirror::{Primary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
 use accession::{Applied, Error, Import, Registry, Stamp};
 
-use crate::harness::history::{name, now, step};
+use crate::history::{name, now, step};
 
 /// The manifest of a dataset.
 pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {

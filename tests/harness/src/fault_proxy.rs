@@ -4,8 +4,8 @@ use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use super::forwarding::{Forwarded, forward};
-use super::listener::listen;
+use crate::forwarding::{Forwarded, forward};
+use crate::listener::listen;
 
 /// A response that is about to be passed on.
 pub struct Reply {

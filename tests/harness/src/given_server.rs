@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, Weak};
 
-use super::server::Server;
+use crate::server::Server;
 
 /// The URL of a server on which databases may be created, without a database.
 pub const VARIABLE: &str = "ACCESSION_TEST_POSTGRES";
@@ -30,7 +30,7 @@ impl Server {
     }
 
     /// A server that others have started.
-    pub(super) fn at(url: String) -> Self {
+    pub(crate) fn at(url: String) -> Self {
         Server { url, own: None, _shared: None }
     }
 }

@@ -8,8 +8,8 @@ use accession::{
     DatasetName, Identifier, Instance, Moment, Registry, Selected, Selection, Set, Stamp, Timestamp,
 };
 
-use super::oracle::{naive, naive_digest};
-pub use super::values::{Plan, change, id, name, now, plan, second, stating, step, with_file};
+use crate::oracle::{naive, naive_digest};
+pub use crate::values::{Plan, change, id, name, now, plan, second, stating, step, with_file};
 
 /// The sets of ids that were held, by the time from which each was held.
 #[derive(Debug, Clone, Default)]

@@ -10,7 +10,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use sha2::{Digest, Sha256};
 
-use super::oracle::naive_digest;
+use crate::oracle::naive_digest;
 
 /// A log that is written line by line into the directory of the dataset `us`.
 pub struct HostileLog {

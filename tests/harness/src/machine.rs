@@ -5,8 +5,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::{Arc, Mutex};
 
-use super::listener::listen;
-use super::server::Server;
+use crate::listener::listen;
+use crate::server::Server;
 
 /// A machine, as the others reach it.
 pub struct Machine {

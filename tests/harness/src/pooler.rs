@@ -3,8 +3,8 @@
 use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
-use super::installed::installed;
-use super::server::{Server, as_other_user, directory_of_other_user, url_of_socket};
+use crate::installed::installed;
+use crate::server::{Server, as_other_user, directory_of_other_user, url_of_socket};
 
 /// A running pooler, which is stopped when dropped.
 pub struct Pooler {

@@ -12,9 +12,9 @@ use accession::{
     Applied, Difference, Import, Limits, Members, Pattern, Registry, Selection, Stamp,
 };
 
-use crate::harness::history::held;
-use crate::harness::values::{change, name, now, second};
-use crate::harness::web_server::WebServer;
+use crate::history::held;
+use crate::values::{change, name, now, second};
+use crate::web_server::WebServer;
 
 /// A primary with its published directory and its server, and a mirror.
 pub struct World {

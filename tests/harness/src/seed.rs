@@ -1,10 +1,8 @@
 //! The worked example of Curt Tilmes' message, called the seed, which is stored in `fixtures/seed/`.
 
-use std::path::PathBuf;
-
 /// The content of a file in `fixtures/seed/`.
 pub fn fixture(file: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("fixtures/seed").join(file);
+    let path = crate::repository().join("fixtures/seed").join(file);
     std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 

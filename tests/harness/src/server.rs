@@ -12,26 +12,26 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use postgres::{Client, NoTls};
 
-use super::installed::installed;
+use crate::installed::installed;
 
 /// A running server, which is stopped when dropped if it was started here.
 pub struct Server {
-    pub(super) url: String,
+    pub(crate) url: String,
     /// Where it is private, and may be killed.
-    pub(super) own: Option<Own>,
+    pub(crate) own: Option<Own>,
     /// Keeps the one that several tests use.
-    pub(super) _shared: Option<Arc<Server>>,
+    pub(crate) _shared: Option<Arc<Server>>,
 }
 
-pub(super) struct Own {
-    pub(super) directory: tempfile::TempDir,
+pub(crate) struct Own {
+    pub(crate) directory: tempfile::TempDir,
     programs: PathBuf,
     settings: String,
 }
 
 impl Server {
     /// What an empty database is created from.
-    pub(super) const EMPTY: &str =
+    pub(crate) const EMPTY: &str =
         "template0 ENCODING 'UTF8' LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C.UTF-8'";
 
     /// Starts a private server.
@@ -48,7 +48,7 @@ impl Server {
     }
 
     /// The URL of a database.
-    pub(super) fn database(&self, name: &str) -> String {
+    pub(crate) fn database(&self, name: &str) -> String {
         format!("{}/{name}", self.url)
     }
 
@@ -59,14 +59,14 @@ impl Server {
         self.database(&name)
     }
 
-    pub(super) fn unused_name() -> String {
+    pub(crate) fn unused_name() -> String {
         // Several tests of one run may use the same server.
         static DATABASES: AtomicU32 = AtomicU32::new(0);
         let number = DATABASES.fetch_add(1, Ordering::Relaxed);
         format!("accession_{}_{number}", std::process::id())
     }
 
-    pub(super) fn create(&self, name: &str, template: &str) {
+    pub(crate) fn create(&self, name: &str, template: &str) {
         let mut client = client(&self.database("postgres"));
         client.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {template}")).unwrap();
     }
@@ -82,7 +82,7 @@ impl Drop for Server {
 
 impl Own {
     /// A server that is not running, without settings.
-    pub(super) fn initialised(init: &[&str]) -> Option<Self> {
+    pub(crate) fn initialised(init: &[&str]) -> Option<Self> {
         let programs = installed("initdb")?.parent()?.to_owned();
         let own = Own { directory: directory_of_other_user(), programs, settings: String::new() };
         let always =
@@ -92,7 +92,7 @@ impl Own {
     }
 
     /// Sets what it is started with.
-    pub(super) fn set(&mut self, settings: &[&str]) {
+    pub(crate) fn set(&mut self, settings: &[&str]) {
         let socket = self.directory.path().display();
         self.settings = format!("-k {socket} -c listen_addresses= -c max_connections=200");
         for setting in settings {
@@ -100,36 +100,36 @@ impl Own {
         }
     }
 
-    pub(super) fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
-    pub(super) fn start(&self) {
+    pub(crate) fn start(&self) {
         let arguments = self.start_arguments();
         self.run("pg_ctl", &arguments.each_ref().map(String::as_str));
     }
 
-    pub(super) fn start_arguments(&self) -> [String; 6] {
+    pub(crate) fn start_arguments(&self) -> [String; 6] {
         let log = self.directory.path().join("log").to_str().unwrap().to_owned();
         ["start", "-w", "-l", &log, "-o", &self.settings].map(ToOwned::to_owned)
     }
 
-    pub(super) fn program(&self, name: &str) -> PathBuf {
+    pub(crate) fn program(&self, name: &str) -> PathBuf {
         self.programs.join(name)
     }
 
-    pub(super) fn run(&self, program: &str, arguments: &[&str]) {
+    pub(crate) fn run(&self, program: &str, arguments: &[&str]) {
         self.try_run(program, arguments).unwrap();
     }
 
-    pub(super) fn try_run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
+    pub(crate) fn try_run(&self, program: &str, arguments: &[&str]) -> Result<(), String> {
         let mut command = Command::new(self.program(program));
         command.arg("-D").arg(self.data()).args(arguments);
         self.wait_for(command)
     }
 
     /// Runs a program as the user of the server. The error is what it printed.
-    pub(super) fn wait_for(&self, mut command: Command) -> Result<(), String> {
+    pub(crate) fn wait_for(&self, mut command: Command) -> Result<(), String> {
         as_other_user(&mut command);
         // The server inherits the output of pg_ctl, and would keep a pipe open.
         let output = self.directory.path().join("output");
@@ -147,7 +147,7 @@ pub fn client(url: &str) -> Client {
 }
 
 /// Lets a program run as the user of the server.
-pub(super) fn as_other_user(command: &mut Command) {
+pub(crate) fn as_other_user(command: &mut Command) {
     if let Some((uid, gid)) = other_user() {
         command.uid(uid).gid(gid);
     }
@@ -168,7 +168,7 @@ pub fn give_to_other_user(path: &Path) {
 }
 
 /// The URL of a server whose socket is in a directory, without a database.
-pub(super) fn url_of_socket(directory: &Path) -> String {
+pub(crate) fn url_of_socket(directory: &Path) -> String {
     format!("postgres://postgres@{}", directory.to_str().unwrap().replace('/', "%2F"))
 }
 

@@ -1,6 +1,6 @@
 //! The statements that a private server received, read from its log.
 
-use super::server::{Own, Server, client};
+use crate::server::{Own, Server, client};
 
 impl Server {
     /// The statements of a transaction that somebody runs meanwhile, with the values in place of

@@ -4,7 +4,7 @@ use accession::Registry;
 use accession::registry::SignedCheckpoint;
 use accession::signed::{KeyUse, Note, SigningKey};
 
-use crate::harness::values::now;
+use crate::values::now;
 
 /// A key of the archive, or of a witness.
 pub fn key(key_use: KeyUse, seed: u8) -> SigningKey {

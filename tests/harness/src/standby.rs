@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::server::{Server, client, directory_of_other_user, url_of_socket};
+use crate::server::{Server, client, directory_of_other_user, url_of_socket};
 
 /// A running standby, which is stopped when dropped.
 pub struct Standby<'server> {

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use accession::{Access, Registry};
 
-use super::server::Server;
+use crate::server::Server;
 
 /// The database that each test gets a copy of. Where it is set, the tests use PostgreSQL.
 pub const TEMPLATE: &str = "ACCESSION_TEST_TEMPLATE";

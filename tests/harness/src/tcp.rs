@@ -2,7 +2,7 @@
 
 use std::net::TcpListener;
 
-use super::server::{Own, Server, url_of_socket};
+use crate::server::{Own, Server, url_of_socket};
 
 impl Server {
     /// Starts a private server that also listens on a port of 127.0.0.1, and returns the port.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use super::authority::{Authority, Certified, Validity};
-use super::forwarding::forward;
-use super::listener::listen;
+use crate::authority::{Authority, Certified, Validity};
+use crate::forwarding::forward;
+use crate::listener::listen;
 
 impl Authority {
     /// What a server of a host needs.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use super::listener::listen;
+use crate::listener::listen;
 
 /// A request for a file.
 #[derive(Debug, Clone)]

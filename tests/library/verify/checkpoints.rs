@@ -3,7 +3,7 @@
 use accession::registry::Code;
 
 use super::sandbox::{Sandbox, codes, granule_id, micros, of_row, only};
-use crate::harness::history::second;
+use harness::history::second;
 
 fn last_agrees(checkpoint: &str) -> String {
     format!("; the last checkpoint that agrees is after {checkpoint:?}")

@@ -12,8 +12,8 @@ use rusqlite::Connection;
 use super::sandbox::{
     Sandbox, ingest_and_delete, micros, only, registry_of, verify_all, with_findings,
 };
-use crate::harness::at_advance::AtAdvance;
-use crate::harness::history::{name, now};
+use harness::at_advance::AtAdvance;
+use harness::history::{name, now};
 
 /// Counts the work that the registry reports.
 #[derive(Default)]

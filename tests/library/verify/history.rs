@@ -3,7 +3,7 @@
 use accession::registry::Code;
 
 use super::sandbox::{Sandbox, codes, micros, only};
-use crate::harness::history::second;
+use harness::history::second;
 
 #[test]
 fn an_untouched_registry_verifies() {

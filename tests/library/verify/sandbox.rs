@@ -11,8 +11,8 @@ use accession::{
 };
 use rusqlite::Connection;
 
-use crate::harness::history::{name, now, second, step};
-use crate::harness::seal::seal_rows;
+use harness::history::{name, now, second, step};
+use harness::seal::seal_rows;
 
 pub fn granule(n: usize) -> GranuleId {
     granule_id(n).parse().unwrap()

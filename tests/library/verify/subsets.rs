@@ -4,7 +4,7 @@ use accession::registry::Code;
 use accession::{Listing, Members, Moment, Registry};
 
 use super::sandbox::{Sandbox, granule, ingest_and_delete, only};
-use crate::harness::history::{name, now, second};
+use harness::history::{name, now, second};
 
 #[test]
 fn an_altered_subset_is_named_alone() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use super::{document, documents, root};
-use crate::harness::console::{assert_transcript, commands_in, program};
+use crate::running::console::{assert_transcript, commands_in, program};
 
 #[test]
 fn every_command_in_every_document_prints_what_is_shown() {

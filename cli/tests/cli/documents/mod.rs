@@ -19,7 +19,7 @@ pub struct Document {
 }
 
 pub fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }
 
 /// The documents that readers are meant to open: those at the top level, and all in `docs/`.

@@ -1,7 +1,7 @@
 //! The calendar in UTC: the units in which a plot counts, and round numbers for its scales.
 
-use crate::model::Timestamp;
 use crate::pages::figures::{DAY, day_text, month_name};
+use accession::model::Timestamp;
 
 /// A calendar unit, of which every instant is in exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

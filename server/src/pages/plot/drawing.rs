@@ -6,12 +6,12 @@ use maud::{Markup, PreEscaped, html};
 
 use super::calendar::{Tick, Unit, round_up, ticks};
 use super::series::{MAX_BINS, Series, grouped};
-use crate::model::{Annotation, DatasetName, Timestamp};
 use crate::pages::figures::{
     DAY, annotations, columns, counted, date, day_text, grouped as digits, note, time,
 };
 use crate::pages::site::Site;
-use crate::registry::{LargeChange, Span};
+use accession::model::{Annotation, DatasetName, Timestamp};
+use accession::registry::{LargeChange, Span};
 
 /// Heights, in pixels: of the space above, of the two panels, between them.
 const TOP: i64 = 46;

@@ -1,9 +1,9 @@
 //! What a plot needs of a history of any length.
 
 use super::calendar::Unit;
-use crate::error::Result;
-use crate::model::{DatasetName, Timestamp};
-use crate::registry::{LargeChange, Snapshot, Span};
+use accession::error::Result;
+use accession::model::{DatasetName, Timestamp};
+use accession::registry::{LargeChange, Snapshot, Span};
 
 /// The greatest number of bins in a plot.
 pub(super) const MAX_BINS: i64 = 60;
@@ -25,7 +25,7 @@ impl Series {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn read(snapshot: &Snapshot, dataset: &DatasetName) -> Result<Self> {
         let (spans, largest) = snapshot.outline(dataset, LARGEST as u32 + 1)?;
         Ok(Series { spans, largest })
@@ -108,8 +108,8 @@ pub(super) fn grouped(spans: &[Span], group: impl Fn(&Span) -> i64) -> Vec<Span>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Dataset, Event, EventKind, GranuleId, Instance};
-    use crate::registry::{Change, Import, Registry, Stamp};
+    use accession::model::{Dataset, Event, EventKind, GranuleId, Instance};
+    use accession::registry::{Change, Import, Registry, Stamp};
 
     fn at(micros: i64) -> Timestamp {
         Timestamp::from_micros(micros).unwrap()

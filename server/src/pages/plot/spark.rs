@@ -5,10 +5,10 @@ use std::fmt::Write;
 use maud::{Markup, PreEscaped, html};
 
 use super::drawing::number;
-use crate::error::Result;
-use crate::model::{DatasetName, Timestamp};
 use crate::pages::figures::day_text;
-use crate::registry::Snapshot;
+use accession::error::Result;
+use accession::model::{DatasetName, Timestamp};
+use accession::registry::Snapshot;
 
 /// The size of the line in its own units: it is stretched to the width of its place.
 const WIDTH: f64 = 200.0;
@@ -30,7 +30,7 @@ impl Spark {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has the name.
+    /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn read(
         snapshot: &Snapshot,
         dataset: &DatasetName,
