@@ -61,28 +61,31 @@
 //!
 //! # What is where
 //!
-//! What most programs need is here; results and options of single operations are in [`registry`],
-//! and further values in [`model`]. Each module is a layer, which uses only those below it, from the program
-//! down to the values (`docs/about/design.md` walks through a change, a look-up and a pull):
+//! What most programs need is here; results and options of single operations are in [`registry`], and further
+//! values in [`model`]. Each module is a layer, which uses only the layers below it (`docs/about/design.md` walks
+//! through a change, a look-up and a pull). The program is the crate `accession-cli`; web pages and the HTTP API are
+//! the crate `accession-server`.
 //!
-//! | Module | What is there |
+//! | Module | What it contains |
 //! |---|---|
-//! | `cli` | a file for each command or group (`change` has `ingest`, `delete`, `sync` and `revert`): arguments, text, JSON |
-//! | [`server`] | `accession serve`: routes, formats, conditions, permits |
-//! | [`publish`] | a registry as a directory of logs, pages and statements |
-//! | `pages` | what the pages show of a subject, as HTML and as JSON; the plot |
-//! | [`mirror`] | logs (`log/line` is a line of one), the places where they are, what a mirror reads of its primary |
-//! | [`citation`] | citations: written in nine formats, recognised in text, checked; sets as people type them |
+//! | [`publish`] | a registry as a directory of logs and statements |
+//! | [`mirror`] | logs (`log/line` is a line of one), where they are read from, and comparing a mirror with its primary |
+//! | [`citation`] | citations: written in eight formats, recognised in text, checked; sets as people type them |
 //! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
-//! | [`fixity`] | the bytes of files, beside what is stated of them |
+//! | [`fixity`] | files on disk, compared with their recorded checksums |
 //! | [`registry`] | what an archive does: `snapshot` reads, `write` changes, `verify` recomputes |
 //! | `store` | all SQL: `table` has a file for each table, with its rows and statements |
 //! | `disk` | atomic files, spools, sorting |
 //! | [`signed`] | statements, their tree, signatures, proofs and policies |
-//! | [`chain`] | the rule: identifiers and digests, computed again from where a set changes |
+//! | [`chain`] | the rule: identifiers and digests, recomputed from where a set changes |
 //! | [`minting`] | unique granule ids and payment ids |
 //! | [`error`] | the error of every operation: its kinds, and a hint for each |
-//! | [`model`] | values that cannot be wrong |
+//! | [`model`] | values that are valid by construction |
+//!
+//! # Features
+//!
+//! `postgres` (default): registries on PostgreSQL. Without it, a registry is a file, and the library compiles
+//! neither tokio nor a driver.
 
 pub mod chain;
 pub mod citation;

@@ -1,4 +1,21 @@
-//! The command line: arguments, output and exit statuses. The library knows nothing of them.
+//! The command line of `accession`: arguments, text and JSON output, exit statuses, hints, progress.
+//!
+//! The program `accession` calls [`run`] with its arguments. Another program can offer the same commands, for
+//! example below a command of its own:
+//!
+//! ```
+//! use accession_cli::{Exit, run};
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let registry = directory.path().join("accession.db");
+//! # let registry = registry.to_str().unwrap();
+//! let arguments = ["accession", "--quiet", "--registry", registry, "sync", "FOO", "A", "--create"];
+//! assert_eq!(run(arguments.map(Into::into)), Exit::Done);
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! A command is a file in `command/`: its arguments, whose documentation is the help, and how it is run. The
+//! registry itself is the crate [`accession`]; `accession serve` is the crate [`accession_server`].
 
 /// Defines the commands of the program, or of a group, each with its arguments, and how they are run.
 macro_rules! commands {
@@ -47,11 +64,13 @@ use std::io::Write;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
-use error::{Error, Exit, Result};
+pub use error::Exit;
+use error::{Error, Result};
 use program::{Arguments, standard_input_uses};
 use session::{REGISTRY, RunOptions, Session};
 
-/// Runs the command that the arguments name.
+/// Runs the command that the arguments name, and returns its exit status. The first argument is the name of
+/// the program. Errors are printed on standard error.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");

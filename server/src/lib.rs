@@ -1,6 +1,42 @@
-//! Landing pages and an HTTP API over a registry that others write meanwhile.
+//! The web pages of a registry and its HTTP API, over a registry that other programs write meanwhile; and the same
+//! pages as files for any web server.
 //!
-//! [`Server::bind`] listens, and [`Server::run`] answers until it is asked to stop.
+//! [`Server::bind`] listens, and [`Server::run`] responds until the process is asked to stop.
+//! [`publish_pages`] writes the pages of published datasets into a directory.
+//!
+//! # Example
+//!
+//! ```no_run
+//! use std::time::{SystemTime, UNIX_EPOCH};
+//!
+//! use accession::{Access, Registry, Timestamp};
+//! use accession_server::pages::{Serves, Site};
+//! use accession_server::{Config, Server, ServerLimits};
+//!
+//! let clock = || {
+//!     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+//!     let micros = i64::try_from(since_1970.as_micros()).ok().and_then(Timestamp::from_micros);
+//!     micros.expect("the year is below 10000")
+//! };
+//! let server = Server::bind("127.0.0.1:8000".parse()?)?;
+//! println!("listening on http://{}/", server.address());
+//! server.run(Config {
+//!     site: Site {
+//!         name: "US Archive".to_owned(),
+//!         contact: None,
+//!         public_url: None,
+//!         serves: Serves::Everything { is_public: false },
+//!         resolver: None,
+//!     },
+//!     // All datasets are public.
+//!     open: Box::new(|| Ok(Registry::open("accession.db".as_ref(), Access::Read)?.published(&[]))),
+//!     clock: Box::new(clock),
+//!     limits: ServerLimits::default(),
+//!     cache: None,
+//!     registration: None,
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Safety
 //!

@@ -1,9 +1,9 @@
 //! Publishes datasets as files for any web server: their logs, heads, cited subsets and annotations.
 //!
-//! A directory has, for each dataset, a page for people (with the feature `serve`),
-//! `datasets/NAME/log/000000.jsonl` and further segments, `datasets/NAME/subsets.jsonl`,
-//! `datasets/NAME/annotations.jsonl` if there are any, and `datasets/NAME/head.json`. Their form is specified
-//! in docs/reference/manifest.md.
+//! A directory has, for each dataset, `datasets/NAME/log/000000.jsonl` and further segments,
+//! `datasets/NAME/subsets.jsonl`, `datasets/NAME/annotations.jsonl` if there are any, and
+//! `datasets/NAME/head.json`. Their form is specified in docs/reference/manifest.md. The pages for people are
+//! written by the crate `accession-server`.
 //!
 //! # Guarantees
 //!

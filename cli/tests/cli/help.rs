@@ -1,4 +1,4 @@
-//! The help of every command, compared with `tests/cli/help.txt`.
+//! The help of every command, compared with `cli/tests/cli/help.txt`.
 
 use std::path::PathBuf;
 use std::process::Command;

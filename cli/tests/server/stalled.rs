@@ -42,9 +42,10 @@ fn readers_of_a_log_that_stall_take_little_memory() {
     }
     let peak = server.memory_kb("VmHWM");
     assert!(peak < idle + 48 * 1_024, "{idle} kB when idle, {peak} kB at most");
-    // What they read later is whole.
+    // What they read later is whole. The dates in the heads may differ.
     let rest = read_to_its_end(readers.swap_remove(0));
-    assert_eq!(rest, whole[100..]);
+    let body = |response: &[u8]| response[response.len() - 4_000_000..].to_vec();
+    assert!(body(&rest) == body(&whole), "{} bytes of {}", rest.len(), whole.len());
 }
 
 #[test]

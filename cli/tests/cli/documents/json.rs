@@ -13,7 +13,7 @@ use super::{Document, document, documents, root, transcripts};
 /// Error kinds that exist only in the command line, since the library does not know of arguments.
 const KINDS_OF_THE_COMMAND_LINE: [&str; 1] = ["pages-missing"];
 
-/// A command that needs a cluster, and its row. `tests/postgres/distribution.rs` compares them.
+/// A command that needs a cluster, and its row. `cli/tests/postgres/distribution.rs` compares them.
 const ON_CLUSTER: (&str, &str) = ("distribute", "distributed");
 
 /// A field of a row, as its table has it.

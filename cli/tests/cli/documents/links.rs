@@ -80,7 +80,18 @@ fn the_table_of_contents_has_every_document() {
 
 #[test]
 fn every_path_that_is_named_exists() {
-    let directories = ["src/", "tests/", "benches/", "fixtures/", "migrations/", "fuzz/", "docs/"];
+    let directories = [
+        "src/",
+        "cli/",
+        "server/",
+        "python/",
+        "tests/",
+        "benches/",
+        "fixtures/",
+        "migrations/",
+        "fuzz/",
+        "docs/",
+    ];
     let mut checked = 0;
     for document in documents() {
         for code in document.inline_code() {

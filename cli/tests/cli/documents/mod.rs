@@ -45,26 +45,12 @@ pub fn documents() -> Vec<Document> {
 
 /// The transcripts of the tests.
 pub fn transcripts() -> Vec<Document> {
-    let directory = Path::new("tests/cli/transcripts");
+    let directory = Path::new("cli/tests/cli/transcripts");
     let entries = std::fs::read_dir(root().join(directory)).unwrap();
     let mut paths: Vec<PathBuf> =
         entries.map(|entry| directory.join(entry.unwrap().file_name())).collect();
     paths.sort();
     paths.iter().map(|path| document(path)).collect()
-}
-
-/// Every Rust file in a directory of the repository.
-pub fn sources(directory: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in std::fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            files.extend(sources(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    files
 }
 
 pub fn document(path: &Path) -> Document {
