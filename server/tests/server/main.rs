@@ -1,6 +1,6 @@
 //! The server: its routes against the router, and its connections over real sockets.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "costs are reported")]
 
 mod caching;

@@ -1,7 +1,8 @@
 //! Oracles, histories, servers and clients for the tests of the three crates.
 
 #![expect(missing_docs, reason = "each module says what it is")]
-#![expect(clippy::unwrap_used, reason = "tests fail by panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
+#![expect(clippy::new_without_default, reason = "a new world is not a default")]
 
 use std::path::Path;
 
