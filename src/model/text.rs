@@ -152,7 +152,7 @@ mod tests {
         is_kept::<Orcid>("0000-0002-1825-0097", "0000-0002-1825-0098");
         is_kept::<Pattern>("a*", "[a");
         is_kept::<Temporal>("2001-01-02/..", "../..");
-        is_kept::<Timestamp>("2001-01-02T00:00:00.500Z", "2001-01-02");
+        is_kept::<Timestamp>("2001-01-02T00:00:00.500000Z", "2001-01-02");
         is_kept::<WebAddress>("https://example.org/", "see the wiki");
     }
 }

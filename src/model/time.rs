@@ -15,8 +15,8 @@ use super::message::ValueError;
 ///
 /// Read: RFC 3339 with an offset or `Z`. Two different times never become one instant: more than
 /// six decimals are refused unless the rest are zeros, and so is a leap second (`23:59:60`), which
-/// this count of microseconds does not have. Written: RFC 3339 with `Z`, with a fraction of three
-/// or six digits only where it is not zero.
+/// this count of microseconds does not have. Written: RFC 3339 with `Z`; the fraction has six digits,
+/// or is left out if it is zero.
 ///
 /// # Examples
 ///
@@ -166,7 +166,10 @@ impl FromStr for Timestamp {
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.to_date_time().to_rfc3339_opts(SecondsFormat::AutoSi, true))
+        // The length does not depend on the millisecond. Python and the views of the schema write the same.
+        let is_whole = self.0.rem_euclid(1_000_000) == 0;
+        let format = if is_whole { SecondsFormat::Secs } else { SecondsFormat::Micros };
+        f.pad(&self.to_date_time().to_rfc3339_opts(format, true))
     }
 }
 
@@ -384,11 +387,11 @@ mod tests {
             ("2001-01-02t00:00:00z", "2001-01-02T00:00:00Z"),
             ("2001-01-02 00:00:00+00:00", "2001-01-02T00:00:00Z"),
             ("2001-01-01T19:00:00-05:00", "2001-01-02T00:00:00Z"),
-            ("2019-02-23T18:12:43.204Z", "2019-02-23T18:12:43.204Z"),
-            ("2019-02-23T18:12:43.2Z", "2019-02-23T18:12:43.200Z"),
+            ("2019-02-23T18:12:43.204Z", "2019-02-23T18:12:43.204000Z"),
+            ("2019-02-23T18:12:43.2Z", "2019-02-23T18:12:43.200000Z"),
             ("2019-02-23T18:12:43.000Z", "2019-02-23T18:12:43Z"),
             ("2019-02-23T18:12:43.123456000Z", "2019-02-23T18:12:43.123456Z"),
-            ("2019-02-23T18:12:43.1000000000000Z", "2019-02-23T18:12:43.100Z"),
+            ("2019-02-23T18:12:43.1000000000000Z", "2019-02-23T18:12:43.100000Z"),
             ("1969-12-31T23:59:59.999999Z", "1969-12-31T23:59:59.999999Z"),
             ("0000-01-01T00:00:00Z", "0000-01-01T00:00:00Z"),
             ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
@@ -403,8 +406,8 @@ mod tests {
         let cases = [
             ("2001-01-02 03:04:05 UTC", Ok("2001-01-02T03:04:05Z")),
             (" 2001-01-02T03:04+0100 ", Ok("2001-01-02T02:04:00Z")),
-            ("2001-01-02 03:04:05.25 -0500", Ok("2001-01-02T08:04:05.250Z")),
-            ("2001-01-02 03:04:05.2500000 -0500", Ok("2001-01-02T08:04:05.250Z")),
+            ("2001-01-02 03:04:05.25 -0500", Ok("2001-01-02T08:04:05.250000Z")),
+            ("2001-01-02 03:04:05.2500000 -0500", Ok("2001-01-02T08:04:05.250000Z")),
             ("Tue, 02 Jan 2001 03:04:05 GMT", Ok("2001-01-02T03:04:05Z")),
             ("2001-01-02 03:04:05", Err(TimestampError::NoOffset)),
             ("2001-02-30 03:04:05 UTC", Err(TimestampError::NoSuchTime)),

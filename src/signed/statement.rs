@@ -145,6 +145,7 @@ mod tests {
             TEXT.replace("\"until\":null,", "\"until\":null,\"check\":\"\","),
             TEXT.replace(":12,", ": 12,"),
             TEXT.replace("T02:00:00Z", "T02:00:00.000Z"),
+            TEXT.replace("\"until\":null", "\"until\":\"2001-01-06T01:00:00.500Z\""),
             TEXT.replace("10.9999", "doi:10.9999"),
             TEXT.replace("null", "\"2001-01-06T02:00:00.000001Z\""),
             TEXT.replace("null", "\"2001-01-03T00:00:00Z\""),

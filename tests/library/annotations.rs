@@ -267,7 +267,11 @@ fn hostile_annotations_are_refused_and_nothing_changes() {
         ("\"größer 値\"", "\"a\\u0000b\"", "the control character U+0000"),
         ("\"größer 値\"", &long(65_537), "more than 64 KiB"),
         ("\"questionable\":true", "\"questionable\":1", "not an annotation"),
-        ("2001-01-01T00:00:01Z", "2001-01-01T00:00:02.5Z", "no change at 2001-01-01T00:00:02.500Z"),
+        (
+            "2001-01-01T00:00:01Z",
+            "2001-01-01T00:00:02.5Z",
+            "no change at 2001-01-01T00:00:02.500000Z",
+        ),
         ("\"recorded\":\"2026", "\"recorded\":\"2027", "was recorded at 2027"),
     ];
     for (from, to, expected) in cases {

@@ -62,6 +62,7 @@ fn a_line_that_is_not_in_canonical_form_is_refused() {
         replaced("null", "\"\\u000a\""),
         replaced("null", "\"\\/\""),
         replaced("2001-01-01T00:00:00Z", "2001-01-01T00:00:00.000Z"),
+        replaced("2001-01-01T00:00:00Z", "2001-01-01T00:00:00.500Z"),
         replaced("2001-01-01T00:00:00Z", "2001-01-01T01:00:00+01:00"),
         replaced("\"deleted\":[],\"described\":[]", "\"described\":[],\"deleted\":[]"),
         replaced("\"A\"", "{\"granule\":\"A\",\"files\":[]}"),

@@ -2,11 +2,24 @@
 
 use std::path::PathBuf;
 
-use crate::running::console::assert_transcript;
+use crate::running::console::{assert_transcript, assert_transcript_in};
+
+fn file(name: &str) -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
+    directory.join(format!("{name}.md"))
+}
 
 fn transcript(name: &str) {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
-    assert_transcript(&directory.join(format!("{name}.md")));
+    assert_transcript(&file(name));
+}
+
+/// Columns are as wide as the path of the directory, which they contain.
+#[test]
+fn a_transcript_does_not_depend_on_where_the_directory_is() {
+    let parent = tempfile::tempdir().unwrap();
+    let parent = parent.path().join("a-directory-with-a-longer-name-than-most");
+    std::fs::create_dir(&parent).unwrap();
+    assert_transcript_in(&parent, &file("mornings"));
 }
 
 macro_rules! transcripts {

@@ -3,8 +3,8 @@
 //! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next
 //! line. It is followed by what it prints, in the order in which a terminal shows both streams, then by
 //! `? N` if the exit status N is not 0.
-//! All blocks of a file share one directory, which contains `fixtures/`. Times that depend on the
-//! clock are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is
+//! All blocks of a file share one directory, which contains `fixtures/` and is printed as `/archive`. Times that
+//! depend on the clock are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is
 //! printed.
 
 use std::collections::BTreeMap;
@@ -19,8 +19,13 @@ use super::two_streams::two_streams;
 
 /// Runs every `console` block of a file, and compares the output with the file.
 pub fn assert_transcript(file: &Path) {
+    assert_transcript_in(&std::env::temp_dir(), file);
+}
+
+/// The same, in a new directory below this one.
+pub fn assert_transcript_in(parent: &Path, file: &Path) {
     let shown = std::fs::read_to_string(file).unwrap();
-    let printed = replay(&shown);
+    let printed = replay(&shown, &Sandbox::new_in(parent));
     let (masked_shown, masked_printed) = (masked(&shown), masked(&printed));
     if masked_printed == masked_shown {
         return;
@@ -36,8 +41,7 @@ pub fn assert_transcript(file: &Path) {
 }
 
 /// The content of the file, with the present output of its commands.
-fn replay(shown: &str) -> String {
-    let sandbox = Sandbox::new();
+fn replay(shown: &str, sandbox: &Sandbox) -> String {
     let mut replayed = String::new();
     let mut lines = shown.lines().peekable();
     let mut is_console = false;
@@ -67,6 +71,9 @@ shift 3
 exec accession \"$@\"
 ";
 
+/// The name of the directory of a sandbox in what is printed.
+const DIRECTORY: &str = "/archive";
+
 /// A temporary directory with `fixtures/` in it and the program in its `PATH`.
 pub struct Sandbox {
     directory: tempfile::TempDir,
@@ -74,7 +81,11 @@ pub struct Sandbox {
 
 impl Sandbox {
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Sandbox::new_in(&std::env::temp_dir())
+    }
+
+    fn new_in(parent: &Path) -> Self {
+        let directory = tempfile::tempdir_in(parent).unwrap();
         let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
         std::os::unix::fs::symlink(fixtures, directory.path().join("fixtures")).unwrap();
         let bin = directory.path().join(".bin");
@@ -184,7 +195,7 @@ impl Sandbox {
         let mut printed = output.both();
         // The directory has another name in every run.
         for path in [self.path().canonicalize().unwrap(), self.path().to_owned()] {
-            printed = printed.replace(path.to_str().unwrap(), "/archive");
+            printed = printed.replace(path.to_str().unwrap(), DIRECTORY);
         }
         if !printed.is_empty() && !printed.ends_with('\n') {
             printed.push('\n');
@@ -264,14 +275,15 @@ fn without_now(line: &str) -> String {
     masked
 }
 
-/// The text with all times masked that depend on the clock. What a command prints beside such a time is
-/// in columns whose width depends on it.
+/// The text with all times masked that depend on the clock. What a command prints beside such a time, or
+/// beside the path of the directory, is in columns whose width depends on it.
 fn masked(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(without_now).collect();
     let outputs = lines.chunk_by(|_, line| !line.starts_with("$ ") && !line.starts_with("```"));
     let mut masked = String::new();
     for output in outputs {
-        let has_columns = output.iter().any(|line| line.contains("[now]"));
+        let has_columns =
+            output.iter().any(|line| line.contains("[now]") || line.contains(DIRECTORY));
         for line in output {
             let columns = line.split("  ").filter(|cell| !cell.is_empty()).map(str::trim_start);
             let narrow = || columns.collect::<Vec<_>>().join("  ");

@@ -155,6 +155,11 @@ fn target(path: &Path) -> Result<PathBuf> {
             return Err(Error::new(ErrorKind::NotReplaced, message));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.into()),
+        // A rename would replace the device `/dev/null` with a file, for everybody on the machine.
+        Ok(found) if !found.is_file() && !found.is_dir() => {
+            let message = format!("{shown} is not a regular file: it was not overwritten");
+            return Err(Error::new(ErrorKind::NotReplaced, message));
+        }
         found => {
             found.map_err(cannot)?;
         }
