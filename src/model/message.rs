@@ -193,6 +193,8 @@ warning_kinds! {
     CheckNotRecorded = "check-not-recorded",
     /// The citation lacks fields that its format requires.
     CitationIncomplete = "citation-incomplete",
+    /// The clock is far ahead of everything that the registry has recorded.
+    ClockAhead = "clock-ahead",
     /// The clock is behind the dataset's latest change.
     ClockBehind = "clock-behind",
     /// Lines begin with `#`: the file may contain comments.

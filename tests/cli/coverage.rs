@@ -48,6 +48,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
 const WARNED_BY: &[(&str, &str, &str)] = &[
     ("check-not-recorded", "tests/cli/file_checks.rs", "check-not-recorded"),
+    ("clock-ahead", "tests/cli/clock.rs", "\"clock-ahead\""),
     ("clock-behind", "tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "tests/cli/clock.rs", "\"last-change-in-future\""),
     ("mirror-not-remembered", "src/mirror/source.rs", "MirrorNotRemembered"),

@@ -127,13 +127,21 @@ impl Sign {
                 writeln!(session.out(), "took back {taken} that were published")?;
             }
         }
-        let mut log = registry.state_sets(now, &last)?;
+        let mut log = state_sets(&registry, now, &last)?;
+        let mut clock_ahead_of = log.clock_ahead_of;
         if log.is_behind {
             // A change of this second, such as that of the command before.
             std::thread::sleep(Duration::from_secs(1));
             let added = log.added;
-            log = registry.state_sets(session.now()?, &last)?;
+            log = state_sets(&registry, session.now()?, &last)?;
             log.added += added;
+            clock_ahead_of = clock_ahead_of.or(log.clock_ahead_of);
+        }
+        if let Some(newest) = clock_ahead_of {
+            let message = format!(
+                "the clock is at {now}, and the registry has recorded nothing since {newest}: if the clock is ahead, correct it now; nothing more can be signed before that time"
+            );
+            session.warn(WarningKind::ClockAhead, &message);
         }
         let checkpoint = log.checkpoint(&origin);
         if checkpoint.size == 0 {
@@ -246,6 +254,16 @@ impl Sign {
         }
         Ok(())
     }
+}
+
+/// States what is new.
+fn state_sets(registry: &Registry, now: Timestamp, last: &[LogCheckpoint]) -> Result<StatementLog> {
+    registry.state_sets(now, last).map_err(|error| match error.kind() {
+        ErrorKind::Future => Error::from(error).with_hint(
+            "`date -u` shows the clock: correct it if it is behind; if it is right, it was ahead when that statement was made, and nothing can be signed before that time",
+        ),
+        _ => error.into(),
+    })
 }
 
 /// The name of the log, which all keys have.

@@ -189,7 +189,7 @@ impl ProofArgs {
             listed.with_context(|| format!("cannot read {}", quoted(&name)))
         };
         let listed = self.list.as_ref().map(listed).transpose()?;
-        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at);
+        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
         let is_proved = verdict.problems.is_empty();
         if session.is_json() {
             session.json(&ExaminedProof { proved: is_proved, verdict })?;
