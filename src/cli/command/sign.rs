@@ -25,7 +25,7 @@ use crate::cli::session::Session;
 /// and each week what is still held, in one growing log of the registry, which is signed as a whole. The
 /// witnesses of the policy, or of the one from the last time, are asked to cosign what they have seen; one
 /// that cannot be reached is a warning, and is asked again the next time; where one has seen another log,
-/// nothing is signed. The last checkpoint that a key signed is kept beside it, in FILE.last: the log must
+/// the run ends, and the message says what it was sent. The last checkpoint that a key signed is kept beside it, in FILE.last: the log must
 /// continue it, or nothing is signed.
 ///
 /// Examples:
@@ -158,15 +158,9 @@ impl Sign {
             note.add(key.key.sign(&body, now));
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
-        if let Err(error) = self.add_cosignatures(session, &parsed, &log, &mut signed.note) {
-            // Nobody keeps this signature: the tree before is the one that goes on.
-            for key in &mut keys {
-                if let Some(last) = key.last.clone() {
-                    key.keep(&last.to_string())?;
-                }
-            }
-            return Err(error);
-        }
+        // Also if this fails, the files beside the keys stay as they are: the witnesses have the signatures.
+        self.add_cosignatures(session, &parsed, &log, &mut signed.note)
+            .map_err(|refused| refused.into_error(&signed.checkpoint, &keys))?;
         registry.save_checkpoint(&log.tree, &signed)?;
         report(session, &parsed, [recovered, log.added], &signed)
     }
@@ -224,14 +218,14 @@ impl Sign {
     ///
     /// # Errors
     ///
-    /// One has seen another tree, or a larger one: the registry was restored from an older backup.
+    /// A witness has seen another tree, or a larger one.
     fn add_cosignatures(
         &self,
         session: &Session,
         policy: &Policy,
         log: &StatementLog,
         note: &mut Note,
-    ) -> Result<()> {
+    ) -> std::result::Result<(), RefusedByWitness> {
         let before = log.signed.as_ref();
         for Witness { name, key, url } in &policy.witnesses {
             let Some(url) = url.as_ref().filter(|_| !matches!(note.verified(key), Ok(Some(_))))
@@ -243,7 +237,7 @@ impl Sign {
             match ask_witness(url, key, (&log.tree, note), old, self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
-                    return Err(error.into());
+                    return Err(RefusedByWitness { name: name.clone(), error });
                 }
                 Err(error) => {
                     let message =
@@ -253,6 +247,28 @@ impl Sign {
             }
         }
         Ok(())
+    }
+}
+
+/// A witness that was sent the signed checkpoint, and has seen another tree.
+struct RefusedByWitness {
+    name: String,
+    error: accession::Error,
+}
+
+impl RefusedByWitness {
+    /// The error of the command: what was sent, and what to do next.
+    fn into_error(self, checkpoint: &LogCheckpoint, keys: &[KeyInUse]) -> Error {
+        let RefusedByWitness { name, error } = self;
+        let stated = count(checkpoint.size, "statement");
+        let message = format!(
+            "the witness {name} was sent the signed checkpoint of {stated}, and refuses it: {error}"
+        );
+        let kept: Vec<String> = keys.iter().map(KeyInUse::name_of_last).collect();
+        let kept = kept.join(" and ");
+        Error::new(ErrorKind::TreeDiffers, message).with_hint(format!(
+            "if this history is the true one, sign again with a --policy without this witness; if the registry was restored from an older backup, the key has signed two trees: sign with a new key under a new name. {kept} has what was sent: do not change it"
+        ))
     }
 }
 
