@@ -198,6 +198,28 @@ fn what_a_witness_was_sent_stays_beside_the_key_although_the_witness_refuses_it(
 }
 
 #[test]
+fn one_key_with_two_names_is_refused_and_two_keys_sign_in_any_order() {
+    let sandbox = sandbox();
+    sandbox.run("ln us.key hard.key; ln -s us.key soft.key; cp -p us.key copy.key");
+    sandbox.run("accession key generate us.example.org/statements --output other.key");
+    for name in ["us.key", "hard.key", "soft.key", "copy.key"] {
+        let printed = sandbox.run(&format!("accession sign --key us.key --key {name}; echo $?"));
+        assert_eq!(printed, format!("error: the key \"{name}\" is named twice\n2\n"));
+    }
+    let spawn = |keys: &str| {
+        let mut command = sandbox.command(&format!("sign {keys}"));
+        command.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let signing: Vec<_> = (0..10)
+        .flat_map(|_| ["--key us.key --key other.key", "--key other.key --key us.key"])
+        .map(spawn)
+        .collect();
+    for mut child in signing {
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
 fn several_that_sign_with_one_key_wait_for_each_other() {
     let sandbox = sandbox();
     let spawn = |_| {

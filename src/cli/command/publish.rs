@@ -1,11 +1,12 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
 use std::fs::{File, create_dir_all};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use accession::disk::read_small_text;
 use accession::model::{WarningKind, quoted};
 use accession::pages::{Serves, Site};
 use accession::publish::{
@@ -306,9 +307,8 @@ fn read_token(path: &Path) -> Result<String> {
     const LENGTHS: RangeInclusive<usize> = 16..=512;
     let name = quoted(&path.to_string_lossy()).to_string();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    let mut text = String::new();
-    let read = file.take(*LENGTHS.end() as u64 + 2).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read {name}"))?;
+    let text = read_small_text(&file, *LENGTHS.end() as u64 + 2);
+    let text = text.with_context(|| format!("cannot read {name}"))?;
     let token = text.trim_end();
     match LENGTHS.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(token.to_owned()),

@@ -1,6 +1,6 @@
 //! `sign`, which states what is new and signs it, and `prove`, which writes a proof of a statement.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
 
-use crate::cli::args::SetArgs;
+use crate::cli::args::{SetArgs, timeout};
 use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::key_file::KeyInUse;
+use crate::cli::key_file::{self, KeyInUse};
 use crate::cli::output::count;
 use crate::cli::reading::{InputFile, read_policy};
 use crate::cli::session::Session;
@@ -48,7 +48,7 @@ pub struct Sign {
     recover: Option<String>,
 
     /// How long to wait for a witness or the site, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = timeout())]
     timeout: u64,
 }
 
@@ -74,16 +74,7 @@ pub struct Prove {
 
 impl Sign {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut named = BTreeSet::new();
-        for file in &self.key {
-            // It would wait for itself.
-            if !named.insert(file.canonicalize().unwrap_or_else(|_| file.clone())) {
-                let name = file.to_string_lossy();
-                return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));
-            }
-        }
-        let keys = self.key.iter().map(|file| KeyInUse::open(file));
-        let mut keys = keys.collect::<Result<Vec<_>>>()?;
+        let mut keys = open_keys(&self.key)?;
         let origin = origin_of(&keys)?;
         let given = self.policy.as_ref().map(read_policy).transpose()?;
         let last: Vec<LogCheckpoint> = keys.iter().filter_map(|key| key.last.clone()).collect();
@@ -188,7 +179,7 @@ impl Sign {
 
     /// How witnesses and the site are asked.
     fn http(&self) -> HttpOptions {
-        let timeout = Duration::from_secs(self.timeout.max(1));
+        let timeout = Duration::from_secs(self.timeout);
         HttpOptions { timeout, ..HttpOptions::default() }
     }
 
@@ -280,6 +271,21 @@ fn state_sets(registry: &Registry, now: Timestamp, last: &[LogCheckpoint]) -> Re
         ),
         _ => error.into(),
     })
+}
+
+/// Opens the keys, in an order that does not depend on the command line: two processes that sign with the
+/// same keys would otherwise wait for each other.
+fn open_keys(files: &[PathBuf]) -> Result<Vec<KeyInUse>> {
+    let mut by_key = BTreeMap::new();
+    for file in files {
+        let key = key_file::read(file)?.verification_key().to_string();
+        // Whatever names it, such as a link: it would wait for itself.
+        if by_key.insert(key, file).is_some() {
+            let name = file.to_string_lossy();
+            return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));
+        }
+    }
+    by_key.into_values().map(|file| KeyInUse::open(file)).collect()
 }
 
 /// The name of the log, which all keys have.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::cli::error::{Context, Error, Exit, Result};
 use crate::cli::output::{Column, count, one_line};
-use crate::cli::reading::{InputFile, open, parsed, read_policy, read_small};
+use crate::cli::reading::{InputFile, open, parsed, read_policy, read_text};
 use crate::cli::session::Session;
 
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
@@ -182,7 +182,8 @@ impl ProofArgs {
                 ));
             }
         };
-        let proof: StatementProof = parsed(&read_small(proof, StatementProof::MAX_BYTES)?, proof)?;
+        let proof: StatementProof =
+            parsed(&read_text(proof, StatementProof::MAX_BYTES as u64)?, proof)?;
         let listed = |file: &InputFile| -> Result<ListedSet> {
             let (reader, name) = open(file)?;
             let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
