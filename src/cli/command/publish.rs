@@ -20,7 +20,8 @@ use serde_json::json;
 
 use crate::cli::args::{edit, edit_as, named_path, public_url, resolver};
 use crate::cli::error::{Context, Error, Exit, Result};
-use crate::cli::output::{count, one_line};
+use crate::cli::key_file::check_private;
+use crate::cli::output::{count, for_shell, one_line};
 use crate::cli::session::Session;
 
 /// Publish datasets as files for any web server, from which mirrors read
@@ -309,6 +310,12 @@ fn read_token(path: &Path) -> Result<String> {
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
     let text = read_small_text(&file, *LENGTHS.end() as u64 + 2);
     let text = text.with_context(|| format!("cannot read {name}"))?;
+    check_private(&file, &name, "a token").map_err(|error| {
+        let path = for_shell(&path.to_string_lossy());
+        error.with_hint(format!(
+            "`chmod 600 {path}`; make another token if others have read this one"
+        ))
+    })?;
     let token = text.trim_end();
     match LENGTHS.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(token.to_owned()),
