@@ -310,11 +310,13 @@ pub fn import_events(
     let now = session.now()?;
     let published = file.path().map(|path| Primary::of_directory(path, dataset, None, now));
     if let Some(published) = published.transpose()?.flatten() {
+        options.check_log().with_context(|| file.name())?;
         return import_log(&published, &progress, import);
     }
     let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
+        options.check_log().with_context(|| name.clone())?;
         let manifest = Primary::from_manifest(file.unzipped()?, &name, None, now)?;
         return import_log(&manifest, &progress, import);
     }
