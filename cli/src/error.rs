@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use accession::error::FrontEnd;
-use accession::model::is_interpreted;
+use accession::model::is_escaped;
 use accession::{ErrorKind, GranuleId, SourceLocation};
 
 use super::output::{Failure, Label, json, one_line, write_message};
@@ -175,7 +175,7 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
 
 /// Whether an argument contains nothing that a terminal would interpret.
 pub fn is_plain(argument: &OsStr) -> bool {
-    argument.to_str().is_some_and(|text| !text.contains(is_interpreted))
+    argument.to_str().is_some_and(|text| !text.contains(is_escaped))
 }
 
 /// How a command ended.

@@ -2,12 +2,12 @@
 //! that it signed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-use accession::disk::AtomicFile;
+use accession::disk::{AtomicFile, read_small_text};
 use accession::mirror::RootOf;
 use accession::model::{ValueError, count, quoted};
 use accession::signed::{KeyUse, LogCheckpoint, NoteSignature, SigningKey};
@@ -37,6 +37,9 @@ pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
 /// The longest file that may hold a key.
 const MAX_BYTES: u64 = 1_024;
 
+/// The longest file of checkpoints: those of a witness of many logs.
+const MAX_LAST_BYTES: u64 = 16 << 20;
+
 /// Reads a key, unless others may read it, too.
 pub fn read(path: &Path) -> Result<SigningKey> {
     Ok(opened(path)?.0)
@@ -44,23 +47,28 @@ pub fn read(path: &Path) -> Result<SigningKey> {
 
 fn opened(path: &Path) -> Result<(SigningKey, File)> {
     let name = quoted(&path.to_string_lossy()).to_string();
-    let mut text = String::new();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    (&file)
-        .take(MAX_BYTES)
-        .read_to_string(&mut text)
-        .with_context(|| format!("cannot read {name}"))?;
+    let text = read_small_text(&file, MAX_BYTES).with_context(|| format!("cannot read {name}"))?;
     let key = text.strip_suffix('\n').unwrap_or(&text).parse::<SigningKey>();
     let key = key.map_err(|error| Error::usage(format!("{name}: {error}")))?;
-    let mode = file.metadata().with_context(|| format!("cannot look at {name}"))?.mode();
-    if mode & 0o077 != 0 {
-        let message =
-            format!("{name} is a private key that others may read (mode {:03o})", mode & 0o777);
-        return Err(Error::usage(message).with_hint(
+    check_private(&file, &name, "a private key").map_err(|error| {
+        error.with_hint(
             "who has read it can sign in your name: make another key; or `chmod 600` it if nobody has",
-        ));
-    }
+        )
+    })?;
     Ok((key, file))
+}
+
+/// Refuses a file with a secret that others than its owner may read. `name` is how a message names the file.
+pub fn check_private(file: &File, name: &str, what: &str) -> Result<()> {
+    let mode = file.metadata().with_context(|| format!("cannot look at {name}"))?.mode();
+    match mode & 0o077 {
+        0 => Ok(()),
+        _ => {
+            let mode = mode & 0o777;
+            Err(Error::usage(format!("{name} is {what} that others may read (mode {mode:03o})")))
+        }
+    }
 }
 
 /// Opens a key, once no other process uses it, with the file of what it has signed.
@@ -178,7 +186,7 @@ fn path_of_last(key: &Path) -> PathBuf {
 /// The last checkpoints that a key signed: that of a log one, that of a witness one of each log.
 fn last_signed(path: &Path) -> Result<Vec<LogCheckpoint>> {
     let name = quoted(&path.to_string_lossy()).to_string();
-    let text = match fs::read_to_string(path) {
+    let text = match File::open(path).and_then(|file| read_small_text(file, MAX_LAST_BYTES)) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => {
             return Err(Error::from(error)).with_context(|| format!("cannot read {name}"));

@@ -61,6 +61,7 @@ mod session;
 use std::ffi::OsString;
 use std::io::Write;
 
+use clap::builder::Resettable;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
@@ -102,7 +103,7 @@ fn parse(
     program: &mut clap::Command,
     arguments: &[OsString],
 ) -> std::result::Result<(Arguments, usize), clap::Error> {
-    let matches = program.try_get_matches_from_mut(arguments)?;
+    let matches = matches(program, arguments)?;
     let uses = standard_input_uses(&matches);
     let mut arguments = Arguments::from_arg_matches(&matches)?;
     // A variable that is empty is not set.
@@ -112,6 +113,25 @@ fn parse(
         arguments.options.registry = REGISTRY.into();
     }
     Ok((arguments, uses))
+}
+
+/// The arguments as clap matches them.
+///
+/// clap requires nothing that conflicts with an argument that is given: of `--note`, which requires
+/// `--listings`, and `--every`, which conflicts with it, `--note` would be accepted, and ignored. So the arguments are
+/// matched once more, without conflicts.
+fn matches(
+    program: &mut clap::Command,
+    arguments: &[OsString],
+) -> std::result::Result<clap::ArgMatches, clap::Error> {
+    fn without_conflicts(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|argument| argument.conflicts_with(Resettable::Reset));
+        command.mut_subcommands(without_conflicts)
+    }
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    *program = without_conflicts(std::mem::take(program));
+    program.try_get_matches_from_mut(arguments)?;
+    Ok(matches)
 }
 
 fn run_command(
@@ -154,5 +174,95 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
                 false => session.with_suggestion(error).report(session.is_json()),
             },
         },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Arg;
+    use clap::builder::ValueParser;
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    /// The words of a list in the `Debug` text of an argument or a group, which is the only place where clap shows
+    /// what it requires.
+    fn listed(debug: &str, member: &str) -> Vec<String> {
+        let list = debug.split_once(&format!(" {member}: [")).map_or("", |(_, rest)| rest);
+        let list = list.split_once(']').map_or("", |(list, _)| list);
+        list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
+    }
+
+    /// An argument as it is given.
+    fn given(argument: &Arg) -> Vec<OsString> {
+        let value = argument.get_action().takes_values().then(|| "x".into());
+        let name = argument.get_long().map(|name| OsString::from(format!("--{name}")));
+        name.into_iter().chain(value).collect()
+    }
+
+    /// For each argument that requires others, with and without one that conflicts with these.
+    fn refused_in(command: &clap::Command, path: &[OsString], tried: &mut usize) {
+        let find = |id: &str| command.get_arguments().find(|it| it.get_id() == id).unwrap();
+        let mut requirements = Vec::new();
+        for argument in command.get_arguments() {
+            let targets = listed(&format!("{argument:?}"), "requires");
+            requirements.extend(targets.into_iter().map(|target| (argument, target)));
+        }
+        for group in command.get_groups() {
+            for target in listed(&format!("{group:?}"), "requires") {
+                let members = group.get_args().map(|id| (find(id.as_str()), target.clone()));
+                requirements.extend(members);
+            }
+        }
+        for (argument, target) in requirements {
+            let group = command.get_groups().find(|group| group.get_id() == &*target);
+            let targets = match group {
+                Some(group) => group.get_args().map(|id| find(id.as_str())).collect(),
+                None => vec![find(&target)],
+            };
+            let conflicts = |left: &Arg, right: &Arg| {
+                command.get_arg_conflicts_with(left).iter().any(|it| it.get_id() == right.get_id())
+            };
+            let in_conflict = command.get_arguments().filter(|other| {
+                let is_other = other.get_id() != argument.get_id();
+                is_other && targets.iter().any(|it| conflicts(it, other) || conflicts(other, it))
+            });
+            for other in in_conflict.map(Some).chain([None]) {
+                let positional = command.get_positionals().filter(|it| {
+                    let is_named = [Some(argument), other].contains(&Some(*it));
+                    let is_target = targets.iter().any(|target| target.get_id() == it.get_id());
+                    it.is_required_set() && !is_named && !is_target
+                });
+                let words = positional.chain([argument]).chain(other).flat_map(given);
+                let words: Vec<OsString> = path.iter().cloned().chain(words).collect();
+                let mut program = with_any_values(Arguments::command());
+                let refused = matches(&mut program, &words).expect_err(&format!("{words:?}"));
+                let kind = refused.kind();
+                let is_refused = [ErrorKind::MissingRequiredArgument, ErrorKind::ArgumentConflict]
+                    .contains(&kind);
+                assert!(is_refused, "{words:?}: {refused}");
+                *tried += 1;
+            }
+        }
+        for below in command.get_subcommands() {
+            let path: Vec<_> = path.iter().cloned().chain([below.get_name().into()]).collect();
+            refused_in(below, &path, tried);
+        }
+    }
+
+    fn with_any_values(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|argument| match argument.get_action().takes_values() {
+            true => argument.value_parser(ValueParser::string()).default_value(Resettable::Reset),
+            false => argument,
+        });
+        command.mut_subcommands(with_any_values)
+    }
+
+    #[test]
+    fn what_an_argument_requires_is_required_whatever_conflicts_with_that() {
+        let (mut command, mut tried) = (Arguments::command(), 0);
+        command.build();
+        refused_in(&command, &["accession".into()], &mut tried);
+        assert!(tried > 60, "{tried}");
     }
 }

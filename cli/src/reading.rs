@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use accession::citation::record;
 use accession::citation::references::{self, Reference};
+use accession::disk::{read_small, read_small_text};
 use accession::input::{
     self, InputFormat, OpenedFile, Options, Record, Records, SearchPages, StatedFile,
 };
@@ -309,11 +310,13 @@ pub fn import_events(
     let now = session.now()?;
     let published = file.path().map(|path| Primary::of_directory(path, dataset, None, now));
     if let Some(published) = published.transpose()?.flatten() {
+        options.check_log().with_context(|| file.name())?;
         return import_log(&published, &progress, import);
     }
     let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
+        options.check_log().with_context(|| name.clone())?;
         let manifest = Primary::from_manifest(file.unzipped()?, &name, None, now)?;
         return import_log(&manifest, &progress, import);
     }
@@ -398,9 +401,8 @@ pub fn read_record(file: &InputFile) -> Result<String> {
     /// A limit for the file, far longer than any record.
     const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
     let (reader, name) = open(file)?;
-    let mut text = String::new();
-    let read = reader.take(MAX_BYTES).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read {}", quoted(&name)))?;
+    let text = read_small_text(reader, MAX_BYTES);
+    let text = text.with_context(|| format!("cannot read {}", quoted(&name)))?;
     let nothing = "D".parse().expect("D is a name");
     record::read(&text, &mut Dataset::named(nothing)).map_err(|error| {
         Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
@@ -417,14 +419,8 @@ pub fn read_record(file: &InputFile) -> Result<String> {
 /// The file cannot be read or is too long.
 pub fn read_citations(file: &InputFile) -> Result<String> {
     let (reader, name) = open(file)?;
-    let mut bytes = Vec::new();
-    input::unzipped(reader)
-        .and_then(|(text, _)| text.take(MAX_TEXT_BYTES + 1).read_to_end(&mut bytes))
-        .with_context(|| format!("cannot read {}", quoted(&name)))?;
-    if bytes.len() as u64 > MAX_TEXT_BYTES {
-        return Err(Error::usage(format!("{name} is longer than {MAX_TEXT_BYTES} bytes")));
-    }
-    Ok(decoded(&bytes))
+    let bytes = input::unzipped(reader).and_then(|(text, _)| read_small(text, MAX_TEXT_BYTES));
+    Ok(decoded(&bytes.with_context(|| format!("cannot read {}", quoted(&name)))?))
 }
 
 /// Decodes UTF-8, or UTF-16 with a byte order mark, which some editors write. Invalid bytes are
@@ -443,11 +439,11 @@ fn decoded(bytes: &[u8]) -> String {
 }
 
 /// The longest policy that is read.
-const MAX_POLICY_BYTES: usize = 256 * 1_024;
+const MAX_POLICY_BYTES: u64 = 256 * 1_024;
 
 /// The text of a policy, which is one.
 pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
-    let text = read_small(file, MAX_POLICY_BYTES)?;
+    let text = read_text(file, MAX_POLICY_BYTES)?;
     let policy = parsed(&text, file)?;
     Ok((text, policy))
 }
@@ -457,13 +453,15 @@ pub fn parsed<T: FromStr<Err = ValueError>>(text: &str, file: &InputFile) -> Res
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
 }
 
-/// Reads a small file whole.
-pub fn read_small(file: &InputFile, most: usize) -> Result<String> {
+/// Reads a small file whole, as text.
+///
+/// # Errors
+///
+/// The file cannot be read, or is longer than `most_bytes`.
+pub fn read_text(file: &InputFile, most_bytes: u64) -> Result<String> {
     let (reader, name) = open(file)?;
-    let mut text = String::new();
-    let limited = reader.take(most as u64 + 1).read_to_string(&mut text);
-    limited.with_context(|| format!("cannot read {}", quoted(&name)))?;
-    Ok(text)
+    let text = read_small_text(reader, most_bytes);
+    text.with_context(|| format!("cannot read {}", quoted(&name)))
 }
 
 #[cfg(test)]

@@ -188,12 +188,14 @@ pub fn import(
     let registry = opened.writer(Arc::clone(monitor))?;
     let name = wanted.source.to_string_lossy();
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
+        wanted.reading.check_log()?;
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
         return Ok((replica.import(&registry, dataset, &import, &opened.stamp(at))?, Vec::new()));
     }
     let mut warnings = Vec::new();
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
     if file.format(&wanted.reading)? == InputFormat::Manifest {
+        wanted.reading.check_log()?;
         let manifest = mirror::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
         manifest.read_into(&mut import, |_| {})?;
     } else {

@@ -17,10 +17,36 @@ pub use scratch::{Spool, SpooledRecords};
 pub(crate) use sort::Merge;
 pub use sort::{SortedEntries, Sorter};
 
+use std::io::{self, Read};
 use std::path::Path;
 
 use crate::error::{Error, ErrorKind};
 use crate::model::quoted;
+
+/// Reads a small file whole.
+///
+/// # Errors
+///
+/// It is longer than `most_bytes` ([`io::ErrorKind::FileTooLarge`]), or cannot be read.
+pub fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most_bytes {
+        let what = format!("it is longer than {most_bytes} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(content)
+}
+
+/// Reads a small text whole.
+///
+/// # Errors
+///
+/// Those of [`read_small`]; it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
+pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
+    let text = String::from_utf8(read_small(file, most_bytes)?);
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
 
 impl Error {
     /// Creates the error of an operation on a file or directory, which `verb` names.

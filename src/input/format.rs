@@ -128,6 +128,30 @@ pub struct Options {
 }
 
 impl Options {
+    /// Refuses the options that have no effect on a log, which is read whole: a manifest, or what a directory or
+    /// an address publishes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotOfFormat`]: a column is named, or another format; files are left out, or read in a
+    /// way that a log does not have.
+    pub fn check_log(&self) -> Result<(), Error> {
+        let columns = [&self.column, &self.ingested_column, &self.deleted_column];
+        if columns.iter().any(|column| column.is_some()) {
+            return Err(Error::not_a_table());
+        }
+        let format = self.format.filter(|format| *format != InputFormat::Manifest);
+        if let Some(format) = format {
+            let message = format!("this is a published log, and not of the format {format}");
+            return Err(Error::new(ErrorKind::NotOfFormat, message));
+        }
+        if self.without_files {
+            let message = "a log is read whole: its sizes and checksums cannot be left out";
+            return Err(Error::new(ErrorKind::NotOfFormat, message));
+        }
+        self.check_files(InputFormat::Manifest)
+    }
+
     /// Refuses the options of files in a format that they cannot apply to.
     pub(super) fn check_files(&self, format: InputFormat) -> Result<(), Error> {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];

@@ -8,7 +8,7 @@ use super::read::{annotations, read_beside, read_head};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Timestamp, Withdrawal,
 };
 use crate::registry::{
     Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
@@ -109,7 +109,7 @@ pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> R
         following,
     };
     compared.recall(dataset)?;
-    compared.compare_statements(dataset)?;
+    compared.compare_statements(dataset, primary.not_after)?;
     compared.compare_contents()?;
     Ok(compared)
 }
@@ -245,7 +245,7 @@ impl Comparison {
     }
 
     /// Compares the log with what the primary has stated of it.
-    fn compare_statements(&mut self, dataset: &DatasetName) -> Result<()> {
+    fn compare_statements(&mut self, dataset: &DatasetName, not_after: Timestamp) -> Result<()> {
         let Some(mut following) = self.following.take() else { return Ok(()) };
         if following.found.fork.is_none() {
             let head = &self.head.head;
@@ -256,7 +256,8 @@ impl Comparison {
                 self.source.as_ref().and_then(|it| it.trim_end_matches('/').rsplit('/').next());
             names.extend(place.and_then(|name| name.parse().ok()));
             let each = |first, show: &mut dyn FnMut(&_)| self.each_change(dataset, first, show);
-            following.compare_with_log(&self.mirror, &names, self.is_continued, each)?;
+            let of_log = (self.is_continued, not_after);
+            following.compare_with_log(&self.mirror, &names, of_log, each)?;
         }
         if following.found.fork.is_some() {
             self.status.status = Status::Forked;

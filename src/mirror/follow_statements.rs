@@ -6,7 +6,7 @@ use super::place::StatementPlace;
 use super::primary::Primary;
 use crate::disk::Spool;
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, LogChange};
+use crate::model::{DatasetName, LogChange, Timestamp};
 use crate::registry::{KeptLog, LogToKeep, MirrorSource, Registry};
 use crate::signed::{LogCheckpoint, Note, Policy, StatementTree};
 
@@ -157,14 +157,15 @@ impl Following {
     /// Compares what was stated of a dataset, under these names, with the changes of its log. Those from a
     /// number on are shown by `each`, in order. What agreed with the log before is not compared again if the
     /// log continues what was read then: its changes are the same, and an end that was unknown says nothing.
+    /// Statements of any dataset that were made later than `not_after` agree with no log.
     pub fn compare_with_log(
         &mut self,
         mirror: &Registry,
         names: &[DatasetName],
-        is_continued: bool,
+        (is_continued, not_after): (bool, Timestamp),
         each: impl FnOnce(u64, &mut dyn FnMut(&LogChange)) -> Result<()>,
     ) -> Result<()> {
-        let mut stated = DatasetStatements::default();
+        let mut stated = DatasetStatements::new(not_after);
         let agreed = if is_continued { self.agreed.size() } else { 0 };
         let kept = agreed..self.first;
         if !kept.is_empty() {

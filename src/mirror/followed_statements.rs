@@ -66,8 +66,9 @@ impl Error {
 /// history that began anew: they differ from the log in the time of the change or, where it began with the
 /// same changes, in that of the next. They precede one of the first change of this dataset, or one under
 /// another of its names.
-#[derive(Default)]
 pub(super) struct DatasetStatements {
+    /// The latest time at which something can have been stated.
+    not_after: Timestamp,
     of_change: BTreeMap<u64, Vec<(u64, SetStatement)>>,
     /// The last statement under each name that agrees with the log, and (`None`) of the first change.
     agreed: BTreeMap<Option<DatasetName>, u64>,
@@ -77,11 +78,25 @@ pub(super) struct DatasetStatements {
 }
 
 impl DatasetStatements {
+    pub fn new(not_after: Timestamp) -> Self {
+        DatasetStatements {
+            not_after,
+            of_change: BTreeMap::new(),
+            agreed: BTreeMap::new(),
+            contradicted: Vec::new(),
+        }
+    }
+
+    /// Adds a statement that is of one of these names. One of the future contradicts every log.
     pub fn add(&mut self, number: u64, text: &[u8], names: &[DatasetName]) {
         // What is no statement was refused when it was read.
-        if let Ok(statement) = SetStatement::read(text)
-            && names.contains(&statement.dataset)
-        {
+        let Ok(statement) = SetStatement::read(text) else { return };
+        if statement.stated > self.not_after && self.contradicted.is_empty() {
+            let SetStatement { dataset, stated, .. } = &statement;
+            let what = format!("the statement {number} of {dataset} is of the future: {stated}");
+            self.contradicted.push((number, dataset.clone(), false, what));
+        }
+        if names.contains(&statement.dataset) {
             self.of_change.entry(statement.changes).or_default().push((number, statement));
         }
     }

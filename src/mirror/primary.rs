@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Read};
 use std::path::Path;
 
 use super::followed_statements::FollowOptions;
-use super::log::{latest_change, manifest};
+use super::log::manifest;
 use super::place::{HEAD, ManifestFile, Place, PublishedDirectory, Remote};
 use crate::disk::scratch;
 use crate::error::{Error, ErrorKind, Result};
@@ -121,7 +121,7 @@ impl Primary {
     fn at(place: Box<dyn Place>, named: Option<&DatasetName>, now: Timestamp) -> Self {
         let options = SourceOptions { primary_dataset: named.cloned(), ..SourceOptions::default() };
         let follow = FollowOptions::default();
-        Primary { place, options, not_after: latest_change(now), follow }
+        Primary { place, options, not_after: now.latest_elsewhere(), follow }
     }
 
     /// Exports a dataset of a registry to a temporary file, to read it from there.

@@ -1,7 +1,7 @@
 //! Copying the history of a primary, with its record, its cited subsets and its annotations.
 
 use super::Status;
-use super::log::{LogLine, events, latest_change};
+use super::log::{LogLine, events};
 use super::place::{FoundHead, Place, Remote};
 use super::plan::{is_of_log, known, last_change_read};
 use super::primary::Primary;
@@ -35,7 +35,7 @@ pub fn read_replica(
 ) -> Result<Replica> {
     let source = remote.address().to_string();
     let base = registry.map(|registry| base(registry, dataset, &source)).transpose()?.flatten();
-    let (mut work, latest) = (None, latest_change(remote.now()));
+    let (mut work, latest) = (None, remote.now().latest_elsewhere());
     let (_, last, changes) = copy(remote, latest, base, import, |left, bytes, _| {
         let Some(registry) = registry else { return Ok(()) };
         work.get_or_insert_with(|| registry.begin("reading", "bytes", Some(left))).advance_by(bytes)

@@ -2,7 +2,7 @@
 //! dataset, whose log is read and proved, into a registry that lasts as long as it is asked.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::{self, Read};
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::place::{Address, HttpOptions, Remote, StatementPlace};
 use super::primary::Primary;
 use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
-use crate::disk::{Directory, Spool, scratch};
+use crate::disk::{Directory, Spool, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
 use crate::registry::{Import, Registry, Stamp};
@@ -106,8 +106,9 @@ impl PublishedSite {
             Root::Directory(path) => path,
         };
         let Some(file) = Directory::open(path)?.read(SITE)? else { return Ok(None) };
-        let kept: serde_json::Value =
-            serde_json::from_reader(file.take(MAX_SHARD_BYTES)).unwrap_or_default();
+        let text = read_small(file, MAX_SHARD_BYTES);
+        let text = text.map_err(|source| Error::cannot("read", &path.join(SITE), source))?;
+        let kept: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
         Ok(kept["public_url"].as_str().map(str::to_owned))
     }
 
@@ -218,16 +219,13 @@ impl PublishedSite {
                 };
                 let path = path.join(SHARDS).join(format!("{digits}.json"));
                 let cannot = |source: io::Error| Error::cannot("read", &path, source);
-                let mut text = Vec::new();
-                file.ok_or_else(|| {
+                let file = file.ok_or_else(|| {
                     let path = path.display();
                     let what =
                         format!("{path} does not exist: is this the root of a published site?");
                     Error::new(ErrorKind::NotPublished, what)
-                })?
-                .take(MAX_SHARD_BYTES)
-                .read_to_end(&mut text)
-                .map_err(cannot)?;
+                })?;
+                let text = read_small(file, MAX_SHARD_BYTES).map_err(cannot)?;
                 (text, path.to_string_lossy().into_owned())
             }
         };

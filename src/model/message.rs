@@ -28,7 +28,7 @@ struct Quoted<'a>(&'a str);
 impl fmt::Display for Quoted<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // `Debug` of a string escapes what is not printable, and not the single quote.
-        write!(f, "{:?}", self.0)
+        write_visible(f, &format!("{:?}", self.0))
     }
 }
 
@@ -41,6 +41,47 @@ pub fn is_interpreted(character: char) -> bool {
             character,
             '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
         )
+}
+
+/// Returns whether `character` cannot be seen, so that two names may differ although they look alike: soft
+/// hyphens, zero-width characters, fillers, variation selectors and tags (the property
+/// `Default_Ignorable_Code_Point` of Unicode 16, DerivedCoreProperties.txt), and interlinear annotations.
+pub fn is_invisible(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{115f}'..='\u{1160}'
+            | '\u{17b4}'..='\u{17b5}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{3164}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{ffa0}'
+            | '\u{fff0}'..='\u{fffb}'
+            | '\u{1bca0}'..='\u{1bca3}'
+            | '\u{1d173}'..='\u{1d17a}'
+            | '\u{e0000}'..='\u{e0fff}'
+    )
+}
+
+/// Returns whether a terminal would interpret `character` or not show it.
+pub fn is_escaped(character: char) -> bool {
+    is_interpreted(character) || is_invisible(character)
+}
+
+/// Writes a text in which the invisible characters are escapes.
+pub fn write_visible(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
+    let mut rest = text;
+    while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_invisible(*it)) {
+        write!(out, "{}{}", &rest[..at], character.escape_unicode())?;
+        rest = &rest[at + character.len_utf8()..];
+    }
+    out.write_str(rest)
 }
 
 /// A number with its noun: `1 granule`, `2 granules`.
@@ -193,6 +234,8 @@ warning_kinds! {
     CheckNotRecorded = "check-not-recorded",
     /// The citation lacks fields that its format requires.
     CitationIncomplete = "citation-incomplete",
+    /// The clock is far ahead of everything that the registry has recorded.
+    ClockAhead = "clock-ahead",
     /// The clock is behind the dataset's latest change.
     ClockBehind = "clock-behind",
     /// Lines begin with `#`: the file may contain comments.

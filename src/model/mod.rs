@@ -40,7 +40,8 @@ pub use known_file::KnownFile;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{
-    SourceLocation, ValueError, Warning, WarningKind, count, is_interpreted, quoted,
+    SourceLocation, ValueError, Warning, WarningKind, count, is_escaped, is_interpreted,
+    is_invisible, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};

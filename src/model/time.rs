@@ -80,6 +80,13 @@ impl Timestamp {
         Timestamp::from_micros(micros).unwrap_or(Timestamp::MIN)
     }
 
+    /// Returns the latest time that another clock can show at this instant: clocks differ by up to five
+    /// minutes.
+    pub fn latest_elsewhere(self) -> Self {
+        const CLOCK_SKEW_MICROS: i64 = 5 * 60 * 1_000_000;
+        Timestamp::from_micros(self.0 + CLOCK_SKEW_MICROS).unwrap_or(Timestamp::MAX)
+    }
+
     /// Returns the day in UTC that contains the instant.
     pub fn day(self) -> Day {
         Day(self.to_date_time().date_naive())

@@ -7,7 +7,7 @@ use std::path::Path;
 use tempfile::SpooledTempFile;
 
 use crate::disk::reserved::SHARED_LOCK;
-use crate::disk::{Directory, scratch};
+use crate::disk::{Directory, read_small_text, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{HeadFile, MAX_LINE_BYTES};
@@ -108,9 +108,8 @@ pub(super) fn head_in(directory: &Directory) -> Result<Option<HeadFile>> {
 pub fn text_in(directory: &Directory, name: &str) -> Result<Option<String>> {
     let Some(file) = directory.read(name)? else { return Ok(None) };
     let path = directory.path_of(name);
-    let mut text = String::new();
-    match file.take(MAX_LINE_BYTES).read_to_string(&mut text) {
-        Ok(_) => Ok(Some(text)),
+    match read_small_text(file, MAX_LINE_BYTES) {
+        Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == io::ErrorKind::InvalidData => {
             Err(Error::published_damaged(&path, None, "it is not UTF-8"))
         }

@@ -11,6 +11,7 @@ use super::Stamp;
 use super::followed::{check_followed, prove_followed};
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
+use super::write::newest_if_ahead;
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, count};
@@ -34,6 +35,9 @@ pub struct StatementLog {
     pub added: u64,
     /// Whether a change took effect after the whole second in which was stated, and waits for the next time.
     pub is_behind: bool,
+    /// The latest time that was recorded before, if the clock was more than 31 days ahead of it when
+    /// statements were added: the clock may be wrong, and a statement cannot be taken back.
+    pub clock_ahead_of: Option<Timestamp>,
 }
 
 /// A checkpoint with signatures.
@@ -135,6 +139,8 @@ impl Registry {
     /// not in the history. The registry was restored from an older backup. Nothing is stated.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
+    /// [`ErrorKind::Future`](crate::ErrorKind::Future): the last statement has a time after `now`. Statements
+    /// are in the order of their times, so every new one would be of the future, too.
     pub fn state_sets(&self, now: Timestamp, signed: &[LogCheckpoint]) -> Result<StatementLog> {
         self.write(|transaction| {
             transaction.lock_registry()?;
@@ -145,17 +151,24 @@ impl Registry {
                 Some(last) => transaction.statements(last).next().transpose()?,
             };
             let last = last.as_ref().map(statement_in).transpose()?;
+            if let Some(last) = last.as_ref().filter(|last| last.stated > now) {
+                return Err(Error::stated_in_future(last.stated, now));
+            }
             let whole = Timestamp::from_micros(now.as_micros().div_euclid(1_000_000) * 1_000_000);
-            let stated = whole.unwrap_or(now).max(last.map_or(Timestamp::MIN, |last| last.stated));
+            let stated = whole.unwrap_or(now);
             let (first, rows) = (log.tree.size(), Vec::new());
-            let mut new =
-                NewStatements { first, now: now.max(stated), stated, is_behind: false, rows };
+            let mut new = NewStatements { first, now, stated, is_behind: false, rows };
             for dataset in transaction.every_dataset() {
                 new.add_dataset(transaction, &dataset?)?;
             }
             if !new.rows.is_empty() {
                 // What was said once of a time stays said.
                 Stamp::now(now).record(transaction, None, Timestamp::MIN)?;
+                let last = last.map_or(Timestamp::MIN, |last| last.stated);
+                let newest = newest_if_ahead(transaction, now, NOTICEABLY_AHEAD_MICROS)?;
+                log.clock_ahead_of = newest
+                    .filter(|_| now.as_micros() - last.as_micros() > NOTICEABLY_AHEAD_MICROS)
+                    .map(|newest| newest.max(last));
             }
             transaction.insert(REGISTRY, &new.rows)?;
             new.rows.iter().for_each(|row| log.tree.push(row.text.as_bytes()));
@@ -277,6 +290,18 @@ fn statement_in(row: &StoredStatement) -> Result<SetStatement> {
     let damaged = |error| Error::damaged(format!("the statement {number} is {error}"));
     SetStatement::read(row.text.as_bytes()).map_err(damaged)
 }
+
+impl Error {
+    /// The last statement has a time that has not come yet.
+    fn stated_in_future(stated: Timestamp, now: Timestamp) -> Self {
+        let message = format!("the last statement was made at {stated}, and the clock is at {now}");
+        Error::new(ErrorKind::Future, message)
+    }
+}
+
+/// By how much the clock can be ahead of everything that was recorded, statements included, before that is
+/// noticed, in microseconds: an archive that signs regularly states each week what is still held.
+const NOTICEABLY_AHEAD_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
 
 /// After how long an instance that has not ended is stated again: a statement says nothing of the time after
 /// it. In microseconds.

@@ -63,12 +63,14 @@ pub struct ProofProblem {
 }
 
 impl ProofVerdict {
-    /// Examines a proof by a policy, and a list and a time if they are given.
+    /// Examines a proof by a policy, and a list and a time if they are given. A proof that was stated or
+    /// cosigned more than five minutes after `now` proves nothing: nobody knows yet what will be held then.
     pub fn of(
         proof: &StatementProof,
         policy: &Policy,
         list: Option<&ListedSet>,
         at: Option<Moment>,
+        now: Timestamp,
     ) -> Self {
         let mut verdict = ProofVerdict {
             statement: proof.statement.clone(),
@@ -88,6 +90,7 @@ impl ProofVerdict {
             let text = format!("{at} is outside: the statement is of {from} until {end}");
             verdict.add("date", text);
         }
+        verdict.examine_times(now);
         if let Some(list) = list {
             verdict.examine_list(list);
         }
@@ -145,6 +148,20 @@ impl ProofVerdict {
                 false => format!("{seen} of the policy, which are not enough for its quorum"),
             };
             self.add("quorum", text);
+        }
+    }
+
+    /// Compares when it was stated and cosigned with the present time.
+    fn examine_times(&mut self, now: Timestamp) {
+        let stated = ("it was stated".to_owned(), self.statement.stated);
+        let seen = self.witnesses.iter().map(|it| (format!("{} has seen it", it.name), it.at));
+        let mut future: Vec<_> = seen.chain([stated]).collect();
+        future.retain(|(_, at)| *at > now.latest_elsewhere());
+        for (what, at) in future {
+            self.add(
+                "date",
+                format!("{what} at {at}, which is in the future: the clock is at {now}"),
+            );
         }
     }
 
@@ -258,12 +275,37 @@ mod tests {
         (proof, policy.parse().unwrap(), list)
     }
 
+    /// A time after the one at which the proof was stated.
+    fn now() -> Timestamp {
+        "2001-02-01T00:00:00Z".parse().unwrap()
+    }
+
+    #[test]
+    fn a_proof_that_was_stated_or_seen_in_the_future_proves_nothing() {
+        let (proof, policy, _) = proved();
+        let texts = |now: &str| {
+            let verdict = ProofVerdict::of(&proof, &policy, None, None, now.parse().unwrap());
+            assert!(verdict.problems.iter().all(|problem| problem.code == "date"));
+            verdict.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
+        };
+        assert_eq!(texts("2001-01-06T01:55:01Z"), [] as [&str; 0]);
+        // The witnesses saw it a second after it was stated.
+        let future = "which is in the future: the clock is at 2001-01-06T01:55:00.999999Z";
+        assert_eq!(
+            texts("2001-01-06T01:55:00.999999Z"),
+            ["one", "two"].map(|it| format!("{it} has seen it at 2001-01-06T02:00:01Z, {future}"))
+        );
+        let texts = texts("2001-01-01T00:00:00Z");
+        assert_eq!(texts.len(), 3);
+        assert!(texts[2].starts_with("it was stated at 2001-01-06T02:00:00Z, which"), "{texts:?}");
+    }
+
     #[test]
     fn a_proof_says_in_a_sentence_what_was_held_and_who_saw_it() {
         let (proof, policy, list) = proved();
         let listed = ListedSet::read(list.as_bytes()).unwrap();
         let at = Some("2001-01-05".parse().unwrap());
-        let verdict = ProofVerdict::of(&proof, &policy, Some(&listed), at);
+        let verdict = ProofVerdict::of(&proof, &policy, Some(&listed), at, now());
         assert_eq!(verdict.problems, []);
         let id = format!("{:08x}", policy.logs[0].id());
         let (one, two) = ("one at 2001-01-06T02:00:01Z", "two at 2001-01-06T02:00:01Z");
@@ -275,7 +317,7 @@ mod tests {
         );
         assert_eq!(proof.to_string().parse(), Ok(proof.clone()));
         let names = ListedSet::read(&b"A\nB\n"[..]).unwrap();
-        let verdict = ProofVerdict::of(&proof, &policy, Some(&names), None);
+        let verdict = ProofVerdict::of(&proof, &policy, Some(&names), None, now());
         assert!(
             verdict.to_string().contains("held these 2 granules, names, by MD5 only; signed by")
         );
@@ -290,7 +332,7 @@ mod tests {
         let codes = |proof: &StatementProof, policy: &Policy, list: &str, at: &str| {
             let listed = ListedSet::read(list.as_bytes()).unwrap();
             let at = Some(at.parse().unwrap());
-            let verdict = ProofVerdict::of(proof, policy, Some(&listed), at);
+            let verdict = ProofVerdict::of(proof, policy, Some(&listed), at, now());
             verdict.problems.iter().map(|problem| problem.code).collect::<Vec<_>>()
         };
         let (list, at) = ("A\nB\n", "2001-01-05");
@@ -320,7 +362,7 @@ mod tests {
                 flipped[byte] ^= 1 << bit;
                 let Ok(flipped) = String::from_utf8(flipped) else { continue };
                 if let Ok(read) = flipped.parse::<StatementProof>() {
-                    let verdict = ProofVerdict::of(&read, &policy, None, None);
+                    let verdict = ProofVerdict::of(&read, &policy, None, None, now());
                     assert_ne!(verdict.problems, [], "bit {bit} of byte {byte}:\n{flipped}");
                 }
             }

@@ -13,7 +13,7 @@ use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
 use harness::exported::publish_all;
 use harness::history::{change, name, now, second};
-use harness::signing::{key, sign};
+use harness::signing::{key, sign, sign_at};
 use harness::store::{is_on_server, new_registry, new_registry_in};
 
 const FOLLOW: PullPolicy = PullPolicy::Follow;
@@ -83,7 +83,7 @@ fn proved(mirror: &Registry) -> (String, bool) {
     let selection = Selection::Dataset { name: name("US"), at: None };
     let proof = mirror.snapshot().unwrap().prove(&selection, None).unwrap().proof;
     let policy = Policy::of_log(key(KeyUse::Log, 7).verification_key().clone());
-    assert_eq!(ProofVerdict::of(&proof, &policy, None, None).problems, []);
+    assert_eq!(ProofVerdict::of(&proof, &policy, None, None, now()).problems, []);
     let cosigned =
         proof.note.verified(key(KeyUse::Witness, 7).verification_key()).unwrap().is_some();
     (proof.note.body.lines().nth(1).unwrap().to_owned(), cosigned)
@@ -180,6 +180,29 @@ fn a_log_that_contradicts_what_is_stated_is_refused_each_night_until_one_is_mend
     // Under another name since.
     assert_eq!(pulled("US", FOLLOW), (Status::Behind, false, 6));
     assert_sound(&mirror);
+}
+
+#[test]
+fn statements_of_the_future_are_not_pulled_and_not_cosigned() {
+    let directory = tempfile::tempdir().unwrap();
+    let (site, mirror) = (directory.path().join("site"), new_registry());
+    let mut us = Archive::new();
+    us.change("ELSE", 1, "E");
+    us.change_to(1, "A");
+    let later = |seconds: i64| Timestamp::from_micros(now().as_micros() + seconds * 1_000_000);
+    let pulled_when_stated_at = |at: Timestamp, night: i64| {
+        sign_at(&us.0, &key(KeyUse::Log, 7), at);
+        us.publish_with(&us, &site);
+        let pulled = pull_from(&site, "US", &mirror, FOLLOW, second(night));
+        (pulled.before.status, pulled.before.statements.unwrap())
+    };
+    // Clocks differ by up to five minutes.
+    let (status, statements) = pulled_when_stated_at(later(300).unwrap(), 1_000);
+    assert_eq!((status, statements.cosigned), (Status::Behind, true));
+    let (status, statements) = pulled_when_stated_at(later(8 * 86_400).unwrap(), 1_001);
+    assert_eq!((status, statements.cosigned), (Status::Misstated, false));
+    let misstated = statements.misstated.unwrap();
+    assert!(misstated.starts_with("the statement 2 of ELSE is of the future: "), "{misstated}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A mirror that reads over HTTP what its primary states: from a web server over a published directory.
 
-use accession::mirror::{FollowedStatements, PullOptions, Status, pull};
+use accession::mirror::{FollowedStatements, Primary, PullOptions, Status, pull};
 use accession::publish::publish_statements;
 use accession::signed::{KeyUse, SigningKey};
 use accession::{Registry, Stamp};
@@ -135,6 +135,26 @@ fn what_a_server_sends_in_the_place_of_a_checkpoint_is_refused_where_one_is_expe
         world.server.misbehave(|_, _| {});
         assert_eq!(pulled(&world, 2), (Status::Behind, Some((6, 0))));
     }
+}
+
+#[test]
+fn a_policy_that_is_too_long_is_refused_and_not_cut() {
+    let world = signed();
+    let file = world.directory.path().join("statements/policy");
+    let policy =
+        std::fs::read_to_string(&file).unwrap() + &"# a comment\n".repeat(22_000) + "wrong";
+    std::fs::write(&file, policy).unwrap();
+    let error = world.pull(0, FOLLOW).unwrap_err();
+    assert!(
+        error.to_string().contains("statements/policy: it is longer than 262144 bytes"),
+        "{error}"
+    );
+    let primary = Primary::open(world.directory.path(), &name("us"), None, now()).unwrap();
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let stamp = Stamp::at(second(9), now());
+    let error = pull(&world.mirror, &name("us"), &primary, options, &stamp).unwrap_err();
+    let chain = accession::Error::chain_of(&error);
+    assert!(chain.contains("policy\": it is longer than 262144 bytes"), "{chain}");
 }
 
 #[test]

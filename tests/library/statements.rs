@@ -97,8 +97,8 @@ fn the_proof_of_the_seed_is_the_one_that_is_kept() {
     }
     let listed = ListedSet::read(list.as_bytes()).unwrap();
     let policy: Policy = policy.parse().unwrap();
-    let verdict =
-        ProofVerdict::of(&proof, &policy, Some(&listed), Some("2001-01-05".parse().unwrap()));
+    let at = Some("2001-01-05".parse().unwrap());
+    let verdict = ProofVerdict::of(&proof, &policy, Some(&listed), at, now());
     assert_eq!(verdict.problems, []);
     assert_eq!(verdict.statement.granules, 12);
     assert_eq!(verdict.witnesses.len(), 2);
@@ -169,7 +169,6 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     // Two changes since: the first set has ended, the second has come and gone, the third is there.
     step(&registry, 3, &["C"]);
     step(&registry, 4, &["D"]);
-    // The clock of the second night is behind that of the first: time does not go back in the log.
     let log = registry.state_sets(t(4), &[]).unwrap();
     assert_eq!((log.added, log.tree.size()), (3, 4));
     let day = |n: u32| at("D", &format!("2001-01-{:02}", n + 1));
@@ -188,7 +187,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
         registry.cite_subset(&d, Some("2001-01-02".parse().unwrap()), &members, t(6)).unwrap();
     registry.rename_dataset(&d, &name("E"), &Stamp::at(t(6), t(6))).unwrap();
     assert_eq!([added(7), added(7)], [1, 0]);
-    let log = registry.state_sets(t(5), &[]).unwrap();
+    let log = registry.state_sets(t(7), &[]).unwrap();
     let identifier = cited.set.identifier();
     let subset = Selection::Identifier { identifier, dataset: None, at: None };
     let stated = statements(&log, &registry, &[subset, day(1)]);
@@ -222,6 +221,34 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
     assert_eq!(state("2001-01-09T00:00:03Z"), (1, false));
     assert_eq!(state("2001-01-09T00:00:04Z"), (0, false));
     assert!(registry.verify_all(&[]).unwrap().all(|it| it.unwrap().mismatches.is_empty()));
+}
+
+#[test]
+fn nothing_is_stated_after_a_statement_of_the_future_and_a_clock_that_is_far_ahead_is_noticed() {
+    let registry = new_registry();
+    let t = |days: i64| second(days * 86_400);
+    registry.change(&name("D"), &change(["A"], []), &Stamp::at(t(0), t(0))).unwrap();
+    let ahead_of = |days| registry.state_sets(t(days), &[]).unwrap().clock_ahead_of;
+    assert_eq!(ahead_of(31), None);
+    // The statements are recorded times, too.
+    assert_eq!(ahead_of(62), None);
+    assert_eq!(ahead_of(94), Some(t(62)));
+    let refuse = |at| {
+        let error = registry.state_sets(at, &[]).unwrap_err();
+        assert_eq!(error.kind().as_str(), "future", "{error}");
+        error.to_string()
+    };
+    let stored = registry.snapshot().unwrap().statement_log().unwrap().tree.size();
+    registry.change(&name("D"), &change(["B"], []), &Stamp::at(t(1), t(1))).unwrap();
+    assert_eq!(
+        refuse(t(3)),
+        format!("the last statement was made at {}, and the clock is at {}", t(94), t(3))
+    );
+    // Also by less than a second, and if nothing is new.
+    refuse(Timestamp::from_micros(t(94).as_micros() - 1).unwrap());
+    assert_eq!(registry.snapshot().unwrap().statement_log().unwrap().tree.size(), stored);
+    assert_eq!(registry.state_sets(t(94), &[]).unwrap().added, 2);
+    refuse(t(93));
 }
 
 #[test]

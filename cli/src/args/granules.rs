@@ -51,9 +51,6 @@ impl GranuleArgs {
         let mut options = self.format.options();
         if let Some(files) = files {
             options = files.reading(options);
-            if self.from.is_empty() {
-                files.refuse_without_input()?;
-            }
         }
         if self.ids.is_empty() && self.from.is_empty() {
             return Err(Error::usage("no granules are named")
@@ -279,21 +276,6 @@ impl FileArgs {
         let skips_odd_files = !self.columns.is_any();
         let root = self.inventory.root.clone();
         Options { without_files, skips_odd_files, root, ..self.columns.reading(options) }
-    }
-
-    /// Refuses the options where no file is read.
-    ///
-    /// # Errors
-    ///
-    /// A column or an algorithm is named.
-    pub fn refuse_without_input(&self) -> Result<()> {
-        if self.columns.is_any() || self.inventory.root.is_some() {
-            return Err(Error::usage(
-                "columns and algorithms are those of a file, and none is named",
-            )
-            .with_hint("name the file with --from"));
-        }
-        Ok(())
     }
 }
 

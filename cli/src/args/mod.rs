@@ -13,7 +13,7 @@ pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs};
 pub use granules::{
     ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs, ListArgs,
 };
-pub use primary::{HttpArgs, PrimaryArgs};
+pub use primary::{HttpArgs, PrimaryArgs, timeout};
 pub use set::{
     KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, public_url, resolver,
 };

@@ -9,6 +9,7 @@ use accession::mirror::{Cosign, FollowOptions, PrimarySource, Remote, Retry};
 use accession::model::{SourceOptions, age};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName};
+use clap::builder::RangedU64ValueParser;
 
 use crate::error::{Error, Result};
 use crate::key_file::WitnessKey;
@@ -102,12 +103,17 @@ fn reporting(source: PrimarySource, session: &Session) -> PrimarySource {
     }
 }
 
+/// Parses a number of seconds to wait for a server.
+pub fn timeout() -> RangedU64ValueParser {
+    RangedU64ValueParser::new().range(1..=3_600)
+}
+
 /// How a primary at an address is read.
 #[derive(clap::Args)]
 pub struct HttpArgs {
     /// Give up if the server sends nothing, or less than 10 kB a second, for this many seconds
     /// [default: 30]
-    #[arg(long, value_name = "S", value_parser = clap::value_parser!(u64).range(1..=3_600), help_heading = "Options for addresses")]
+    #[arg(long, value_name = "S", value_parser = timeout(), help_heading = "Options for addresses")]
     timeout: Option<u64>,
 
     /// Give up after this many bytes, counted after decompression [default: 64 GiB]

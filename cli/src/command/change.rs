@@ -26,6 +26,10 @@ use crate::session::Session;
 ///   ls *.nc | accession ingest US.FOOL2.002 --from - --skip-existing
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(mut_group("FormatArgs", |group| group.requires("from")))]
+#[command(mut_group("FileArgs", |group| group.requires("from")))]
+#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
+#[command(mut_group("FileColumns", |group| group.requires("from")))]
 pub struct Ingest {
     /// The dataset
     dataset: DatasetName,
@@ -64,7 +68,7 @@ pub struct Ingest {
     create: bool,
 
     /// Accept a search result with missing pages
-    #[arg(long)]
+    #[arg(long, requires = "from")]
     partial: bool,
 }
 
@@ -116,7 +120,7 @@ fn make(
 /// Example:
 ///   accession delete US.FOOL2.002 --at 2001-03-01 --note 'corrupt' FOOL2.v2.10.533b2a95
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("from")))]
 pub struct Delete {
     /// The dataset
     dataset: DatasetName,
@@ -228,6 +232,10 @@ impl ChangeBoth {
 ///   accession sync US.FOOL2.002 --from catalogue.csv --column granule_ur --max-delete 20%
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(mut_group("FormatArgs", |group| group.requires("from")))]
+#[command(mut_group("FileArgs", |group| group.requires("from")))]
+#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
+#[command(mut_group("FileColumns", |group| group.requires("from")))]
 pub struct Sync {
     /// The dataset
     dataset: DatasetName,

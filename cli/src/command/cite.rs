@@ -37,6 +37,9 @@ use crate::session::Session;
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(mut_arg("set", |set| set.required(false).required_unless_present("from")))]
+#[command(mut_group("FileArgs", |group| group.requires("from")))]
+#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
+#[command(mut_group("FileColumns", |group| group.requires("from")))]
 pub struct Args {
     #[command(flatten)]
     set: Option<SetArgs>,
@@ -177,7 +180,6 @@ impl Args {
     }
 
     fn cite_set(self, set: SetArgs, session: &mut Session) -> Result<Exit> {
-        self.list.files.refuse_without_input()?;
         self.site.follow(session, std::slice::from_ref(set.typed()))?;
         let now = session.now()?;
         let typed_at = set.typed_at();

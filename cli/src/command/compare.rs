@@ -38,6 +38,11 @@ use crate::session::Session;
 ///   accession compare FOO --from bucket=inventory/manifest.json --from upstream=upstream.csv
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(mut_group("FormatArgs", |group| group.requires("from")))]
+#[command(mut_group("PathArgs", |group| group.requires("from")))]
+#[command(mut_group("FileArgs", |group| group.requires("from")))]
+#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
+#[command(mut_group("FileColumns", |group| group.requires("from")))]
 pub struct Compare {
     /// The sets: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
     #[arg(value_name = "SET", required_unless_present = "from")]

@@ -191,6 +191,9 @@ impl ComputeChecksums {
 ///   rclone hashsum sha256 bucket:fool2 | accession fixity check US.FOOL2.002 --found -
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
+#[command(mut_group("FormatArgs", |group| group.requires("found")))]
+#[command(mut_group("FileColumns", |group| group.requires("found")))]
+#[command(mut_group("PathArgs", |group| group.requires("found")))]
 pub struct CheckFiles {
     /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
     set: TypedSet,

@@ -29,7 +29,7 @@ commands! {
 /// Example:
 ///   accession granule-id new MOD09GQ.A2017224.h09v02.006 --collection MOD09GQ___006
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("from")))]
 pub struct NewGranuleIds {
     #[command(flatten)]
     granules: GranuleArgs,

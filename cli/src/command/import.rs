@@ -16,7 +16,7 @@ use super::listings::ListingArgs;
 use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
 use crate::args::{ClockArgs, DryRunArgs};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
-use crate::error::{Error, Exit, Result};
+use crate::error::{Context, Error, Exit, Result};
 use crate::output::count;
 use crate::reading::{InputFile, MissingPages, import_events};
 use crate::session::{Create, Session};
@@ -133,7 +133,7 @@ impl ImportArgs {
         let now = session.now()?;
         import.not_after = Some(now);
         let options = self.options(now);
-        let replica = self.replica(session, &mut import)?;
+        let replica = self.replica(session, &options, &mut import)?;
         if replica.is_none() {
             import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?;
         }
@@ -249,8 +249,14 @@ impl ImportArgs {
     }
 
     /// Reads what is new at an address. `None`: the history is in a file.
-    fn replica(&self, session: &Session, import: &mut Import) -> Result<Option<Replica>> {
+    fn replica(
+        &self,
+        session: &Session,
+        options: &Options,
+        import: &mut Import,
+    ) -> Result<Option<Replica>> {
         let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
+        options.check_log().with_context(|| self.file.name())?;
         let registry = session.open_existing()?;
         Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))
     }

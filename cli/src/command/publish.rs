@@ -1,11 +1,12 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
 use std::fs::{File, create_dir_all};
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use accession::disk::read_small_text;
 use accession::model::{WarningKind, quoted};
 use accession::publish::{
     OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
@@ -19,7 +20,8 @@ use serde_json::json;
 
 use crate::args::{edit, edit_as, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::{count, one_line};
+use crate::key_file::check_private;
+use crate::output::{count, for_shell, one_line};
 use crate::session::Session;
 
 /// Publish datasets as files for any web server, from which mirrors read
@@ -306,9 +308,14 @@ fn read_token(path: &Path) -> Result<String> {
     const LENGTHS: RangeInclusive<usize> = 16..=512;
     let name = quoted(&path.to_string_lossy()).to_string();
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
-    let mut text = String::new();
-    let read = file.take(*LENGTHS.end() as u64 + 2).read_to_string(&mut text);
-    read.with_context(|| format!("cannot read {name}"))?;
+    let text = read_small_text(&file, *LENGTHS.end() as u64 + 2);
+    let text = text.with_context(|| format!("cannot read {name}"))?;
+    check_private(&file, &name, "a token").map_err(|error| {
+        let path = for_shell(&path.to_string_lossy());
+        error.with_hint(format!(
+            "`chmod 600 {path}`; make another token if others have read this one"
+        ))
+    })?;
     let token = text.trim_end();
     match LENGTHS.contains(&token.len()) && token.bytes().all(|byte| byte.is_ascii_graphic()) {
         true => Ok(token.to_owned()),

@@ -1,6 +1,6 @@
 //! `sign`, which states what is new and signs it, and `prove`, which writes a proof of a statement.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,9 +12,9 @@ use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
 
-use crate::args::SetArgs;
+use crate::args::{SetArgs, timeout};
 use crate::error::{Context, Error, Exit, Result};
-use crate::key_file::KeyInUse;
+use crate::key_file::{self, KeyInUse};
 use crate::output::count;
 use crate::reading::{InputFile, read_policy};
 use crate::session::Session;
@@ -25,7 +25,7 @@ use crate::session::Session;
 /// and each week what is still held, in one growing log of the registry, which is signed as a whole. The
 /// witnesses of the policy, or of the one from the last time, are asked to cosign what they have seen; one
 /// that cannot be reached is a warning, and is asked again the next time; where one has seen another log,
-/// nothing is signed. The last checkpoint that a key signed is kept beside it, in FILE.last: the log must
+/// the run ends, and the message says what it was sent. The last checkpoint that a key signed is kept beside it, in FILE.last: the log must
 /// continue it, or nothing is signed.
 ///
 /// Examples:
@@ -48,7 +48,7 @@ pub struct Sign {
     recover: Option<String>,
 
     /// How long to wait for a witness or the site, in seconds
-    #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = timeout())]
     timeout: u64,
 }
 
@@ -74,16 +74,7 @@ pub struct Prove {
 
 impl Sign {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut named = BTreeSet::new();
-        for file in &self.key {
-            // It would wait for itself.
-            if !named.insert(file.canonicalize().unwrap_or_else(|_| file.clone())) {
-                let name = file.to_string_lossy();
-                return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));
-            }
-        }
-        let keys = self.key.iter().map(|file| KeyInUse::open(file));
-        let mut keys = keys.collect::<Result<Vec<_>>>()?;
+        let mut keys = open_keys(&self.key)?;
         let origin = origin_of(&keys)?;
         let given = self.policy.as_ref().map(read_policy).transpose()?;
         let last: Vec<LogCheckpoint> = keys.iter().filter_map(|key| key.last.clone()).collect();
@@ -127,13 +118,21 @@ impl Sign {
                 writeln!(session.out(), "took back {taken} that were published")?;
             }
         }
-        let mut log = registry.state_sets(now, &last)?;
+        let mut log = state_sets(&registry, now, &last)?;
+        let mut clock_ahead_of = log.clock_ahead_of;
         if log.is_behind {
             // A change of this second, such as that of the command before.
             std::thread::sleep(Duration::from_secs(1));
             let added = log.added;
-            log = registry.state_sets(session.now()?, &last)?;
+            log = state_sets(&registry, session.now()?, &last)?;
             log.added += added;
+            clock_ahead_of = clock_ahead_of.or(log.clock_ahead_of);
+        }
+        if let Some(newest) = clock_ahead_of {
+            let message = format!(
+                "the clock is at {now}, and the registry has recorded nothing since {newest}: if the clock is ahead, correct it now; nothing more can be signed before that time"
+            );
+            session.warn(WarningKind::ClockAhead, &message);
         }
         let checkpoint = log.checkpoint(&origin);
         if checkpoint.size == 0 {
@@ -150,15 +149,9 @@ impl Sign {
             note.add(key.key.sign(&body, now));
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
-        if let Err(error) = self.add_cosignatures(session, &parsed, &log, &mut signed.note) {
-            // Nobody keeps this signature: the tree before is the one that goes on.
-            for key in &mut keys {
-                if let Some(last) = key.last.clone() {
-                    key.keep(&last.to_string())?;
-                }
-            }
-            return Err(error);
-        }
+        // Also if this fails, the files beside the keys stay as they are: the witnesses have the signatures.
+        self.add_cosignatures(session, &parsed, &log, &mut signed.note)
+            .map_err(|refused| refused.into_error(&signed.checkpoint, &keys))?;
         registry.save_checkpoint(&log.tree, &signed)?;
         report(session, &parsed, [recovered, log.added], &signed)
     }
@@ -186,7 +179,7 @@ impl Sign {
 
     /// How witnesses and the site are asked.
     fn http(&self) -> HttpOptions {
-        let timeout = Duration::from_secs(self.timeout.max(1));
+        let timeout = Duration::from_secs(self.timeout);
         HttpOptions { timeout, ..HttpOptions::default() }
     }
 
@@ -216,14 +209,14 @@ impl Sign {
     ///
     /// # Errors
     ///
-    /// One has seen another tree, or a larger one: the registry was restored from an older backup.
+    /// A witness has seen another tree, or a larger one.
     fn add_cosignatures(
         &self,
         session: &Session,
         policy: &Policy,
         log: &StatementLog,
         note: &mut Note,
-    ) -> Result<()> {
+    ) -> std::result::Result<(), RefusedByWitness> {
         let before = log.signed.as_ref();
         for Witness { name, key, url } in &policy.witnesses {
             let Some(url) = url.as_ref().filter(|_| !matches!(note.verified(key), Ok(Some(_))))
@@ -235,7 +228,7 @@ impl Sign {
             match ask_witness(url, key, (&log.tree, note), old, self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
-                    return Err(error.into());
+                    return Err(RefusedByWitness { name: name.clone(), error });
                 }
                 Err(error) => {
                     let message =
@@ -246,6 +239,53 @@ impl Sign {
         }
         Ok(())
     }
+}
+
+/// A witness that was sent the signed checkpoint, and has seen another tree.
+struct RefusedByWitness {
+    name: String,
+    error: accession::Error,
+}
+
+impl RefusedByWitness {
+    /// The error of the command: what was sent, and what to do next.
+    fn into_error(self, checkpoint: &LogCheckpoint, keys: &[KeyInUse]) -> Error {
+        let RefusedByWitness { name, error } = self;
+        let stated = count(checkpoint.size, "statement");
+        let message = format!(
+            "the witness {name} was sent the signed checkpoint of {stated}, and refuses it: {error}"
+        );
+        let kept: Vec<String> = keys.iter().map(KeyInUse::name_of_last).collect();
+        let kept = kept.join(" and ");
+        Error::new(ErrorKind::TreeDiffers, message).with_hint(format!(
+            "if this history is the true one, sign again with a --policy without this witness; if the registry was restored from an older backup, the key has signed two trees: sign with a new key under a new name. {kept} has what was sent: do not change it"
+        ))
+    }
+}
+
+/// States what is new.
+fn state_sets(registry: &Registry, now: Timestamp, last: &[LogCheckpoint]) -> Result<StatementLog> {
+    registry.state_sets(now, last).map_err(|error| match error.kind() {
+        ErrorKind::Future => Error::from(error).with_hint(
+            "`date -u` shows the clock: correct it if it is behind; if it is right, it was ahead when that statement was made, and nothing can be signed before that time",
+        ),
+        _ => error.into(),
+    })
+}
+
+/// Opens the keys, in an order that does not depend on the command line: two processes that sign with the
+/// same keys would otherwise wait for each other.
+fn open_keys(files: &[PathBuf]) -> Result<Vec<KeyInUse>> {
+    let mut by_key = BTreeMap::new();
+    for file in files {
+        let key = key_file::read(file)?.verification_key().to_string();
+        // Whatever names it, such as a link: it would wait for itself.
+        if by_key.insert(key, file).is_some() {
+            let name = file.to_string_lossy();
+            return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));
+        }
+    }
+    by_key.into_values().map(|file| KeyInUse::open(file)).collect()
 }
 
 /// The name of the log, which all keys have.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::error::{Context, Error, Exit, Result};
 use crate::output::{Column, count, one_line};
-use crate::reading::{InputFile, open, parsed, read_policy, read_small};
+use crate::reading::{InputFile, open, parsed, read_policy, read_text};
 use crate::session::Session;
 
 /// Recompute every identifier that was ever issued, and check that the registry is consistent
@@ -182,14 +182,15 @@ impl ProofArgs {
                 ));
             }
         };
-        let proof: StatementProof = parsed(&read_small(proof, StatementProof::MAX_BYTES)?, proof)?;
+        let proof: StatementProof =
+            parsed(&read_text(proof, StatementProof::MAX_BYTES as u64)?, proof)?;
         let listed = |file: &InputFile| -> Result<ListedSet> {
             let (reader, name) = open(file)?;
             let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
             listed.with_context(|| format!("cannot read {}", quoted(&name)))
         };
         let listed = self.list.as_ref().map(listed).transpose()?;
-        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at);
+        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
         let is_proved = verdict.problems.is_empty();
         if session.is_json() {
             session.json(&ExaminedProof { proved: is_proved, verdict })?;

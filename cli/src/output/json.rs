@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use accession::disk::Spool;
-use accession::model::is_interpreted;
+use accession::model::is_escaped;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq};
 use serde_json::Value;
@@ -11,8 +11,8 @@ use serde_json::ser::{Formatter, Serializer};
 
 /// Writes `value` on one line, without a line feed at the end.
 ///
-/// JSON itself escapes only the characters below U+0020. The other characters that a terminal
-/// interprets are written as escapes too, which every JSON parser decodes to the same string.
+/// JSON itself escapes only the characters below U+0020. The other characters that a terminal interprets or
+/// does not show are written as escapes too, which every JSON parser decodes to the same string.
 pub fn write(out: &mut impl Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, SafeFormatter))?;
     Ok(())
@@ -57,10 +57,11 @@ impl Formatter for SafeFormatter {
         fragment: &str,
     ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_interpreted(*it)) {
+        while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_escaped(*it)) {
             out.write_all(&rest.as_bytes()[..at])?;
-            // None of them is above U+FFFF, so one escape is enough.
-            write!(out, "\\u{:04x}", u32::from(character))?;
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                write!(out, "\\u{unit:04x}")?;
+            }
             rest = &rest[at + character.len_utf8()..];
         }
         out.write_all(rest.as_bytes())
@@ -71,11 +72,11 @@ impl Formatter for SafeFormatter {
 mod tests {
     #[test]
     fn json_is_the_same_string_without_anything_that_a_terminal_interprets() {
-        let value = "\u{1b}[2J\u{9b}31m\u{7f} \u{202e}abc\u{2066} größe e\u{301} 値 \u{1f6f0} \"\\";
+        let value = "\u{1b}[2J\u{9b}31m\u{7f} \u{202e}abc\u{2066}\u{200b}\u{e0041} größe e\u{301} 値 \u{1f6f0} \"\\";
         let json = super::to_string(&value);
         assert_eq!(
             json,
-            r#""\u001b[2J\u009b31m\u007f \u202eabc\u2066 größe é 値 🛰 \"\\""#
+            r#""\u001b[2J\u009b31m\u007f \u202eabc\u2066\u200b\udb40\udc41 größe é 値 🛰 \"\\""#
                 .replace('é', "e\u{301}")
         );
         assert_eq!(serde_json::from_str::<String>(&json).unwrap(), value);

@@ -11,7 +11,7 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use accession::model::is_interpreted;
+use accession::model::{is_escaped, is_invisible};
 use terminal_size::Width;
 
 /// Buffered standard output.
@@ -111,7 +111,7 @@ pub fn stdout_was_closed() -> bool {
     STDOUT_WAS_CLOSED.load(Ordering::Relaxed)
 }
 
-/// A writer to stdout. If that is a terminal, characters that it would interpret are replaced by
+/// A writer to stdout. If that is a terminal, characters that it would interpret or not show are replaced by
 /// their escapes, except line feeds and tabs; otherwise every byte is passed through, since a
 /// reader of a pipe needs the ids as they are.
 pub struct TerminalSafe<W> {
@@ -132,11 +132,16 @@ impl<W: Write> TerminalSafe<W> {
             rest.char_indices().find(|(at, character)| match character {
                 '\n' | '\t' => false,
                 '\r' => !rest[at + 1..].starts_with('\n'),
-                character => is_interpreted(*character),
+                character => is_escaped(*character),
             })
         };
         while let Some((at, character)) = first_interpreted(rest) {
-            write!(self.inner, "{}{}", &rest[..at], character.escape_debug())?;
+            self.inner.write_all(&rest.as_bytes()[..at])?;
+            // `escape_debug` leaves some that are invisible.
+            match is_invisible(character) {
+                true => write!(self.inner, "{}", character.escape_unicode())?,
+                false => write!(self.inner, "{}", character.escape_debug())?,
+            }
             rest = &rest[at + character.len_utf8()..];
         }
         self.inner.write_all(rest.as_bytes())
@@ -189,6 +194,16 @@ mod tests {
         let bytes: Vec<&[u8]> = text.as_bytes().chunks(1).collect();
         assert_eq!(shown(true, &bytes), seen.as_bytes());
         assert_eq!(shown(false, &bytes), text.as_bytes());
+    }
+
+    #[test]
+    fn names_that_look_alike_differ_on_a_terminal() {
+        for hidden in "\u{ad}\u{61c}\u{180e}\u{200b}\u{200c}\u{200d}\u{200f}\u{2060}\u{2064}\u{3164}\u{fe0f}\u{feff}\u{fff9}\u{e0041}\u{e0100}".chars() {
+            let text = format!("US{hidden}.A\n");
+            let seen = format!("US\\u{{{:x}}}.A\n", u32::from(hidden));
+            assert_eq!(shown(true, &[text.as_bytes()]), seen.as_bytes());
+            assert_eq!(shown(false, &[text.as_bytes()]), text.as_bytes());
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::Write;
 
+use accession::model::write_visible;
 use accession::{Annotation, Criteria, Pattern};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use serde::Deserialize;
@@ -25,7 +26,8 @@ impl fmt::Display for OneLine<'_> {
         // as it is only if it follows its letter.
         for piece in self.0.split_inclusive(['\\', '"', '\'']) {
             let unquoted = piece.trim_end_matches(['\\', '"', '\'']);
-            write!(f, "{}{}", unquoted.escape_debug(), &piece[unquoted.len()..])?;
+            write_visible(f, &unquoted.escape_debug().to_string())?;
+            f.write_str(&piece[unquoted.len()..])?;
         }
         Ok(())
     }
@@ -122,6 +124,10 @@ mod tests {
     fn a_terminal_interprets_nothing_in_a_note() {
         assert_eq!(one_line("a\u{1b}[2J\nb\u{202e}").to_string(), "a\\u{1b}[2J\\nb\\u{202e}");
         assert_eq!(one_line("C:\\dir \"größe\" 値").to_string(), "C:\\dir \"größe\" 値");
+        assert_eq!(
+            one_line("a\u{200b}\u{fe0f}\u{3164}b").to_string(),
+            "a\\u{200b}\\u{fe0f}\\u{3164}b"
+        );
         assert_eq!(one_line("\\\"\n'\u{9b}").to_string(), "\\\"\\n'\\u{9b}");
     }
 

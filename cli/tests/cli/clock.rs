@@ -1,5 +1,6 @@
 //! A clock that was ahead, and is right again: the last change of a dataset is in the future.
 
+use accession::{Access, Registry, Timestamp};
 use serde_json::Value;
 
 use crate::running::console::Sandbox;
@@ -71,6 +72,43 @@ fn idle() -> Sandbox {
     }
     seal_rows(&registry);
     sandbox
+}
+
+#[test]
+fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
+    const FORTY_DAYS_MICROS: i64 = 40 * 86_400_000_000;
+    let sandbox = Sandbox::after(&[
+        "accession ingest D --create --at 2001-01-02 A",
+        "accession key generate us.example.org/statements --output us.key > us.vkey",
+    ]);
+    let file = sandbox.path().join("accession.db");
+    let registry = rusqlite::Connection::open(&file).unwrap();
+    for table in ["instance", "record_version"] {
+        let earlier = format!("UPDATE {table} SET recorded = recorded - ?1");
+        registry.execute(&earlier, [FORTY_DAYS_MICROS]).unwrap();
+    }
+    seal_rows(&registry);
+    drop(registry);
+    let printed = sandbox.run("accession sign --key us.key --json");
+    assert_eq!(warnings(&printed), ["clock-ahead"], "{printed}");
+    assert!(printed.contains("\"stated\":1"), "{printed}");
+    // Nothing is stated now, so no time is.
+    assert_eq!(warnings(&sandbox.run("accession sign --key us.key --json")), [] as [&str; 0]);
+    // The next statement is made by a clock that is a day ahead.
+    sandbox.run("accession ingest D --at 2001-01-03 B");
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
+    let micros = i64::try_from(now.as_micros()).unwrap() + 86_400_000_000;
+    let registry = Registry::open(&file, Access::Write).unwrap();
+    registry.state_sets(Timestamp::from_micros(micros).unwrap(), &[]).unwrap();
+    let kept = sandbox.run("cat us.key.last");
+    for _ in 0..2 {
+        let printed = sandbox.run("accession sign --key us.key; echo $?");
+        assert!(printed.starts_with("error: the last statement was made at "), "{printed}");
+        assert!(printed.contains("\nhint: `date -u` shows the clock"), "{printed}");
+        assert!(printed.ends_with("\n2\n"), "{printed}");
+        assert!(sandbox.run("accession sign --key us.key --json").contains("\"kind\":\"future\""));
+    }
+    assert_eq!(sandbox.run("cat us.key.last"), kept);
 }
 
 /// All commands have their stamp from one place; `clock_ahead` of the library's tests has every operation.

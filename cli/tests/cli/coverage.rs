@@ -48,6 +48,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
 const WARNED_BY: &[(&str, &str, &str)] = &[
     ("check-not-recorded", "cli/tests/cli/file_checks.rs", "check-not-recorded"),
+    ("clock-ahead", "cli/tests/cli/clock.rs", "\"clock-ahead\""),
     ("clock-behind", "cli/tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "cli/tests/cli/clock.rs", "\"last-change-in-future\""),
     ("mirror-not-remembered", "src/mirror/source.rs", "MirrorNotRemembered"),

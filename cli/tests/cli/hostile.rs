@@ -270,3 +270,88 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
         }
     }
 }
+
+/// An argument of which the last part is lost would be believed otherwise.
+#[test]
+fn a_small_file_that_is_longer_than_it_may_be_is_refused_and_not_cut() {
+    let sandbox = Sandbox::with_a_dataset();
+    sandbox.run("accession key generate us.example.org/statements --output us.key > us.vkey");
+    let policy = "(printf 'log '; cat us.vkey; echo quorum none; yes '# a comment' | head -c 262144; echo wrong) > policy";
+    sandbox.run(policy);
+    sandbox.run("accession publish www --quiet; (yes '' | head -c 2000000) > proof");
+    sandbox.run("(cat us.key; yes ' ' | head -c 1024) > long.key; chmod 600 long.key");
+    sandbox.run(
+        "(umask 077; echo a-token-of-24-characters; yes '' | head -c 600) > token; chmod 600 token",
+    );
+    sandbox.run("(echo '{}'; yes '' | head -c 16777216) > record.json; echo A > list.txt");
+    for (command, file, bytes) in [
+        ("sign --key us.key --policy policy", "policy", 262_144),
+        ("verify --proof www/index.html --policy policy", "policy", 262_144),
+        ("mirror compare DATASET www --policy policy", "policy", 262_144),
+        ("verify --proof proof --vkey $(cat us.vkey)", "proof", 185_536),
+        ("key show long.key", "long.key", 1_024),
+        ("serve --listen 127.0.0.1:0 --register --register-token token", "token", 514),
+        ("cite --from list.txt --of X --record record.json", "record.json", 16_777_216),
+        ("cite --from list.txt --of X --record /dev/zero", "/dev/zero", 16_777_216),
+        ("check --from /dev/zero", "/dev/zero", 67_108_864),
+        (
+            "mirror compare DATASET https://127.0.0.1:1/datasets/X/ --ca-file /dev/zero",
+            "/dev/zero",
+            16_777_216,
+        ),
+    ] {
+        let printed = sandbox.run(&format!("accession {command}; echo $?"));
+        let said = format!("error: cannot read \"{file}\": it is longer than {bytes} bytes");
+        assert!(printed.starts_with(&said) && printed.ends_with("\n2\n"), "{command}: {printed}");
+    }
+}
+
+#[test]
+fn no_number_is_too_large_or_too_small_for_the_program() {
+    let sandbox = Sandbox::with_a_dataset();
+    sandbox.run("accession key generate us.example.org/statements --output us.key; mkdir files");
+    sandbox.run("accession publish www --quiet; echo A > list.txt");
+    let seconds = ["18446744073709551615", "0", "-1", "1e400"];
+    let ages = ["18446744073709551615s", "213503982334601d", "99999999999999999999d", "0s"];
+    let counts = ["18446744073709551615", "340282366920938463463374607431768211456", "0"];
+    let shares = ["18446744073709551615", "18446744073709551615%", "1e400%", "0%"];
+    for (command, values) in [
+        ("sign --key us.key --timeout", &seconds[..]),
+        ("mirror compare DATASET https://127.0.0.1:1/datasets/X/ --timeout", &seconds),
+        ("mirror compare DATASET www --max-bytes", &counts),
+        ("mirror compare DATASET www --max-age", &ages),
+        ("mirror status --max-age", &ages),
+        ("status --max-age", &ages),
+        ("status --checked-within", &ages),
+        ("fixity check DATASET --root files --for", &ages),
+        ("fixity check DATASET --root files --jobs", &counts),
+        ("verify --jobs", &counts),
+        ("history DATASET --limit", &counts),
+        ("history DATASET --min-deleted", &counts),
+        ("granules DATASET --limit", &counts),
+        ("compare DATASET --from list.txt --limit", &counts),
+        ("sync DATASET --from list.txt --dry-run --max-delete", &shares),
+        ("sync DATASET --from list.txt --dry-run --max-add", &shares),
+        ("sync DATASET --from list.txt --dry-run --note x --max-replace", &shares),
+        ("mirror pull DATASET www --dry-run --max-replace", &shares),
+        ("dataset edit DATASET --year", &counts),
+        ("payment-id new --worker", &counts),
+        ("payment-id new --worker 1 --count", &["18446744073709551616", "0"]),
+        ("granule-id new A --collection C___1 --hash-length", &counts),
+        ("serve --listen 127.0.0.1:99999 --max-connections", &counts),
+        ("serve --listen 127.0.0.1:99999 --cache-size", &counts),
+    ] {
+        for value in values {
+            let printed = sandbox.run(&format!("accession {command}={value}; echo $?"));
+            let status = printed.trim_end().rsplit('\n').next().unwrap();
+            assert!(["0", "1", "2"].contains(&status), "{command}={value}: {printed}");
+            assert!(!printed.contains("panicked"), "{command}={value}: {printed}");
+        }
+    }
+    for value in ["0", "3601", "18446744073709551615"] {
+        let printed =
+            sandbox.run(&format!("accession sign --key us.key --timeout {value}; echo $?"));
+        assert!(printed.starts_with("error: invalid value"), "{printed}");
+    }
+    assert_eq!(sandbox.run("[ -e us.key.last ] || echo nothing"), "nothing\n");
+}

@@ -143,10 +143,8 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
     assert!(last.as_deref() == Some("0") && shown.contains("; seen by near\n"), "{shown}");
     // One that has seen another log: what is new is stated, and not signed, and the next run goes on.
     sandbox.run("accession ingest D --at 2001-01-03 C");
-    let before = sandbox.run("cat us.key.last");
     let (last, shown) = state(&sign(&TestWitness::start(Manner::HasSeen(9)).address));
     assert!(last.as_deref() == Some("2") && shown.contains("has seen a tree of 9"), "{shown}");
-    assert_eq!(sandbox.run("cat us.key.last"), before);
     let witness = TestWitness::start(Manner::Cosigns);
     let (last, shown) = state(&sign(&witness.address));
     assert_eq!(last.as_deref(), Some("0"));
@@ -158,6 +156,67 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
     assert_eq!(*witness.requests.lock().unwrap(), [asked], "it had seen one statement");
     assert!(shown.contains("stated 0 new of 3 statements"), "{shown}");
     assert!(sandbox.run("accession verify").ends_with("all ok\n"));
+}
+
+#[test]
+fn what_a_witness_was_sent_stays_beside_the_key_although_the_witness_refuses_it() {
+    let sandbox = sandbox();
+    sandbox.run("accession sign --key us.key; accession backup night.db");
+    sandbox.run("accession ingest D --at 2001-01-03 C");
+    for manner in [Manner::Responds(422), Manner::HasSeen(3), Manner::HasSeen(9)] {
+        let (witness, key) =
+            (TestWitness::start(manner), witness_key().verification_key().to_string());
+        let policy = format!("witness near {key} {}\nquorum near\n", witness.address);
+        std::fs::write(sandbox.path().join("policy"), policy).unwrap();
+        sandbox.run("(printf 'log '; cat us.vkey) >> policy");
+        let printed = sandbox.run("accession sign --key us.key --policy policy; echo $?");
+        assert!(
+            printed.starts_with(
+                "error: the witness near was sent the signed checkpoint of 3 statements, and refuses it: http://"
+            ),
+            "{printed}"
+        );
+        assert!(printed.contains("\nhint: if this history is the true one, sign again with a --policy without this witness"), "{printed}");
+        assert!(printed.ends_with("\n2\n"), "{printed}");
+        assert!(sandbox.run("cat us.key.last").contains("/statements\n3\n"));
+    }
+    // The registry of last night would sign a second tree.
+    sandbox.run(
+        "cp accession.db today.db; cp night.db accession.db; accession ingest D --at 2001-01-04 X",
+    );
+    let printed = sandbox.run("accession sign --key us.key; echo $?");
+    assert!(printed.contains("the registry has 1 statement, but 3 were signed"), "{printed}");
+    assert!(printed.ends_with("\n2\n"), "{printed}");
+    // The one that signed goes on, without that witness.
+    sandbox
+        .run("cp today.db accession.db; (printf 'log '; cat us.vkey; echo quorum none) > policy");
+    let printed = sandbox.run("accession sign --key us.key --policy policy");
+    assert_eq!(
+        printed,
+        "stated 0 new of 3 statements; signed us.example.org/statements; no witness\n"
+    );
+}
+
+#[test]
+fn one_key_with_two_names_is_refused_and_two_keys_sign_in_any_order() {
+    let sandbox = sandbox();
+    sandbox.run("ln us.key hard.key; ln -s us.key soft.key; cp -p us.key copy.key");
+    sandbox.run("accession key generate us.example.org/statements --output other.key");
+    for name in ["us.key", "hard.key", "soft.key", "copy.key"] {
+        let printed = sandbox.run(&format!("accession sign --key us.key --key {name}; echo $?"));
+        assert_eq!(printed, format!("error: the key \"{name}\" is named twice\n2\n"));
+    }
+    let spawn = |keys: &str| {
+        let mut command = sandbox.command(&format!("sign {keys}"));
+        command.stdout(Stdio::null()).spawn().unwrap()
+    };
+    let signing: Vec<_> = (0..10)
+        .flat_map(|_| ["--key us.key --key other.key", "--key other.key --key us.key"])
+        .map(spawn)
+        .collect();
+    for mut child in signing {
+        assert!(child.wait().unwrap().success());
+    }
 }
 
 #[test]

@@ -24,5 +24,5 @@ pub(crate) use attachments::{
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, MAX_HEAD_BYTES};
 pub use line::BEGINNING;
 pub(crate) use line::{LogLine, MAX_LINE_BYTES, events, verified};
-pub(crate) use reader::{LogReader, Position, latest_change};
+pub(crate) use reader::{LogReader, Position};
 pub(crate) use writer::{LogWriter, Segment, Segments};

@@ -36,15 +36,6 @@ impl From<&LogChange> for Position {
     }
 }
 
-/// By how much a clock may be behind that of the primary, in microseconds.
-const CLOCK_SKEW_MICROS: i64 = 5 * 60 * 1_000_000;
-
-/// The latest time that a change may have: clocks differ a little.
-pub(crate) fn latest_change(now: Timestamp) -> Timestamp {
-    let latest = now.as_micros().saturating_add(CLOCK_SKEW_MICROS);
-    Timestamp::from_micros(latest).unwrap_or(Timestamp::MAX)
-}
-
 /// Verifies the lines of a log, one after the other.
 pub(crate) struct LogReader {
     source: Arc<str>,

@@ -1,6 +1,7 @@
 //! Requests, with limits, redirects within the origin, and repetitions; their responses, counted,
 //! limited, and not too slow; and why a request failed.
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,13 +18,14 @@ use url::Url;
 
 use super::Failure;
 use super::address::{is_loopback, proxy_of};
+use crate::disk::read_small;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{SourceOptions, quoted};
 
 /// How requests are made.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// How long a server may send nothing, or less than 10 kB a second.
+    /// How long a server may send nothing, or less than 10 kB a second. At most an hour counts.
     pub timeout: Duration,
     /// How many bytes may be read, all together and after decompression.
     pub max_bytes: u64,
@@ -79,7 +81,8 @@ impl HttpOptions {
     /// [`ErrorKind::Io`]: that file cannot be read.
     pub fn of(options: &SourceOptions) -> Result<Self> {
         let read = |path: &String| {
-            std::fs::read(path).map_err(|source| Error::cannot("read", Path::new(path), source))
+            let content = File::open(path).and_then(|file| read_small(file, MAX_CA_FILE_BYTES));
+            content.map_err(|source| Error::cannot("read", Path::new(path), source))
         };
         let default = HttpOptions::default();
         Ok(HttpOptions {
@@ -95,6 +98,12 @@ impl HttpOptions {
 
 /// How often a request that makes no progress is made.
 const ATTEMPTS: u32 = 5;
+
+/// The longest time to wait for a server.
+const MAX_TIMEOUT: Duration = Duration::from_secs(3_600);
+
+/// The longest file of certificates that is read.
+const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 
 /// How many redirects are followed.
 const MAX_REDIRECTS: u32 = 5;
@@ -119,7 +128,9 @@ pub(super) struct Client {
 
 impl Client {
     /// A client for the origin of an address.
-    pub fn new(origin: &Url, options: HttpOptions) -> Result<Self> {
+    pub fn new(origin: &Url, mut options: HttpOptions) -> Result<Self> {
+        // Later, times overflow.
+        options.timeout = options.timeout.min(MAX_TIMEOUT);
         let proxy = proxy_of(origin)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let tls = TlsConfig::builder()
@@ -210,8 +221,12 @@ impl Client {
         Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
-    /// The content of a file, at most `limit` bytes of it. `None` means that there is none. A failure that
-    /// passes has not passed after several attempts.
+    /// The content of a file. `None` means that there is none. A failure that passes has not passed after
+    /// several attempts.
+    ///
+    /// # Errors
+    ///
+    /// It is longer than `limit`, in bytes.
     pub fn content(&self, url: &Url, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
         let once = || -> Result<Option<Vec<u8>>, Failure> {
             let response = self.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
@@ -219,8 +234,12 @@ impl Client {
                 return Ok(None);
             }
             let mut content = Vec::new();
-            let mut body = self.body(response, limit, Coding::Identity);
+            let mut body = self.body(response, limit.saturating_add(1), Coding::Identity);
             body.read_to_end(&mut content).map_err(|error| self.broken(url, &error))?;
+            if content.len() as u64 > limit {
+                let what = format!("it is longer than {limit} bytes");
+                return Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url, what)));
+            }
             Ok(Some(content))
         };
         let mut attempt = 1;

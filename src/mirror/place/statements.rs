@@ -1,12 +1,12 @@
 //! The log of statements of a site, which is published beside its datasets: `tlog-tiles`.
 
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::Failure;
 use super::address::Address;
 use super::client::Client;
-use crate::disk::{Directory, Spool};
+use crate::disk::{Directory, Spool, read_small};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ValueError, quoted};
 use crate::signed::{LogCheckpoint, Note, Policy, SetStatement, StatementTree};
@@ -52,10 +52,9 @@ impl<'a> StatementPlace<'a> {
         };
         let opened = Directory::open(root)?.read_below(&format!("{STATEMENTS}/{name}"))?;
         let Some(opened) = opened else { return Ok(None) };
-        let mut content = Vec::new();
-        let read = opened.take(most).read_to_end(&mut content);
-        read.map_err(|source| Error::cannot("read", Path::new(&self.name(name)), source))?;
-        Ok(Some(content))
+        let content = read_small(opened, most);
+        let cannot = |source| Error::cannot("read", Path::new(&self.name(name)), source);
+        Ok(Some(content.map_err(cannot)?))
     }
 
     /// What messages call a file.

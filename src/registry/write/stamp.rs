@@ -31,6 +31,19 @@ const NOTICEABLE_MICROS: i64 = 1_000_000;
 /// can be before an earlier one, a single change in the year 9999 would end a history.
 const MAX_AHEAD_MICROS: i64 = (365 + 366) * 86_400 * 1_000_000;
 
+fn is_ahead(now: Timestamp, recorded: Timestamp, most_micros: i64) -> bool {
+    now.as_micros() - recorded.as_micros() > most_micros
+}
+
+/// Returns the latest time that was recorded in the registry, if `now` is more than `most_micros` after it.
+pub(in crate::registry) fn newest_if_ahead(
+    read: &store::View,
+    now: Timestamp,
+    most_micros: i64,
+) -> Result<Option<Timestamp>> {
+    Ok(read.last_recorded()?.filter(|newest| is_ahead(now, *newest, most_micros)))
+}
+
 impl Stamp {
     /// A change at `at` (`None` means now), recorded at the time that `clock` returns.
     ///
@@ -80,11 +93,9 @@ impl Stamp {
                 .map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
         }
         let now = self.read_clock();
-        let is_ahead_of =
-            |recorded: Timestamp| now.as_micros() - recorded.as_micros() > MAX_AHEAD_MICROS;
         if !self.is_clock_confirmed
-            && latest.is_none_or(is_ahead_of)
-            && let Some(newest) = read.last_recorded()?.filter(|newest| is_ahead_of(*newest))
+            && latest.is_none_or(|latest| is_ahead(now, latest, MAX_AHEAD_MICROS))
+            && let Some(newest) = newest_if_ahead(read, now, MAX_AHEAD_MICROS)?
         {
             let message = format!(
                 "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"

@@ -1,8 +1,8 @@
 //! An archive that signs what it states, with keys that anybody can make.
 
-use accession::Registry;
 use accession::registry::SignedCheckpoint;
 use accession::signed::{KeyUse, Note, SigningKey};
+use accession::{Registry, Timestamp};
 
 use crate::values::now;
 
@@ -13,11 +13,16 @@ pub fn key(key_use: KeyUse, seed: u8) -> SigningKey {
 
 /// States what is new, and signs all of it.
 pub fn sign(us: &Registry, key: &SigningKey) {
-    let log = us.state_sets(now(), &[]).unwrap();
+    sign_at(us, key, now());
+}
+
+/// The same by a clock that shows this time.
+pub fn sign_at(us: &Registry, key: &SigningKey, at: Timestamp) {
+    let log = us.state_sets(at, &[]).unwrap();
     let checkpoint = log.checkpoint(key.verification_key().name());
     let body = checkpoint.to_string();
-    let note = Note { signatures: vec![key.sign(&body, now())], body };
+    let note = Note { signatures: vec![key.sign(&body, at)], body };
     let policy = format!("log {}\nquorum none\n", key.verification_key());
-    let signed = SignedCheckpoint { checkpoint, note, policy, signed: now() };
+    let signed = SignedCheckpoint { checkpoint, note, policy, signed: at };
     us.save_checkpoint(&log.tree, &signed).unwrap();
 }
