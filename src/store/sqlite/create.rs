@@ -58,10 +58,14 @@ impl NewFile {
 
     /// Creates an empty file beside `target`, whether or not a file exists there.
     fn beside(target: &Path) -> Result<Self> {
-        if let Ok(directory) = disk::directory_of(target).canonicalize() {
+        let directory = disk::directory_of(target).canonicalize();
+        if let Ok(directory) = &directory {
             files::check_length(&directory.join(target.file_name().unwrap_or_default()))?;
         }
         let file = AtomicFile::beside(target).map_err(Error::of_disk)?;
+        if let Ok(directory) = &directory {
+            files::check_length_of_new(directory, file.path())?;
+        }
         Ok(NewFile { file })
     }
 
