@@ -17,6 +17,7 @@ mod harness {
     pub mod installed;
     mod listener;
     pub mod machine;
+    pub mod peak_memory;
     pub mod pooler;
     pub mod program;
     pub mod seal;
@@ -46,6 +47,7 @@ mod guide;
 mod imports;
 mod lost_machines;
 mod machine_settings;
+mod memory;
 mod migrations;
 mod moments;
 mod pooler;
