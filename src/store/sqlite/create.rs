@@ -149,7 +149,8 @@ pub fn copy_beside(
     Ok(temporary)
 }
 
-/// Copies the state that a connection sees into a temporary file.
+/// Copies the state that a connection sees into a temporary file. The connection is in a transaction that has
+/// begun to read, so the state does not change.
 fn fill(
     temporary: &NewFile,
     source: &Connection,
@@ -223,7 +224,12 @@ impl NewFile {
         if let Some(replaced) = replaced {
             temporary.take_permissions(&replaced)?;
         }
-        fill(&temporary, &source.connection, busy_wait, progress)?;
+        // Without a transaction that has begun to read, SQLite copies everything again after each change
+        // by another process.
+        let snapshot = source.connection.unchecked_transaction()?;
+        schema::check_version(&snapshot)?;
+        fill(&temporary, &snapshot, busy_wait, progress)?;
+        drop(snapshot);
         source.identity.check()?;
         Ok(temporary)
     }
