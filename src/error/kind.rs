@@ -70,7 +70,7 @@ error_kinds! {
     NotARegistry = "not-a-registry": "name another file with --registry";
     /// Another version of this software wrote the registry, or somebody has altered its schema.
     OtherSchema = "other-schema":
-        "use the version of accession that wrote it; its `export` writes what `import` reads into a new registry";
+        "if another version of accession wrote it, use that version; its `export` writes what `import` reads into a new registry";
     /// Another process is writing, and did not finish in time; or the only connection is in use.
     Busy = "busy": "wait until the other command has finished, and try again";
     /// The disk, or a quota, is full.

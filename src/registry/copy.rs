@@ -44,7 +44,7 @@ impl Registry {
         let mut progress = self.begin("copying", "pages", None);
         let mut copied = 0;
         let copy = read.copy_beside(target, |done, _| {
-            let more = done - copied;
+            let more = done.saturating_sub(copied);
             copied = done;
             match progress.advance_by(more) {
                 Ok(()) => ControlFlow::Continue(()),

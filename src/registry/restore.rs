@@ -138,7 +138,7 @@ fn copy_beside(copy: &Path, target: &Path, monitor: Option<&dyn Monitor>) -> Res
     }
     let mut copied = 0;
     let file = NewFile::copy_of(copy, target, BUSY_WAIT, |done, _| {
-        let more = done - copied;
+        let more = done.saturating_sub(copied);
         copied = done;
         monitor.map_or(ControlFlow::Continue(()), |monitor| monitor.advance(more))
     });

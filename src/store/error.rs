@@ -34,6 +34,14 @@ impl Error {
         Error::stored(ErrorKind::OtherSchema, message)
     }
 
+    /// Others have added an object to the registry with which it cannot be read safely.
+    pub(in crate::store) fn added_object(what: impl std::fmt::Display) -> Self {
+        Error::stored(
+            ErrorKind::OtherSchema,
+            format!("the schema of the registry was altered: {what}"),
+        )
+    }
+
     /// The registry states another version of the schema.
     pub(in crate::store) fn other_version(found: u32, known: u32) -> Self {
         Error::other_schema(format!("it is schema {found}, not {known}"))

@@ -115,20 +115,20 @@ fn a_schema_that_the_migrations_do_not_create_is_refused_and_not_changed() {
         ),
         (
             "DROP TABLE checkpoint; CREATE VIRTUAL TABLE checkpoint USING fts5 (dataset_id, granule_id, chain)",
-            "table checkpoint is missing, or differs",
+            "the added virtual table \"checkpoint\" runs code",
         ),
         ("DROP INDEX instance_by_identifier", "index instance_by_identifier is missing, or differs"),
         (
             "DROP INDEX instance_by_identifier;
              CREATE UNIQUE INDEX instance_by_identifier ON instance (identifier)",
-            "index \"instance_by_identifier\" on instance is not part of",
+            "added index \"instance_by_identifier\" instead of the table instance",
         ),
         ("DROP VIEW Granules", "view \"Granules\" is missing, or differs"),
         (
             "CREATE INDEX mine ON granule (dataset_id, deleted, granule_id, ingested)",
-            "index \"mine\" on granule is not part of",
+            "added index \"mine\" instead of the table granule",
         ),
-        ("CREATE INDEX mine ON Instance (hex(note))", "\"mine\" on instance is not part of"),
+        ("CREATE INDEX mine ON Instance (hex(note))", "added index \"mine\" instead of the table instance"),
         ("DROP TABLE payment_taken", "table payment_taken is missing, or differs"),
     ];
     for (sql, what) in cases {
@@ -163,6 +163,96 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
         let text = refused(&path, "damaged");
         assert!(text.contains(what), "{stated}: {text}");
     }
+}
+
+/// Whatever opens a file of somebody else refuses it: as a registry, as a backup to restore, and as a primary.
+fn refused_everywhere(path: &Path, kind: &str) -> String {
+    let text = refused(path, kind);
+    let target = path.with_file_name("restored.db");
+    let restored = accession::registry::restore(path, &target, now(), None).unwrap_err();
+    assert_eq!(restored.kind().as_str(), kind);
+    assert!(!target.exists());
+    text
+}
+
+/// A table of the file hides a table function of the same name. With `rarray`, `verify` found nothing, and
+/// a change recorded a granule twice.
+#[test]
+fn a_file_whose_objects_replace_a_table_function_is_refused() {
+    for (sql, what) in [
+        (
+            "CREATE VIRTUAL TABLE rarray USING fts4 (value)",
+            "the added virtual table \"rarray\" runs code",
+        ),
+        (
+            "CREATE TABLE RArray (value, pointer)",
+            "the added table \"RArray\" instead of its table function",
+        ),
+        ("CREATE VIEW rarray AS SELECT 'A' AS value", "the added view \"rarray\" instead of"),
+        (
+            "CREATE TABLE t (x); CREATE INDEX RARRAY ON t (x)",
+            "the added index \"RARRAY\" instead of",
+        ),
+        ("CREATE TABLE json_Each (value)", "the added table \"json_Each\" instead of"),
+        ("CREATE TABLE pragma_table_info (name)", "\"pragma_table_info\" instead of"),
+    ] {
+        let (_directory, path) = altered(sql);
+        let text = refused_everywhere(&path, "other-schema");
+        assert!(text.contains(what), "{sql}: {text}");
+    }
+}
+
+#[test]
+fn a_file_with_a_virtual_table_is_refused_whatever_its_name_is() {
+    for module in ["fts3 (x)", "fts4 (x)", "fts5 (x)", "rtree (id, a, b)"] {
+        let (_directory, path) = altered(&format!("CREATE VIRTUAL TABLE theirs USING {module}"));
+        let text = refused_everywhere(&path, "other-schema");
+        assert!(text.contains("the added virtual table \"theirs\" runs code"), "{module}: {text}");
+    }
+    // SQLite reads the text of an object in any letter case, and with comments; it writes it in one form.
+    for text in ["create virtual table", "CREATE/**/VIRTUAL TABLE", "CREATE  VIRTUAL TABLE"] {
+        let (_directory, path) = altered(&format!(
+            "CREATE VIRTUAL TABLE theirs USING fts4 (x);
+             PRAGMA writable_schema = ON;
+             UPDATE sqlite_schema SET sql = '{text} theirs USING fts4 (x)' WHERE name = 'theirs'"
+        ));
+        let refusal = refused_everywhere(&path, "damaged");
+        assert!(refusal.contains("the text of \"theirs\" in its schema"), "{text}: {refusal}");
+    }
+}
+
+/// SQLite compares a name up to the first NUL character with that in the text of the object.
+#[test]
+fn a_name_with_a_nul_character_does_not_hide_an_object() {
+    for (sql, changed) in [
+        (
+            "CREATE INDEX mine ON granule (dataset_id, deleted, granule_id, ingested)",
+            "tbl_name = 'granule' || char(0) || 'x' WHERE name = 'mine'",
+        ),
+        ("CREATE TABLE rarray (value)", "name = 'rarray' || char(0) || 'x' WHERE name = 'rarray'"),
+    ] {
+        let (_directory, path) = altered(&format!(
+            "{sql}; PRAGMA writable_schema = ON; UPDATE sqlite_schema SET {changed}"
+        ));
+        let text = refused_everywhere(&path, "damaged");
+        assert!(text.contains("NUL character"), "{sql}: {text}");
+    }
+}
+
+/// SQLite finds its own schema by this name, unless a table has it.
+#[test]
+fn a_table_that_poses_as_the_schema_is_refused() {
+    let (_directory, path) = altered(
+        "CREATE TABLE posing AS SELECT * FROM sqlite_schema;
+         CREATE VIRTUAL TABLE rarray USING fts4 (value);
+         PRAGMA writable_schema = ON;
+         UPDATE sqlite_schema
+         SET name = 'sqlite_schema', tbl_name = 'sqlite_schema',
+             sql = 'CREATE TABLE sqlite_schema (type, name, tbl_name, rootpage, sql)'
+         WHERE name = 'posing'",
+    );
+    let text = refused_everywhere(&path, "damaged");
+    assert!(text.contains("malformed database schema"), "{text}");
 }
 
 /// In UTF-16, SQLite orders \u{10000} before \u{ffff}, so the identifiers would be wrong.

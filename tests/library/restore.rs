@@ -1,11 +1,16 @@
 //! A restored backup replaces a registry completely, and no payment id is issued twice.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
 use accession::registry::{Lacks, NewAnnotation, PaymentIds, rehearse_restore, restore};
-use accession::{Access, DatasetName, Identifier, Members, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    Access, DatasetName, Identifier, Members, Monitor, Registry, Selection, Stamp, Timestamp,
+};
 use rusqlite::Connection;
 
 use harness::history::{change, name, now, second, step};
@@ -294,4 +299,69 @@ fn copies_keep_their_owner_and_group_where_that_is_permitted() {
     chown(&backup, Some(0), Some(0)).unwrap();
     restore(&backup, &path, now(), None).unwrap();
     assert_eq!(owner(&path), (12_345, 23_456, 0o660));
+}
+
+/// A change to the registry that is copied, whenever some of its pages were copied.
+struct ChangeWhileCopying {
+    registry: Registry,
+    is_copying: AtomicBool,
+    pages: AtomicU64,
+    changes: AtomicU64,
+}
+
+impl Monitor for ChangeWhileCopying {
+    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
+        self.is_copying.store(what == "copying", Ordering::Relaxed);
+    }
+
+    fn advance(&self, more: u64) -> ControlFlow<()> {
+        if !self.is_copying.load(Ordering::Relaxed) {
+            return ControlFlow::Continue(());
+        }
+        self.pages.fetch_add(more, Ordering::Relaxed);
+        let number = self.changes.fetch_add(1, Ordering::Relaxed) + 1;
+        let stamp = Stamp::at(second(number as i64), now());
+        let id = format!("during.{number}");
+        self.registry.change(&name("dataset"), &change([id.as_str()], []), &stamp).unwrap();
+        if number < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    }
+
+    fn end(&self) {
+        self.is_copying.store(false, Ordering::Relaxed);
+    }
+}
+
+/// Each change made SQLite copy everything again.
+#[test]
+fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
+    let directory = tempfile::tempdir().unwrap();
+    let (path, target) =
+        (directory.path().join("in-use.db"), directory.path().join("accession.db"));
+    let registry = create(&path);
+    // More than is copied in one step.
+    let large = "
+        CREATE TABLE theirs (bytes BLOB);
+        WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted LIMIT 60)
+        INSERT INTO theirs SELECT zeroblob(1000000) FROM counted";
+    let connection = Connection::open(&path).unwrap();
+    connection.execute_batch(large).unwrap();
+    let all: u32 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
+    let monitor = Arc::new(ChangeWhileCopying {
+        registry: registry.clone(),
+        is_copying: AtomicBool::new(false),
+        pages: AtomicU64::new(0),
+        changes: AtomicU64::new(0),
+    });
+    let restored = restore(&path, &target, now(), Some(monitor.clone())).unwrap();
+    assert_eq!((restored.datasets, restored.identifiers), (1, 1));
+    let (pages, changes) =
+        (monitor.pages.load(Ordering::Relaxed), monitor.changes.load(Ordering::Relaxed));
+    assert!(pages <= u64::from(all) && changes > 1, "{pages} of {all} pages, {changes} changes");
+    let granules = |path: &Path| {
+        let registry = Registry::open(path, Access::Read).unwrap();
+        let dataset = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
+        dataset.latest.unwrap().granules
+    };
+    assert_eq!(granules(&target), 10);
+    assert_eq!(granules(&path), 10 + changes);
 }

@@ -21,7 +21,7 @@ fn help(path: &[&str], all: &mut String) {
 fn the_help_of_every_command_is_the_reviewed_one() {
     let mut all = String::new();
     help(&[], &mut all);
-    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cli/tests/cli/help.txt");
+    let file = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/help.txt");
     if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
         std::fs::write(&file, &all).unwrap();
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use crate::running::console::{assert_transcript, assert_transcript_in};
 
 fn file(name: &str) -> PathBuf {
-    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cli/tests/cli/transcripts");
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
     directory.join(format!("{name}.md"))
 }
 
@@ -33,7 +33,7 @@ macro_rules! transcripts {
 
         #[test]
         fn every_transcript_is_run() {
-            let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("cli/tests/cli/transcripts");
+            let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/cli/transcripts");
             let mut there: Vec<String> = std::fs::read_dir(directory)
                 .unwrap()
                 .map(|entry| entry.unwrap().path().file_stem().unwrap().to_str().unwrap().to_owned())

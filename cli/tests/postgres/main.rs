@@ -25,6 +25,7 @@ mod guide;
 mod imports;
 mod lost_machines;
 mod machine_settings;
+mod memory;
 mod migrations;
 mod moments;
 mod pooler;

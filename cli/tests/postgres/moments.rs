@@ -116,6 +116,9 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
             *child = Some(command.spawn().unwrap());
             drop(child);
             is_over.recv().unwrap();
+            // The server may have confirmed the commit of the killed client. The answer must not be taken for
+            // that of the next one.
+            proxy.wait_until_idle();
             // This change waits for the lock, so it starts only after the killed one has ended.
             direct.change(&name("D"), &ingest(&format!("{granule_id}.next")), &stamp()).unwrap();
             let periods = periods_of(&direct, &granule_id);
@@ -144,6 +147,8 @@ fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told
             let is_over = armed.arm(moment, move || killed.server.crash());
             let result = registry.change(&name("D"), &ingest(&granule_id), &stamp());
             is_over.recv().unwrap();
+            drop(registry);
+            proxy.wait_until_idle();
             let periods = periods_of(&scene.open(), &granule_id);
             match result {
                 // Also if the COMMIT never arrived: a change that is known not to be made is made

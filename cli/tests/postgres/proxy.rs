@@ -4,6 +4,7 @@ use std::io::{Read, Result};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::scene::Scene;
 
@@ -11,6 +12,8 @@ use crate::scene::Scene;
 pub struct Proxy {
     directory: tempfile::TempDir,
     database: String,
+    /// Each thread that passes something on has a clone.
+    passing: Arc<()>,
 }
 
 impl Proxy {
@@ -30,19 +33,27 @@ impl Proxy {
         let directory = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
         let (to_server, to_client) = (Arc::new(to_server), Arc::new(to_client));
+        let passing = Arc::new(());
+        let in_use = Arc::downgrade(&passing);
         std::thread::spawn(move || {
             for client in listener.incoming() {
                 let Ok(client) = client else { return };
                 let Ok(server) = UnixStream::connect(&server) else { continue };
-                pass(
-                    client.try_clone().unwrap(),
-                    server.try_clone().unwrap(),
-                    Arc::clone(&to_server),
-                );
-                pass(server, client, Arc::clone(&to_client));
+                let Some(passing) = in_use.upgrade() else { return };
+                let (from, to) = (client.try_clone().unwrap(), server.try_clone().unwrap());
+                pass(from, to, Arc::clone(&to_server), Arc::clone(&passing));
+                pass(server, client, Arc::clone(&to_client), passing);
             }
         });
-        Proxy { directory, database: database.to_owned() }
+        Proxy { directory, database: database.to_owned(), passing }
+    }
+
+    /// Waits until no connection passes anything on any more. The client of each must be gone: what the
+    /// server has sent may still be on its way.
+    pub fn wait_until_idle(&self) {
+        while Arc::strong_count(&self.passing) > 1 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     /// The address of the registry of the scene, through the proxy.
@@ -52,7 +63,7 @@ impl Proxy {
     }
 }
 
-fn pass<Each>(mut from: UnixStream, mut to: UnixStream, each: Arc<Each>)
+fn pass<Each>(mut from: UnixStream, mut to: UnixStream, each: Arc<Each>, passing: Arc<()>)
 where
     Each: Fn(&[u8], &mut UnixStream) -> Result<()> + Send + Sync + 'static,
 {
@@ -65,5 +76,6 @@ where
         }
         let _ = from.shutdown(std::net::Shutdown::Both);
         let _ = to.shutdown(std::net::Shutdown::Both);
+        drop(passing);
     });
 }

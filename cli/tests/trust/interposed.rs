@@ -99,7 +99,7 @@ fn library() -> &'static Path {
     let (_, library) = LIBRARY.get_or_init(|| {
         let directory = tempfile::tempdir().unwrap();
         let library = directory.path().join("interpose.so");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("cli/tests/trust/interpose.c");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trust/interpose.c");
         let output = Command::new("cc")
             .args(["-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-U_FORTIFY_SOURCE"])
             .args(["-shared", "-fPIC", "-o"])

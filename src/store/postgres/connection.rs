@@ -3,13 +3,14 @@
 
 use std::cell::{Cell, RefCell};
 use std::future::ready;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 
 use bytes::BytesMut;
+use futures_util::TryStreamExt;
 use futures_util::future::{try_join, try_join_all};
 use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
-use tokio_postgres::{Client, Row, SimpleQueryMessage};
+use tokio_postgres::{Client, Row, RowStream, SimpleQueryMessage};
 
 use super::address::ServerAddress;
 use super::driver::{Answered, Driver};
@@ -117,6 +118,31 @@ impl Connection {
         self.check_watch()?;
         let values = borrowed(values);
         self.send(|client| client.query_typed(sql, &values))
+    }
+
+    /// Calls `each` for the rows of a query, as they arrive: only some of them are in memory at once. `each`
+    /// must not use this connection.
+    ///
+    /// # Errors
+    ///
+    /// Those of `each`, after which the server may have sent only a part of the rows; what the server reported.
+    pub fn each_row(
+        &self,
+        sql: &str,
+        values: &[Value<'_>],
+        each: &mut dyn FnMut(&Row) -> Result<()>,
+    ) -> Result<()> {
+        self.check_watch()?;
+        let values = borrowed(values);
+        let (mut rows, mut rest) = self.send(async move |client| {
+            next_rows(Box::pin(client.query_typed_raw(sql, values).await?)).await
+        })?;
+        loop {
+            rows.iter().try_for_each(&mut *each)?;
+            let Some(stream) = rest else { return Ok(()) };
+            self.check_watch()?;
+            (rows, rest) = self.receive(next_rows(stream))?;
+        }
     }
 
     /// The rows of two queries, in one round trip. The second one sees what the first one changed.
@@ -229,9 +255,14 @@ impl Connection {
             client.execute_typed(&statement.sql, &borrowed_encoded(&statement.values)).await
         };
         let deferred = try_join_all(deferred.iter().map(execute));
-        let answered = self.driver.wait(try_join(deferred, last(client)));
+        self.receive(try_join(deferred, last(client))).map(|(_, answer)| answer)
+    }
+
+    /// Waits for an answer of the server.
+    fn receive<T: Send>(&self, answer: impl Future<Output = Answered<T>> + Send) -> Result<T> {
+        let answered = self.driver.wait(answer);
         self.has_failed.set(self.has_failed.get() || answered.is_err());
-        answered.map(|(_, answer)| answer)
+        answered
     }
 
     fn check_watch(&self) -> Result<()> {
@@ -240,6 +271,24 @@ impl Connection {
             _ => Ok(()),
         }
     }
+}
+
+/// About how many bytes of rows are in memory at once.
+const ROWS_BYTES: usize = 256 * 1_024;
+
+/// The rows of a query that the client has not read yet.
+type Rest = Pin<Box<RowStream>>;
+
+/// The next rows of a query, which have [`ROWS_BYTES`] or a little more, and the rest. `None` means that
+/// they are the last ones.
+async fn next_rows(mut rest: Rest) -> Answered<(Vec<Row>, Option<Rest>)> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    while bytes < ROWS_BYTES {
+        let Some(row) = rest.try_next().await? else { return Ok((rows, None)) };
+        bytes += row.raw_size_bytes();
+        rows.push(row);
+    }
+    Ok((rows, Some(rest)))
 }
 
 /// The value in a column of a row.

@@ -412,15 +412,12 @@ impl StoreSession for ServerSession {
     ) -> Result<()> {
         let locking = self.locked_next.take();
         let locking = locking.and_then(|dataset| Some((dataset.0, self.locking(dataset.0)?)));
-        let rows = match locking {
-            None => self.query(&sql.for_server(), values)?,
-            Some((dataset_id, lock)) => {
-                let queries = [(LOCK, lock.as_slice()), (&sql.for_server(), values)];
-                let (locked, rows) = self.connection().query_both(queries)?;
-                self.note_locked(dataset_id, &locked)?;
-                rows
-            }
+        let Some((dataset_id, lock)) = locking else {
+            return self.reading()?.each_row(&sql.for_server(), values, &mut |row| each(row));
         };
+        let queries = [(LOCK, lock.as_slice()), (&sql.for_server(), values)];
+        let (locked, rows) = self.connection().query_both(queries)?;
+        self.note_locked(dataset_id, &locked)?;
         rows.iter().try_for_each(|row| each(row))
     }
 

@@ -58,10 +58,14 @@ impl NewFile {
 
     /// Creates an empty file beside `target`, whether or not a file exists there.
     fn beside(target: &Path) -> Result<Self> {
-        if let Ok(directory) = disk::directory_of(target).canonicalize() {
+        let directory = disk::directory_of(target).canonicalize();
+        if let Ok(directory) = &directory {
             files::check_length(&directory.join(target.file_name().unwrap_or_default()))?;
         }
         let file = AtomicFile::beside(target).map_err(Error::of_disk)?;
+        if let Ok(directory) = &directory {
+            files::check_length_of_new(directory, file.path())?;
+        }
         Ok(NewFile { file })
     }
 
@@ -145,7 +149,8 @@ pub fn copy_beside(
     Ok(temporary)
 }
 
-/// Copies the state that a connection sees into a temporary file.
+/// Copies the state that a connection sees into a temporary file. The connection is in a transaction that has
+/// begun to read, so the state does not change.
 fn fill(
     temporary: &NewFile,
     source: &Connection,
@@ -219,7 +224,12 @@ impl NewFile {
         if let Some(replaced) = replaced {
             temporary.take_permissions(&replaced)?;
         }
-        fill(&temporary, &source.connection, busy_wait, progress)?;
+        // Without a transaction that has begun to read, SQLite copies everything again after each change
+        // by another process.
+        let snapshot = source.connection.unchecked_transaction()?;
+        schema::check_version(&snapshot)?;
+        fill(&temporary, &snapshot, busy_wait, progress)?;
+        drop(snapshot);
         source.identity.check()?;
         Ok(temporary)
     }

@@ -53,6 +53,21 @@ pub(super) fn check_length(file: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Refuses a new registry that SQLite cannot open while it is written, under the name of a temporary file
+/// in the same directory. That name may be longer than the final one.
+pub(super) fn check_length_of_new(directory: &Path, temporary: &Path) -> Result<()> {
+    let name = temporary.file_name().unwrap_or_default();
+    if check_length(&directory.join(name)).is_ok() {
+        return Ok(());
+    }
+    let message = format!(
+        "the absolute path of the directory is {} bytes long, but only {} are allowed where a registry is written",
+        directory.as_os_str().len(),
+        MAX_PATH_BYTES - 1 - name.len()
+    );
+    Err(Error::stored(ErrorKind::PathTooLong, message))
+}
+
 /// Refuses a file that cannot be a registry: a directory, a device, an empty file.
 pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     let what = if metadata.is_dir() {

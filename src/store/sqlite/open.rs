@@ -293,4 +293,30 @@ mod tests {
         std::fs::copy(&longest, of_length(505)).unwrap();
         assert!(is_too_long(open(&of_length(505), Access::Read).map(|_| ()).unwrap_err()));
     }
+
+    /// A new registry is written under the name of a temporary file, which was measured as if it were the
+    /// path that was given: of a path of 495 bytes, the message said that it has 512.
+    #[test]
+    fn a_directory_is_refused_if_its_temporary_files_have_too_long_a_path_for_sqlite() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path().canonicalize().unwrap();
+        let of_length = |bytes: usize| {
+            let mut directory = root.clone();
+            while directory.as_os_str().len() + 101 < bytes {
+                directory.push("d".repeat(50));
+            }
+            directory.push("d".repeat(bytes - directory.as_os_str().len() - 1));
+            std::fs::create_dir_all(&directory).unwrap();
+            directory
+        };
+        create(&of_length(482).join("a.db"));
+        for (bytes, name) in [(483, "a.db"), (490, "a.db"), (490, "abcdefghi.db")] {
+            let error = NewFile::create(&of_length(bytes).join(name), BUSY_WAIT).err().unwrap();
+            let what = format!(
+                "the absolute path of the directory is {bytes} bytes long, but only 482 are allowed"
+            );
+            assert!(error.to_string().contains(&what), "{error}");
+            assert_eq!(std::fs::read_dir(of_length(bytes)).unwrap().count(), 0);
+        }
+    }
 }

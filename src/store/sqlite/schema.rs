@@ -6,14 +6,18 @@
 //! migration.
 //!
 //! Objects that others have added are ignored: tables, views, and indexes on their own tables. So
-//! are triggers, even on tables of the schema: they are disabled and never run. An index that
-//! others have added *to a table of the schema* is refused: SQLite may read it instead of the
-//! table, and then the index decides which granules are held; it may also be over an expression, or
-//! forbid a row.
+//! are triggers, even on tables of the schema: they are disabled and never run. Three kinds of
+//! objects are refused:
+//!
+//! - An index *on a table of the schema*: SQLite may read it instead of the table, and then the
+//!   index decides which granules are held; it may also be over an expression, or forbid a row.
+//! - A virtual table: SQLite runs the code of its module on the content of the file.
+//! - An object with the name of a table function, such as `rarray`: SQLite reads a table of the file
+//!   instead of the function. The object may have any letter case, as all names of SQL.
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use super::Result;
+use super::{Result, connection};
 use crate::store::Error;
 
 /// `application_id` of a registry: the letters `accs`, as file(1) shows them.
@@ -95,8 +99,9 @@ fn check_encoding(connection: &Connection) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::OtherSchema`], which names the object that differs; [`ErrorKind::Damaged`]: an object is of
-/// no type.
+/// [`ErrorKind::OtherSchema`], which names the object that differs or must not be there;
+/// [`ErrorKind::Damaged`]: SQLite does not write the type, the name or the
+/// text of an object as it is.
 fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result<()> {
     const OBJECTS: &str = "
         SELECT type, tbl_name, name, sql
@@ -108,6 +113,7 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
         })
     };
     let mut missing = ours.clone();
+    let mut others = Vec::new();
     let mut statement = connection.prepare(OBJECTS)?;
     let mut rows = statement.query([])?;
     while let Some(row) = rows.next()? {
@@ -119,16 +125,24 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
             let what = format!("the type of {name:?} in its schema is {kind:?}");
             return Err(Error::damaged(what));
         }
+        // SQLite reads a name up to this character, and another name than the one that is compared here.
+        if [&table, &name].iter().any(|name| name.contains('\0')) {
+            let what = format!("the name of {name:?} in its schema has a NUL character");
+            return Err(Error::damaged(what));
+        }
         let Some(sql) = sql else { continue };
         if let Some(found) = missing.iter().position(|ours| *ours == sql) {
             missing.remove(found);
         } else if kind == "index" && is_ours(&table) {
             let what = format!(
-                "the index {name:?} on {table} is not part of the schema, and could be read instead of the table (DROP INDEX removes it)"
+                "SQLite could read the added index {name:?} instead of the table {table} (DROP INDEX removes it)"
             );
-            return Err(Error::other_schema(what));
+            return Err(Error::added_object(what));
+        } else {
+            others.push((kind, name, sql));
         }
     }
+    check_others(&others)?;
     match missing.first().copied().map(named_by) {
         None => Ok(()),
         Some((kind, name)) => {
@@ -136,6 +150,50 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
             Err(Error::other_schema(format!("its {kind} {name} is missing, or differs")))
         }
     }
+}
+
+/// Refuses objects of others that would replace a table function, and virtual tables.
+fn check_others(others: &[(String, String, String)]) -> Result<()> {
+    /// How the text of an object begins that is not a virtual table, as SQLite writes it.
+    const BEGINNINGS: [&str; 5] = [
+        "CREATE TABLE ",
+        "CREATE VIEW ",
+        "CREATE INDEX ",
+        "CREATE UNIQUE INDEX ",
+        "CREATE TRIGGER ",
+    ];
+    if others.is_empty() {
+        return Ok(());
+    }
+    let empty = connection::open_in_memory()?;
+    for (kind, name, sql) in others {
+        if sql.starts_with("CREATE VIRTUAL TABLE ") {
+            let what = format!(
+                "the added virtual table {name:?} runs code of SQLite on the content of the file (DROP TABLE removes it)"
+            );
+            return Err(Error::added_object(what));
+        }
+        if !BEGINNINGS.iter().any(|beginning| sql.starts_with(beginning)) {
+            let what = format!("the text of {name:?} in its schema was not written by SQLite");
+            return Err(Error::damaged(what));
+        }
+        if is_built_in(&empty, name)? {
+            let what = format!(
+                "SQLite could read the added {kind} {name:?} instead of its table function (DROP {} removes it)",
+                kind.to_ascii_uppercase()
+            );
+            return Err(Error::added_object(what));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a name is that of a table or a table function that every connection has. A database without
+/// objects has only those, and SQLite creates some functions only when they are named.
+fn is_built_in(empty: &Connection, name: &str) -> Result<bool> {
+    const COLUMNS: &str = "SELECT count(*) FROM pragma_table_xinfo(?1)";
+    let columns: u32 = empty.prepare_cached(COLUMNS)?.query_row([name], |row| row.get(0))?;
+    Ok(columns > 0)
 }
 
 /// The names of the tables of the schema.

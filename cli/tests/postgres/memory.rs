@@ -1,0 +1,44 @@
+//! The memory of a command on a registry on a server does not grow with the number of rows.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use accession::Registry;
+
+use harness::peak_memory::peak_memory;
+use crate::scene::{Scene, command, succeed};
+
+/// A registry with granules that have checksums.
+fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {
+    let url = scene.server.new_database();
+    drop(Registry::create(Path::new(&url)).unwrap());
+    let (list, mut lines) = (directory.join("list"), String::new());
+    for number in 0..granules {
+        let checksum = "0123456789abcdef".repeat(4);
+        writeln!(lines, "{checksum}  granule.{number:08}").unwrap();
+    }
+    std::fs::write(&list, lines).unwrap();
+    let from = ["--from", list.to_str().unwrap(), "--format", "checksums"];
+    succeed(&url, &[&["ingest", "D", "--create", "--at", "2001-01-02"], &from[..]].concat());
+    url
+}
+
+/// The server sent a whole table at once, and the program kept it: 290 bytes a row.
+#[test]
+fn verify_and_backup_need_no_more_memory_for_more_granules_on_a_server() {
+    let Some(scene) = Scene::new() else { return };
+    let directory = tempfile::tempdir().unwrap();
+    let registries = [25_000, 100_000].map(|many| with_granules(&scene, directory.path(), many));
+    let copy = directory.path().join("copy.db");
+    for arguments in [&["verify"][..], &["backup", "copy.db"]] {
+        let [few, many] = registries.each_ref().map(|url| {
+            let mut command = command(url, arguments);
+            let (output, peak) = peak_memory(command.current_dir(directory.path()));
+            assert!(output.status.success(), "{arguments:?}: {output:?}");
+            let _ = std::fs::remove_file(&copy);
+            peak
+        });
+        println!("{arguments:?}: {few} kB, and {many} kB with four times as many granules");
+        assert!(many * 10 < few * 12, "{arguments:?}: {few} kB, {many} kB");
+    }
+}
