@@ -72,7 +72,7 @@
 //! | [`publish`] | a registry as a directory of logs, pages and statements |
 //! | `pages` | what the pages show of a subject, as HTML and as JSON; the plot |
 //! | [`mirror`] | logs (`log/line` is a line of one), the places where they are, what a mirror reads of its primary |
-//! | [`citation`] | citations: written in nine formats, recognised in text, checked; sets as people type them |
+//! | [`citation`] | citations: written in several formats, recognised in text, checked; sets as people type them |
 //! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
 //! | [`fixity`] | the bytes of files, beside what is stated of them |
 //! | [`registry`] | what an archive does: `snapshot` reads, `write` changes, `verify` recomputes |

@@ -1,10 +1,10 @@
 //! The commands in documents are run, or at least exist with the options that are shown.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::process::Command;
 
-use super::{document, documents, root};
+use super::{Document, document, documents, root, transcripts};
 use crate::harness::console::{assert_transcript, commands_in, program};
 
 #[test]
@@ -168,5 +168,66 @@ fn every_command_is_in_the_reference() {
     for command in leaves {
         let cell = format!("| `accession {command}");
         assert!(reference.text.contains(&cell), "{command} is not in docs/reference/commands.md");
+    }
+}
+
+/// The commands of a transcript that are not in a pipe and end with status 1.
+fn calls_that_differ(document: &Document) -> Vec<String> {
+    let joined = document.code_in("console").join("\n").replace("\\\n", " ");
+    let mut last = String::new();
+    let mut calls = Vec::new();
+    for line in joined.lines() {
+        if let Some(command) = line.strip_prefix("$ ") {
+            command.rsplit([';', '|']).next().unwrap().trim().clone_into(&mut last);
+        } else if line == "? 1" {
+            calls.push(last.clone());
+        }
+    }
+    calls
+}
+
+#[test]
+fn every_command_that_ends_with_status_1_is_in_the_table_of_exit_statuses() {
+    let reference = document(Path::new("docs/reference/commands.md"));
+    let rows = reference.text.lines().filter_map(|line| line.strip_prefix("| 1 | "));
+    let named: Vec<&str> = rows
+        .flat_map(|row| row.split(" | ").next().unwrap().split('`').skip(1).step_by(2))
+        .collect();
+    let helps = helps();
+    let mut shown: BTreeSet<&str> = BTreeSet::new();
+    for document in documents().iter().chain(&transcripts()) {
+        for line in calls_that_differ(document) {
+            for words in calls(&line) {
+                let (command, options) = command_of(&words, &helps);
+                let is_named = |name: &&str| {
+                    let mut words = name.split(' ').skip(command.split(' ').count());
+                    let of_command = *name == command || name.starts_with(&format!("{command} "));
+                    of_command && words.all(|option| options.contains(&option))
+                };
+                let row = named.iter().copied().filter(is_named).max_by_key(|name| name.len());
+                let place = format!("{}: {line}", document.path.display());
+                assert!(row.is_some(), "{place}: not in the table");
+                shown.extend(row);
+            }
+        }
+    }
+    let missing: Vec<_> = named.iter().filter(|name| !shown.contains(*name)).collect();
+    assert!(missing.is_empty(), "no transcript shows status 1 of {missing:?}");
+}
+
+#[test]
+fn every_row_of_a_table_has_as_many_cells_as_its_header() {
+    for document in documents() {
+        let mut cells = None;
+        for line in document.prose() {
+            // A bar in code is escaped.
+            let in_line = line.replace("\\|", "").matches('|').count();
+            if !line.starts_with('|') {
+                cells = None;
+                continue;
+            }
+            let place = document.path.display();
+            assert_eq!(in_line, *cells.get_or_insert(in_line), "{place}: {line}");
+        }
     }
 }
