@@ -364,3 +364,15 @@ pub(crate) fn shown_name(name: &Path) -> PathBuf {
         Err(_) => full_name(name),
     }
 }
+
+#[cfg(all(test, not(feature = "postgres")))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_of_a_server_needs_the_feature() {
+        let error = kind_of(Path::new("postgres://user@localhost/archive")).err().unwrap();
+        assert_eq!(error.kind(), super::super::ErrorKind::NoPostgres);
+        assert!(error.to_string().contains("`postgres`"), "{error}");
+    }
+}

@@ -74,7 +74,7 @@ for (const [name, path] of Object.entries(all)) {
 
 const nu = createRequire(import.meta.url).resolve("vnu-jar/build/dist/vnu.jar");
 const read = spawnSync("java", ["-jar", nu, "--errors-only", "--skip-non-html", sources], { encoding: "utf8" });
-if (read.error) console.log("NOT CHECKED: the pages with the Nu HTML checker, because java is not installed");
+if (read.error) found("Nu HTML checker: java is not installed");
 else read.stderr.split("\n").filter((line) => line !== "").forEach((line) => found(`Nu HTML checker: ${line}`));
 rmSync(sources, { recursive: true });
 

@@ -23,6 +23,7 @@ pub mod hostile_log;
 pub mod installed;
 pub mod listener;
 pub mod machine;
+pub mod mounts;
 pub mod oracle;
 pub mod peak_memory;
 pub mod pooler;

@@ -200,7 +200,7 @@ fn every_command_that_ends_with_status_1_is_in_the_table_of_exit_statuses() {
                 let is_named = |name: &&str| {
                     let mut words = name.split(' ').skip(command.split(' ').count());
                     let of_command = *name == command || name.starts_with(&format!("{command} "));
-                    of_command && words.all(|option| options.iter().any(|it| *it == option))
+                    of_command && words.all(|option| options.contains(&option))
                 };
                 let row = named.iter().copied().filter(is_named).max_by_key(|name| name.len());
                 let place = format!("{}: {line}", document.path.display());
