@@ -12,15 +12,10 @@ from datetime import date
 from html import escape
 from pathlib import Path, PurePath
 from typing import Any, overload
-from urllib.parse import urlencode
 
-from accession_registry._http import get
 from accession_registry._listing import Listing, pyarrow
 from accession_registry._native import cite_list, identify
 from accession_registry._records import Error, error
-
-# Where the record of a collection is, of which the results of a search have only the id.
-CMR = "https://cmr.earthdata.nasa.gov/search"
 
 _METADATA = "ro-crate-metadata.json"
 # What the library calls a file until it is whole.
@@ -129,9 +124,9 @@ def cite(
 
     ``results`` are those of ``earthaccess.search_data``, items of pystac, what ``to_path_dict`` of intake-esgf
     returned, paths, ids, or a table, whose ``column`` has the ids. ``of`` is the DOI or the name of the dataset, or
-    has them by the collections of the results, or by their keys. Without it, CMR is asked for the DOIs of its
-    collections; an item of STAC has ``sci:doi``, or else the name of its collection. ``record`` is that of the DOI
-    as doi.org has it, CSL-JSON or DataCite JSON, or a file with it.
+    has them by the collections of the results, or by their keys. Results of CMR need it: they have the ids of
+    collections, and no DOIs, and nothing is asked for. An item of STAC has ``sci:doi``, or else the name of its
+    collection. ``record`` is that of the DOI as doi.org has it, CSL-JSON or DataCite JSON, or a file with it.
 
     >>> used = ar.cite(["FOOL2.01.nc", "FOOL2.02.nc"], of="10.9999/FOOL2")
     >>> used[0].identifier, "DI:a9a59be28ebe7f0c80a8d833c098bac7" in used.bibtex
@@ -152,20 +147,22 @@ def cite(
     names = {key: _bare(named.get(key) or "") or _doi_or_name(key) for key in granules}
     if "" in names.values():
         raise error("usage", "it is not known of which dataset these granules are", 'name its DOI: of="10.…/…"')
-    known = _of_cmr([name for name in names.values() if re.fullmatch(r"C\d+-\w+", name)])
+    collections = sorted(key for key in names if not named.get(key) and re.fullmatch(r"C\d+-\w+", key))
+    if collections:
+        example = ", ".join(f'"{key}": "10.…/…"' for key in collections)
+        message = f"the results have no DOI, only the collections {', '.join(collections)}"
+        raise error("usage", message, f"name their DOIs: of={{{example}}}")
     given = None
     if record is not None:
         given = json.dumps(record) if isinstance(record, Mapping) else Path(record).read_text("utf-8")
     used: dict[str, _Used] = {}
     for key, name in names.items():
-        doi, found = known.get(name, (name, None))
         # The letters of a DOI have no case.
-        same = doi.lower() if doi.startswith("10.") else doi
+        same = name.lower() if name.startswith("10.") else name
         if same in used:
             used[same].granules += granules[key]
-            used[same].record = used[same].record or found
         else:
-            used[same] = _Used(doi, given or found, granules[key], column)
+            used[same] = _Used(name, given, granules[key], column)
     return Citations(list(used.values()), [one.cite() for one in used.values()])
 
 
@@ -264,36 +261,6 @@ def _refuse_others(directory: Path, own: set[str]) -> None:
     for other in sorted(set(os.listdir(directory)) - own)[:1] if directory.is_dir() else []:
         message = f"{directory} has a file of something else: {other!r}"
         raise error("usage", message, "name a new directory")
-
-
-def _of_cmr(concept_ids: list[str]) -> dict[str, tuple[str, str]]:
-    """The DOIs of collections of CMR, or else their names, and their records as CSL-JSON."""
-    if not concept_ids:
-        return {}
-    query = urlencode({"concept_id": concept_ids, "page_size": len(concept_ids)}, doseq=True)
-    body, _ = get(f"{CMR}/collections.umm_json?{query}")
-    try:
-        found = {item["meta"]["concept-id"]: _record_of(item["umm"]) for item in json.loads(body)["items"]}
-        return {concept_id: found[concept_id] for concept_id in concept_ids}
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as cause:
-        message = f"{CMR} does not say which datasets {', '.join(concept_ids)} are: {cause!r}"
-        raise error("response", message, "name their DOIs: of={collection: DOI}") from cause
-
-
-def _record_of(umm: Mapping[str, Any]) -> tuple[str, str]:
-    cited = (umm.get("CollectionCitations") or [{}])[0]
-    doi, creator, released = _bare(umm.get("DOI", {}).get("DOI") or ""), cited.get("Creator"), cited.get("ReleaseDate")
-    record = {
-        "type": "dataset",
-        "title": umm["EntryTitle"],
-        "DOI": doi,
-        "version": cited.get("Version") or umm["Version"],
-        "publisher": cited.get("Publisher"),
-        "author": [{"literal": creator}] if creator else None,
-        "issued": {"date-parts": [[int(released[:4])]]} if released else None,
-    }
-    name = _name(f"{umm['ShortName']}.{umm['Version']}")
-    return doi or name, json.dumps({key: value for key, value in record.items() if value})
 
 
 def _crate_of_crates(names: list[str], cited: list[Cited]) -> dict[str, Any]:

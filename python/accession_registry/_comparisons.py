@@ -30,7 +30,7 @@ class _Compared:
 
 
 class Comparison(_Compared):
-    """The result of a comparison: true if both have the same granules."""
+    """The result of a comparison: true if both have the same granules, and no file is known to differ."""
 
     __module__ = "accession_registry"
     _names = ("left", "right")
@@ -41,8 +41,8 @@ class Comparison(_Compared):
 
     @property
     def identical(self) -> bool:
-        """Whether both have the same granules."""
-        return not self.only_left and not self.only_right
+        """Whether both have the same granules, and no file has another size or checksum on the other side."""
+        return not self.only_left and not self.only_right and not self.different
 
     @property
     def left(self) -> str:
@@ -64,19 +64,25 @@ class Comparison(_Compared):
         """The ids that only the right set, or the list, has."""
         return self._sides.ids(1, "that only the right set or list has")
 
+    @property
+    def different(self) -> Rows[str]:
+        """The ids that both have, of which a file has another size or checksum on the other side."""
+        return self._sides.ids(2, "whose files differ")
+
     def __bool__(self) -> bool:
         return self.identical
 
     def _repr_html_(self) -> str:
         status = "identical" if self.identical else "NOT identical"
-        lists = {"only left": self.only_left, "only right": self.only_right}
+        lists = {"only left": self.only_left, "only right": self.only_right, "different files": self.different}
         return _html.lists(f"{status}: {self.matched} granules in both", lists)
 
     def __repr__(self) -> str:
         if self.identical:
             return f"<Comparison: identical, {self.matched} granules>"
-        left, right = len(self.only_left), len(self.only_right)
-        return f"<Comparison: {self.matched} in both, {left} only left, {right} only right>"
+        left, right, different = len(self.only_left), len(self.only_right), len(self.different)
+        only = f"{left} only left, {right} only right"
+        return f"<Comparison: {self.matched} in both, {only}, {different} with different files>"
 
 
 class MirrorComparison(_Compared):

@@ -1,27 +1,52 @@
-//! A column of ids from whatever has the Arrow C stream interface: polars, pandas, pyarrow, DuckDB.
+//! Granules and their files from whatever has the Arrow C stream interface: polars, pandas, pyarrow, DuckDB.
 
+use std::io::{BufWriter, Seek, Write};
 use std::sync::Arc;
 
 use accession::Monitor;
+use accession::disk::scratch;
+use accession::input::{self, InputFormat, Options, Records};
+use accession::model::Warning;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
-use arrow_array::{Array, ArrayReader, ArrayRef};
+use arrow_array::types::{
+    Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type, UInt16Type,
+    UInt32Type, UInt64Type,
+};
+use arrow_array::{Array, ArrayReader, ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, Fields};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
+use serde_json::{Value, json};
 
 use crate::error::Failure;
+use crate::ids::read_records;
 use crate::target::{LIST, Target};
 
 /// The columns that usually have the ids, as the input formats know them.
 const USUAL: [&str; 7] =
     ["granule", "granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 
-/// A column of ids that is being read.
+/// Granules that are being read: a column of ids, and what the table states of their files.
 pub struct Column {
     reader: ArrayStreamReader,
     /// Which column of a table. `None` means that the stream is a column, and not a table.
     index: Option<usize>,
+    files: FileColumns,
+}
+
+/// Which columns of a table say something of files, as `Set.files()` and a `Listing` have them: a row for each
+/// file.
+#[derive(Default)]
+struct FileColumns {
+    /// The path. Without one, the id is the path.
+    path: Option<usize>,
+    /// The size in bytes.
+    size: Option<usize>,
+    /// A checksum, after its algorithm and a colon, or alone.
+    checksum: Option<usize>,
+    /// Checksums by their algorithms.
+    checksums: Option<usize>,
 }
 
 impl Column {
@@ -30,51 +55,265 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// There is no such column, or it does not have strings.
+    /// There is no such column, or it does not have strings; a column of files has a type that cannot be read.
     pub fn of(given: &Bound<'_, PyAny>, named: Option<&str>) -> Result<Self, Failure> {
         let reader = ArrayStreamReader::try_new(stream_of(given)?).map_err(refused)?;
-        let index = match reader.field().data_type() {
-            DataType::Struct(columns) => Some(index_of(columns, named)?),
-            other => check_strings(reader.field().name(), other).map(|()| None)?,
+        let (index, files) = match reader.field().data_type() {
+            DataType::Struct(columns) => {
+                (Some(index_of(columns, named)?), FileColumns::of(columns)?)
+            }
+            other => {
+                check_strings(reader.field().name(), other)?;
+                (None, FileColumns::default())
+            }
         };
-        Ok(Column { reader, index })
+        Ok(Column { reader, index, files })
     }
 
-    /// Adds every id.
+    /// Adds every granule, with what is stated of its files, unless it is deleted. Returns what is odd.
     ///
     /// # Errors
     ///
-    /// A value is missing, or not an id; the producer of the stream fails.
-    pub fn read(self, target: &mut Target<'_>, monitor: &Arc<dyn Monitor>) -> Result<(), Failure> {
-        let (source, mut number): (Arc<str>, u64) = (LIST.into(), 0);
+    /// A value is missing, or not an id; what is stated of a file cannot be read; the producer of the
+    /// stream fails.
+    pub fn read(
+        self,
+        target: &mut Target<'_>,
+        monitor: &Arc<dyn Monitor>,
+    ) -> Result<Vec<Warning>, Failure> {
+        if self.files.are_any() && target.takes_files() {
+            return read_records(self.into_records(monitor)?, target, monitor);
+        }
+        let source: Arc<str> = LIST.into();
+        self.each_row(monitor, |number, _, _, id| target.add_id(id, &source, number))?;
+        Ok(Vec::new())
+    }
+
+    /// Shows each row: its number, from 1, the part of the table that it is in, where in this, and its id.
+    fn each_row(
+        self,
+        monitor: &Arc<dyn Monitor>,
+        mut show: impl FnMut(u64, &ArrayRef, usize, &str) -> Result<(), Failure>,
+    ) -> Result<(), Failure> {
+        let mut number = 0;
         for batch in self.reader {
             let batch: ArrayRef = batch.map_err(refused)?;
             let column = match self.index {
                 Some(index) => batch.as_struct().column(index),
                 None => &batch,
             };
-            let mut add = |id: Option<&str>| {
+            for row in 0..column.len() {
                 number += 1;
                 if number % 4_096 == 0 {
                     monitor.go_on()?;
                 }
-                match id {
-                    Some(id) => target.add_id(id, &source, number),
-                    None => {
-                        let message = format!("{source}:{number}: the id is missing");
-                        Err(Failure::Here("input", message, "leave out rows without an id"))
-                    }
-                }
-            };
-            match column.data_type() {
-                DataType::Utf8 => column.as_string::<i32>().iter().try_for_each(&mut add)?,
-                DataType::LargeUtf8 => column.as_string::<i64>().iter().try_for_each(&mut add)?,
-                DataType::Utf8View => column.as_string_view().iter().try_for_each(&mut add)?,
-                other => return Err(not_strings("", other)),
+                let Some(id) = text_at(column, row) else {
+                    let message = format!("{LIST}:{number}: the id is missing");
+                    return Err(Failure::Here("input", message, "leave out rows without an id"));
+                };
+                show(number, &batch, row, id)?;
             }
         }
         Ok(())
     }
+
+    /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Rows that follow
+    /// one another are files of one granule if they have one id.
+    fn into_records(mut self, monitor: &Arc<dyn Monitor>) -> Result<Records, Failure> {
+        let columns = std::mem::take(&mut self.files);
+        let mut file = BufWriter::new(scratch::file()?);
+        let (mut granule, mut files): (Option<String>, Vec<Value>) = (None, Vec::new());
+        self.each_row(monitor, |number, batch, row, id| {
+            if let Some(before) = granule.take_if(|before| before != id) {
+                writeln!(file, "{}", json!({"granule_id": before, "files": files}))?;
+                files.clear();
+            }
+            granule.get_or_insert_with(|| id.to_owned());
+            columns.add_files(batch.as_struct(), row, (id, number), &mut files)
+        })?;
+        if let Some(last) = granule {
+            writeln!(file, "{}", json!({"granule_id": last, "files": files}))?;
+        }
+        let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
+        file.rewind()?;
+        let options = Options { format: Some(InputFormat::Ndjson), ..Options::default() };
+        Ok(input::open(file, LIST, &options)?)
+    }
+}
+
+impl FileColumns {
+    fn of(columns: &Fields) -> Result<Self, Failure> {
+        let find = |name: &str, is_readable: fn(&DataType) -> bool| {
+            let Some((index, column)) = columns.find(name) else { return Ok(None) };
+            match is_readable(column.data_type()) {
+                true => Ok(Some(index)),
+                false => Err(not_readable(name, column.data_type())),
+            }
+        };
+        let is_size = |found: &DataType| found.is_integer() || is_float(found) || is_text(found);
+        let is_map = |found: &DataType| match found {
+            DataType::Map(entries, _) | DataType::List(entries) | DataType::LargeList(entries) => {
+                match entries.data_type() {
+                    DataType::Struct(members) => {
+                        members.len() == 2 && members.iter().all(|it| is_text(it.data_type()))
+                    }
+                    _ => false,
+                }
+            }
+            _ => false,
+        };
+        let files = FileColumns {
+            path: None,
+            size: find("size", is_size)?,
+            checksum: find("checksum", is_text)?,
+            checksums: find("checksums", is_map)?,
+        };
+        let path = if files.are_any() { find("path", is_text)? } else { None };
+        Ok(FileColumns { path, ..files })
+    }
+
+    /// Whether the table says anything of files.
+    fn are_any(&self) -> bool {
+        self.size.is_some() || self.checksum.is_some() || self.checksums.is_some()
+    }
+
+    /// Adds what a row states of a file: its size, and each of its checksums.
+    fn add_files(
+        &self,
+        table: &StructArray,
+        row: usize,
+        (id, number): (&str, u64),
+        files: &mut Vec<Value>,
+    ) -> Result<(), Failure> {
+        let text = |index: Option<usize>| index.and_then(|index| text_at(table.column(index), row));
+        let path = text(self.path).unwrap_or(id);
+        let size = match self.size {
+            Some(index) => size_at(table.column(index), row, number)?,
+            None => Value::Null,
+        };
+        let mut add = |algorithm: Option<&str>, checksum: Option<&str>| {
+            files.push(json!({
+                "fileName": path, "size": size, "checksumType": algorithm, "checksum": checksum,
+            }));
+        };
+        if !size.is_null() {
+            add(None, None);
+        }
+        if let Some(checksum) = text(self.checksum) {
+            match checksum.split_once(':') {
+                Some((algorithm, value)) => add(Some(algorithm), Some(value)),
+                None => add(None, Some(checksum)),
+            }
+        }
+        let Some(checksums) = self.checksums.and_then(|index| entries_at(table.column(index), row))
+        else {
+            return Ok(());
+        };
+        let [algorithms, values] = [0, 1].map(|member| checksums.as_struct().column(member));
+        for entry in 0..values.len() {
+            if let Some(value) = text_at(values, entry) {
+                add(text_at(algorithms, entry), Some(value));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A string of a column, which may be of categories. `None` means that it is missing.
+fn text_at(column: &ArrayRef, row: usize) -> Option<&str> {
+    if column.is_null(row) {
+        return None;
+    }
+    match column.data_type() {
+        DataType::Utf8 => Some(column.as_string::<i32>().value(row)),
+        DataType::LargeUtf8 => Some(column.as_string::<i64>().value(row)),
+        DataType::Utf8View => Some(column.as_string_view().value(row)),
+        DataType::Dictionary(..) => {
+            let categories = column.as_any_dictionary();
+            let key = categories.keys().slice(row, 1);
+            text_at(categories.values(), key_of(&key)?)
+        }
+        _ => None,
+    }
+}
+
+/// The only key of a part of a column of categories.
+fn key_of(key: &ArrayRef) -> Option<usize> {
+    number_at(key, 0).and_then(|key| usize::try_from(key).ok())
+}
+
+/// A whole number of a column. `None` means that it is missing, or is none.
+fn number_at(column: &ArrayRef, row: usize) -> Option<i128> {
+    macro_rules! number {
+        ($($of:ident: $type:ty),+) => {
+            match column.data_type() {
+                $(DataType::$of => Some(i128::from(column.as_primitive::<$type>().value(row))),)+
+                DataType::Float32 => whole(column.as_primitive::<Float32Type>().value(row).into()),
+                DataType::Float64 => whole(column.as_primitive::<Float64Type>().value(row)),
+                _ => text_at(column, row).and_then(|text| text.trim().parse().ok()),
+            }
+        };
+    }
+    if column.is_null(row) {
+        return None;
+    }
+    number!(
+        Int8: Int8Type, Int16: Int16Type, Int32: Int32Type, Int64: Int64Type,
+        UInt8: UInt8Type, UInt16: UInt16Type, UInt32: UInt32Type, UInt64: UInt64Type
+    )
+}
+
+/// A number without a fraction, which libraries make a floating one where others are missing.
+fn whole(number: f64) -> Option<i128> {
+    // Every size up to 2^53 has one such number.
+    let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
+    is_whole.then_some(number as i128)
+}
+
+/// The size that a row states. `Null` means that it states none.
+fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure> {
+    let is_missing = column.is_null(row)
+        || matches!(column.data_type(), DataType::Float64)
+            && column.as_primitive::<Float64Type>().value(row).is_nan();
+    if is_missing {
+        return Ok(Value::Null);
+    }
+    let size = number_at(column, row).and_then(|size| u64::try_from(size).ok());
+    size.map(Value::from).ok_or_else(|| {
+        let message = format!("{LIST}:{number}: the column \"size\" has no number of bytes");
+        Failure::Here("input", message, "leave out the column, or give it another name")
+    })
+}
+
+/// The checksums by their algorithms that a row has. `None` means that it has none.
+fn entries_at(column: &ArrayRef, row: usize) -> Option<ArrayRef> {
+    if column.is_null(row) {
+        return None;
+    }
+    match column.data_type() {
+        DataType::Map(..) => Some(Arc::new(column.as_map().value(row))),
+        DataType::List(_) => Some(column.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => Some(column.as_list::<i64>().value(row)),
+        _ => None,
+    }
+}
+
+fn is_text(found: &DataType) -> bool {
+    match found {
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
+        DataType::Dictionary(_, values) => is_text(values),
+        _ => false,
+    }
+}
+
+fn is_float(found: &DataType) -> bool {
+    matches!(found, DataType::Float32 | DataType::Float64)
+}
+
+fn not_readable(name: &str, found: &DataType) -> Failure {
+    let message =
+        format!("the column {name:?} states something of files, and {found} cannot be read");
+    Failure::Here("input", message, "leave out the column, or give it another name")
 }
 
 /// The stream that an object exports, which belongs to this function's caller from now on.
@@ -110,9 +349,9 @@ fn index_of(columns: &Fields, named: Option<&str>) -> Result<usize, Failure> {
 }
 
 fn check_strings(name: &str, found: &DataType) -> Result<(), Failure> {
-    match found {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => Ok(()),
-        other => Err(not_strings(name, other)),
+    match is_text(found) {
+        true => Ok(()),
+        false => Err(not_strings(name, found)),
     }
 }
 

@@ -27,8 +27,8 @@ fn ids_of(spool: Arc<Spool>) -> impl Iterator<Item = Result<GranuleId, Failure>>
     })
 }
 
-/// How many granules both sides of a comparison have, and the lists of those in which they differ: the
-/// first two are of those that only the left and only the right side has.
+/// How many granules both sides of a comparison have, and the lists of those in which they differ: those that only
+/// the left and only the right side has, and those of which files differ.
 #[pyclass(frozen, module = "accession_registry")]
 pub struct Sides {
     #[pyo3(get)]
@@ -94,7 +94,7 @@ pub fn compare<'py>(
             let snapshot = opened.reader(monitor)?.snapshot()?;
             let left = snapshot.select(&left.selection(&snapshot)?)?.set;
             let right = snapshot.select(&right.selection(&snapshot)?)?.set;
-            let mut differences = snapshot.compare(&left, &right)?;
+            let mut differences = snapshot.compare_files(&left, &right)?;
             drop(snapshot);
             let sides = Sides::read(&mut differences)?;
             Ok((left.identifier(), right.identifier(), sides))

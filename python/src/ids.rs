@@ -34,7 +34,8 @@ pub enum Taken {
 }
 
 /// Takes a list of granules: an iterable of strings; anything with `__arrow_c_stream__`, with its
-/// only column, the named one, or the usual ones; what a source lists; the response of a catalogue; or an
+/// only column, the named one, or the usual ones, and the columns `path`, `size`, `checksum` and `checksums` of its
+/// files; what a source lists; the response of a catalogue; or an
 /// iterable of its records: `dict`s with UMM-G (earthaccess, python-cmr), STAC items (`pystac`), or with a
 /// usual name of an id.
 ///
@@ -92,6 +93,7 @@ pub fn take_files(
     }
     match whole(given)? {
         Some(whole) => Ok(whole),
+        None if given.hasattr("__arrow_c_stream__")? => Ok(Taken::Column(Column::of(given, None)?)),
         None => items(given, target),
     }
 }
@@ -166,7 +168,7 @@ impl Taken {
     ) -> Result<Vec<Warning>, Failure> {
         match self {
             Taken::Done => Ok(Vec::new()),
-            Taken::Column(column) => column.read(target, monitor).map(|()| Vec::new()),
+            Taken::Column(column) => column.read(target, monitor),
             Taken::Records(file, name, options) => {
                 read_records(input::open(file, &name, &options)?, target, monitor)
             }
@@ -174,7 +176,12 @@ impl Taken {
     }
 }
 
-fn read_records(
+/// Adds the granules of records. Returns what is odd in them.
+///
+/// # Errors
+///
+/// Those of [`Taken::read`].
+pub fn read_records(
     mut records: Records,
     target: &mut Target<'_>,
     monitor: &Arc<dyn Monitor>,

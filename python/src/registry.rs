@@ -53,17 +53,45 @@ pub fn open(
     Ok(Registry { opened: Arc::new(opened) })
 }
 
-/// Opens the registry of a set that was pickled, and finds the set.
+/// Opens the registry of a set that was pickled, and finds the set: that of a change at a time or, without one, a
+/// subset.
+///
+/// # Errors
+///
+/// The registry does not have it any more, or something else in its place.
 #[pyfunction]
+#[pyo3(signature = (address, dataset, timestamp, identifier, digest))]
 pub fn open_set(
     py: Python<'_>,
     address: PathBuf,
-    identifier: &str,
     dataset: &str,
+    timestamp: Option<&str>,
+    identifier: &str,
+    digest: &str,
 ) -> Result<Set, Failure> {
     let registry = open(py, address, false, None)?;
-    let held = Asked::held(parsed("identifier", identifier)?, parsed("dataset", dataset)?);
-    asked::find(py, &registry.opened, held, None)
+    let asked = match timestamp {
+        Some(timestamp) => Asked::named(&format!("{dataset}@{timestamp}"))?,
+        None => Asked::held(parsed("identifier", identifier)?, parsed("dataset", dataset)?),
+    };
+    let set = asked::find(py, &registry.opened, asked, None)?;
+    let is_it = |set: &Set| {
+        (set.set.identifier().to_string(), set.set.digest().to_string())
+            == (identifier.to_owned(), digest.to_owned())
+    };
+    if is_it(&set) {
+        return Ok(set);
+    }
+    // Of a subset, its files may be known otherwise by now.
+    let set = asked::find(py, &registry.opened, Asked::named(digest)?, None)?;
+    match is_it(&set) {
+        true => Ok(set),
+        false => {
+            let message =
+                format!("the registry has no set DI:{identifier} with the digest {digest}");
+            Err(Failure::Here("identifier-unknown", message, "name the set again"))
+        }
+    }
 }
 
 /// Computes the identifier of a list of granules, without a registry.

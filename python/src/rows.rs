@@ -219,8 +219,15 @@ impl Rows {
         key.py().import("accession_registry._lists")?.call_method1("at", (self.again(), key))
     }
 
-    fn __bool__(&self) -> bool {
-        self.count != Some(0)
+    /// Whether there is a row. Where that is not known, the first page is read.
+    fn __bool__(&self, py: Python<'_>) -> Result<bool, Failure> {
+        match self.count {
+            Some(count) => Ok(count > 0),
+            None => run(py, |monitor| {
+                let first = (self.begin)(monitor)?.next().transpose()?;
+                Ok(first.is_some_and(|page| page.count() > 0))
+            }),
+        }
     }
 
     fn __iter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {

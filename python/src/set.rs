@@ -273,8 +273,10 @@ impl Set {
             .read(py, |snapshot| Ok(!snapshot.held_among(&self.set, &[granule_id])?.is_empty()))
     }
 
+    /// Whether both have the same granules, with the same checksums.
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other.cast::<Set>().is_ok_and(|other| other.get().set.identifier() == self.set.identifier())
+        let names = |set: &accession::Set| (set.identifier(), set.digest());
+        other.cast::<Set>().is_ok_and(|other| names(&other.get().set) == names(&self.set))
     }
 
     fn __hash__(&self) -> u64 {
@@ -292,8 +294,13 @@ impl Set {
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyTuple>, Failure> {
         let function = py.import("accession_registry._native")?.getattr("open_set")?;
-        let (identifier, dataset) = (self.identifier(), self.dataset());
-        Ok((function, (self.opened.address(), identifier, dataset)).into_pyobject(py)?)
+        let (identifier, digest, dataset) = (self.identifier(), self.digest(), self.dataset());
+        let from = match self.is_subset() {
+            true => None,
+            false => Some(self.set.instance().timestamp.to_string()),
+        };
+        let named = (self.opened.whole_address(), dataset, from, identifier, digest);
+        Ok((function, named).into_pyobject(py)?)
     }
 
     /// What a notebook shows.

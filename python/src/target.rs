@@ -34,6 +34,11 @@ impl Target<'_> {
         self.is_whole() || matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
+    /// Whether what is stated of files counts.
+    pub fn takes_files(&self) -> bool {
+        !matches!(self, Target::Change(_, EventKind::Deleted, _))
+    }
+
     pub fn add(&mut self, entry: Entry) -> Result<(), Error> {
         if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
             self

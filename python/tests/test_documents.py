@@ -15,7 +15,6 @@ import recorded
 from conftest import FIXTURES
 
 import accession_registry as ar
-from accession_registry import _cite
 
 PACKAGE = Path(__file__).parents[1]
 EXAMPLES = PACKAGE / "examples"
@@ -25,8 +24,6 @@ EXAMPLES = PACKAGE / "examples"
 def test_the_examples_of_documents_run(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "earthaccess", recorded)
-    found = json.dumps({"items": list(recorded.COLLECTIONS.values())}).encode()
-    monkeypatch.setattr(_cite, "get", lambda _: (found, None))
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     failed, tried = doctest.testfile(
         str(PACKAGE / document), module_relative=False, optionflags=options, encoding="utf-8"

@@ -279,9 +279,55 @@ def test_a_sync_that_changes_nothing_is_confirmed(registry: ar.Registry) -> None
     assert confirmed is not None and confirmed.granules == 2
 
 
-def test_a_set_is_pickled_as_its_address_and_identifier(registry: ar.Registry) -> None:
-    first = seeded(registry).set(at="2001-01-02")
-    assert list(pickle.loads(pickle.dumps(first))) == list(first)
+def test_a_set_that_was_pickled_is_the_same_set(registry: ar.Registry) -> None:
+    dataset = seeded(registry)
+    first = dataset.set(at="2001-01-02")
+    again = pickle.loads(pickle.dumps(first))
+    assert again == first and list(again) == list(first) and again.timestamp == first.timestamp
+    # A file is replaced, and the same names are held again.
+    [granule, *_] = first
+    states = [ar.FileRecord(granule, granule, 1, {"md5": digit * 32}) for digit in "ab"]
+    dataset.fixity_add(states[:1], at="2001-02-01")
+    before = dataset.set()
+    dataset.fixity_add(states[1:], at="2001-02-02", max_replace="100%", note="processed again")
+    now = dataset.set()
+    assert before.identifier == now.identifier and before != now and before != "a set"
+    for one in (before, now):
+        again = pickle.loads(pickle.dumps(one))
+        assert (again.digest, again.timestamp) == (one.digest, one.timestamp) and again == one
+    assert len({before, now, again}) == 2
+    compared = registry.compare(before, now)
+    assert not compared and not compared.identical and list(compared.different) == [granule]
+    assert compared.matched == len(before) and not compared.only_left and not compared.only_right
+    assert "1 with different files" in repr(compared) and granule in compared._repr_html_()  # type: ignore[attr-defined]
+    # The same of a subset.
+    registry.cite(f"{NAME}@2001-02-01", select_from=[granule])
+    registry.cite(NAME, select_from=[granule])
+    rows = registry.resolve(ar.identify([granule]).identifier)
+    cited = [registry.set(digest["digest"]) for row in rows for digest in row.digests]
+    assert len({one.digest for one in cited}) == 2 and all(one.is_subset for one in cited)
+    for one in cited:
+        assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_a_set_that_is_not_there_any_more_is_refused(tmp_path: Path) -> None:
+    for name, granules in (("one.db", ["A"]), ("other.db", ["B"])):
+        with ar.open(tmp_path / name, create=True) as registry:
+            registry.dataset("D").sync(granules, at="2001-01-02", create=True)
+            kept = pickle.dumps(registry.dataset("D").set())
+    (tmp_path / "one.db").replace(tmp_path / "other.db")
+    with raises("identifier-unknown"):
+        pickle.loads(kept)
+
+
+def test_a_pickled_set_opens_its_registry_with_the_address_that_was_given(address: str) -> None:
+    with_password = address.replace("accession@", "accession:secret@")
+    with ar.open(with_password, create=True) as registry:
+        registry.dataset("D").sync(["A"], at="2001-01-02", create=True)
+        kept = registry.dataset("D").set()
+        assert "secret" not in registry.address
+        assert ("secret" in str(kept.__reduce__())) == ("://" in address)
+        assert pickle.loads(pickle.dumps(kept)) == kept
 
 
 def test_a_registry_is_closed_by_its_block(tmp_path: Path) -> None:

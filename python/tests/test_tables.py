@@ -28,7 +28,7 @@ EXPECTED = ar.identify(IDS)
         pl.Series(IDS),
         pl.DataFrame({"name": [1, 2, 3], "granule_id": IDS}),
         pd.Series(IDS),
-        pd.DataFrame({"id": IDS, "size": [1, 2, 3]}),
+        pd.DataFrame({"id": IDS, "rows": [1, 2, 3]}),
         pa.array(IDS),
         pa.chunked_array([IDS[:1], IDS[1:]]),
         pa.chunked_array([pa.array(IDS, pa.large_string())]),
@@ -44,14 +44,83 @@ def test_a_list_may_have_any_form(listed: Any) -> None:
     assert ar.identify(listed) == EXPECTED
 
 
+STATED = [
+    {"granule": "A", "path": "A.nc", "size": 1, "checksum": "md5:" + "a" * 32},
+    {"granule": "A", "path": "A.xml", "size": 2, "checksum": "b" * 64},
+    {"granule": "B", "path": "B.nc", "size": 3, "checksum": None},
+    {"granule": "C", "path": None, "size": None, "checksum": None},
+]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        pa.Table.from_pylist(STATED),
+        pl.DataFrame(STATED),
+        pl.DataFrame(STATED).with_columns(pl.col("granule", "checksum").cast(pl.Categorical)),
+        pd.DataFrame(STATED),
+        duckdb.from_arrow(pa.Table.from_pylist(STATED)),
+    ],
+    ids=["pyarrow", "polars", "categories", "pandas", "duckdb"],
+)
+def test_a_table_has_the_sizes_and_checksums_of_files(table: Any, file: ar.Registry) -> None:
+    dataset = file.dataset("D")
+    applied = dataset.sync(table, at="2001-01-02", create=True)
+    assert applied.added == 3
+    held = {(it.granule, it.path, it.size): dict(it.checksums) for it in dataset.set().files()}
+    assert held == {
+        ("A", "A.nc", 1): {"md5": "a" * 32},
+        ("A", "A.xml", 2): {"sha-256": "b" * 64},
+        ("B", "B.nc", 3): {},
+    }
+    other = file.dataset("E")
+    other.ingest(["A", "B", "C"], at="2001-01-02", create=True)
+    assert not file.compare("D", "E").different
+    other.fixity_add(table, at="2001-01-03")
+    assert other.set() == dataset.set() and dataset.set().digest == ar.identify(table).digest
+    # What this package itself gives out, and what others make of it.
+    for again in (dataset.set().files(), pl.DataFrame(dataset.set().files()), dataset.set().files().to_arrow()):
+        third = file.dataset("F")
+        third.sync(again, at="now", create=True)
+        assert [(it.path, it.size) for it in third.set().files()] == [("A.nc", 1), ("A.xml", 2), ("B.nc", 3)]
+        assert third.set().digest == ar.identify(dataset.set().files()).digest
+    assert other.delete(table, at="2001-01-04", skip_missing=True).removed == 3
+
+
+def test_what_a_table_states_of_files_and_cannot_be_read_is_refused() -> None:
+    for column, value in (("checksum", 7), ("checksum", ["a"]), ("checksums", "md5:x"), ("size", True), ("path", 7)):
+        table = pa.table({"granule": ["A"], "size": [1], column: [value]})
+        with raises("input", match=f'"{column}" states something of files.*\n.*another name'):
+            ar.identify(table)
+    for size in (1.5, -1, "many"):
+        with raises("input", match='item:1: the column "size" has no number of bytes'):
+            ar.identify(pa.table({"granule": ["A"], "size": [size]}))
+    for size in (7.0, "7", 7):
+        assert ar.identify(pa.table({"granule": ["A"], "size": [size]})) == ar.identify(
+            pa.table({"granule": ["A"], "size": pa.array([7], pa.uint8())})
+        )
+    with raises("input", match="algorithm of the checksum"):
+        ar.identify(pa.table({"granule": ["A"], "checksum": ["x"]}))
+
+
+def test_rows_are_true_if_there_are_any(file: ar.Registry) -> None:
+    dataset = file.dataset("D")
+    dataset.sync(["A"], at="2001-01-02", create=True)
+    assert dataset.set().granules() and file.history("D") and not dataset.set().files()
+    assert not file.history("D", since="2001-01-03")
+    dataset.fixity_add([ar.FileRecord("A", "A", 1, {})], at="2001-01-03")
+    files = dataset.set().files()
+    assert files and list(files) and files
+
+
 def test_a_column_is_named_or_usual() -> None:
-    table = pa.table({"file": IDS, "size": [1, 2, 3]})
+    table = pa.table({"file": IDS, "rows": [1, 2, 3]})
     assert ar.identify(table, column="file") == EXPECTED
     with raises("input", match="column=") as refused:
         ar.identify(table)
-    assert "file, size" in refused.value.message
+    assert "file, rows" in refused.value.message
     with raises("input", match="UInt8|Int64"):
-        ar.identify(table, column="size")
+        ar.identify(table, column="rows")
     with raises("input", match="no column"):
         ar.identify(table, column="nothing")
     with raises("input", match="item:2: the id is missing"):
