@@ -395,6 +395,22 @@ BEGIN
 END
 $$;
 
+-- Of a checkpoint, every line stays: what was signed, and each signature. The path keeps functions that a role
+-- has created itself out of the comparison.
+CREATE FUNCTION accession.refuse_but_signatures() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+BEGIN
+    IF OLD.size = NEW.size
+        AND string_to_array(OLD.note, E'\n') <@ string_to_array(NEW.note, E'\n')
+        AND starts_with(NEW.note, substring(OLD.note FROM E'^.*\n\n'))
+    THEN
+        RETURN NEW;
+    END IF;
+    RAISE EXCEPTION 'rows of accession.tree_head are never rewritten: only signatures are added'
+    USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+
 CREATE TRIGGER never_rewritten BEFORE UPDATE ON accession.granule
 FOR EACH ROW EXECUTE FUNCTION accession.refuse_but_deletion();
 CREATE TRIGGER never_erased BEFORE DELETE ON accession.granule
@@ -449,6 +465,8 @@ CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.statement
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.statement
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_rewritten BEFORE UPDATE ON accession.tree_head
+FOR EACH ROW EXECUTE FUNCTION accession.refuse_but_signatures();
 CREATE TRIGGER never_erased BEFORE DELETE ON accession.tree_head
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.tree_head

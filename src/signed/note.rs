@@ -51,8 +51,15 @@ impl Note {
 
     /// Adds a signature in the place of one with the same key.
     pub fn add(&mut self, signature: NoteSignature) {
-        self.signatures.retain(|it| (&it.name, it.key_id) != (&signature.name, signature.key_id));
+        self.signatures.retain(|it| !it.has_key_of(&signature));
         self.signatures.push(signature);
+    }
+
+    /// Adds a signature unless there is one with the same key.
+    pub(crate) fn add_if_new(&mut self, signature: NoteSignature) {
+        if !self.signatures.iter().any(|it| it.has_key_of(&signature)) {
+            self.signatures.push(signature);
+        }
     }
 }
 

@@ -19,6 +19,13 @@ pub struct NoteSignature {
     pub bytes: Vec<u8>,
 }
 
+impl NoteSignature {
+    /// Whether another signature is by the same key.
+    pub(super) fn has_key_of(&self, other: &NoteSignature) -> bool {
+        (&self.name, self.key_id) == (&other.name, other.key_id)
+    }
+}
+
 impl FromStr for NoteSignature {
     type Err = ValueError;
 

@@ -220,7 +220,8 @@ fn a_byte_of_the_checkpoint_or_the_statements_that_is_another_is_refused_by_name
 fn an_unknown_key_a_fork_and_a_log_that_is_not_what_was_stated_are_refused() {
     let world = signed();
     assert_eq!(pulled(&world, 0), (Status::Behind, Some((4, 1))));
-    // Another key signs the same log.
+    // Another key signs the same log, once more is stated.
+    ingest(&world.us, 9, "Y");
     sign(&world.us, &key(KeyUse::Log, 8));
     publish_statements(&world.us, world.directory.path()).unwrap();
     let error = world.pull(1, FOLLOW).unwrap_err();

@@ -49,6 +49,23 @@ fn prove(registry: &Registry, selection: &Selection) -> accession::error::Result
     Ok(registry.snapshot().unwrap().prove(selection, None)?.proof)
 }
 
+/// Two processes sign the same tree, each with the signature of another witness.
+#[test]
+fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
+    let registry = new_registry();
+    let stamp = Stamp::at(second(1), second(1));
+    registry.change(&name("D"), &change(["A"], []), &stamp).unwrap();
+    let stated = registry.state_sets(second(3), &[]).unwrap();
+    let log = key(ORIGIN, KeyUse::Log, 1);
+    let witnesses = [2, 3].map(|n| key(&format!("witness{n}.example.net"), KeyUse::Witness, n));
+    for witness in &witnesses {
+        sign(&registry, &stated, &[&log, witness], second(4));
+    }
+    let note = registry.snapshot().unwrap().last_signed().unwrap().unwrap().note;
+    let names: Vec<&str> = note.signatures.iter().map(|it| it.name.as_str()).collect();
+    assert_eq!(names, [ORIGIN, "witness2.example.net", "witness3.example.net"]);
+}
+
 /// The vectors: the first three changes of the seed, stated in two nights, by keys of fixed seeds.
 /// `UPDATE_TRANSCRIPTS=1` writes them again.
 #[test]

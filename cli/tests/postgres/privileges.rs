@@ -10,7 +10,7 @@ use crate::scene::{Scene, command, ingest, name, refused, stamp, succeed};
 use harness::server::{Server, client};
 
 /// What would erase or rewrite something.
-const FORBIDDEN: [&str; 16] = [
+const FORBIDDEN: [&str; 21] = [
     "DELETE FROM accession.granule",
     "UPDATE accession.granule SET granule_id = 'B'",
     "UPDATE accession.granule SET ingested = 0",
@@ -26,6 +26,11 @@ const FORBIDDEN: [&str; 16] = [
     "DELETE FROM accession.writer",
     "DELETE FROM accession.payment_worker",
     "DELETE FROM accession.tree_head",
+    "UPDATE accession.tree_head SET note = ''",
+    "UPDATE accession.tree_head SET note = regexp_replace(note, '[^\\n]*\\n$', '')",
+    "UPDATE accession.tree_head SET note = 'x' || note",
+    "UPDATE accession.tree_head SET note = replace(note, E'\\n\\n', E'\\nx\\n\\n')",
+    "UPDATE accession.tree_head SET size = size + 1",
     "UPDATE accession.statement SET text = text",
 ];
 
@@ -61,9 +66,13 @@ fn sign(registry: &Registry) {
     let key = SigningKey::of_seed("d.example", KeyUse::Log, [1; 32]).unwrap();
     let mut signed = SignedCheckpoint { checkpoint, note, policy: String::new(), signed: now };
     signed.note.add(key.sign(&signed.note.body, now));
+    registry.save_checkpoint(&log.tree, &signed).unwrap();
+    let witness = SigningKey::of_seed("w.example", KeyUse::Witness, [2; 32]).unwrap();
+    signed.note.add(witness.sign(&signed.note.body, now));
     for _ in 0..2 {
         registry.save_checkpoint(&log.tree, &signed).unwrap();
     }
+    assert_eq!(registry.snapshot().unwrap().last_signed().unwrap().unwrap().note, signed.note);
 }
 
 #[test]
@@ -249,6 +258,18 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
 
     assert_refused(&ingest_url);
     assert_refused(&reader_url);
+    assert_a_wrong_time_of_deletion_is_found(&ingest_url);
+}
+
+/// The role must be able to end the period of a granule, and so can end it at a wrong time.
+fn assert_a_wrong_time_of_deletion_is_found(ingest_url: &str) {
+    let deleted = "
+        UPDATE accession.granule
+        SET deleted = ingested + 1
+        WHERE granule_id = 'C1' AND deleted IS NULL";
+    assert_eq!(client(ingest_url).execute(deleted, &[]).unwrap(), 1);
+    let output = command(ingest_url, &["verify", "NEW2"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
 }
 
 #[test]
