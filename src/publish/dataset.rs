@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
+use flate2::read::{GzDecoder, MultiGzDecoder};
 use flate2::{Compression, GzBuilder};
 use tempfile::SpooledTempFile;
 
@@ -243,17 +243,21 @@ fn append(
     Ok(appended)
 }
 
-/// Writes the compressed form of each complete segment beside it, unless it is there.
+/// Writes the compressed form of each complete segment beside it, unless it exists.
+///
+/// A run that was killed, or a registry that was restored since, can leave the compressed form of other lines
+/// under the same name. It is replaced: its header has another check.
 fn compress(log: &Directory, segments: &Segments) -> Result<()> {
-    for (index, _) in segments.0.iter().enumerate().filter(|(_, segment)| segment.is_sealed()) {
+    for (index, segment) in segments.0.iter().enumerate().filter(|(_, it)| it.is_sealed()) {
         let (name, zipped) = (Segment::file_name(index), zipped_name(index));
-        if log.read(&zipped)?.is_some() {
+        if log.read(&zipped)?.is_some_and(|file| segment.is_compressed_in(&GzDecoder::new(file))) {
             continue;
         }
         let Some(mut plain) = log.read(&name)? else { continue };
         log.replace(&zipped, |file| {
             // Without a time and a name, the same segment gives the same bytes.
-            let mut zip = GzBuilder::new().write(&mut *file, Compression::best());
+            let header = GzBuilder::new().comment(segment.check.to_string());
+            let mut zip = header.write(&mut *file, Compression::best());
             io::copy(&mut plain, &mut zip)?;
             zip.finish()?;
             file.sync_data()

@@ -8,9 +8,10 @@ use accession::registry::Edit;
 use accession::{ErrorKind, Registry, Stamp};
 use proptest::prelude::*;
 
-use crate::exported::{enlarge, manifest_of, published};
+use crate::exported::{enlarge, manifest_of, published, verified};
 use crate::harness::files::files;
 use crate::harness::history::{History, POOL, cases, change, name, now, second, step};
+use crate::harness::primary_at_address::{HEAD, LOG, World};
 
 /// The manifest that the files of a dataset make up.
 fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
@@ -192,6 +193,40 @@ fn a_change_that_begins_in_a_complete_segment_is_continued() {
             registry.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
         }
         std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
+    }
+}
+
+#[test]
+fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
+    let world = World::new();
+    let (gz, head) = ("datasets/us/log/000000.jsonl.gz", world.directory.path().join(HEAD));
+    let of = |at: i64| {
+        let registry = Registry::in_memory().unwrap();
+        enlarge(&registry, "us", 0, 3_000);
+        enlarge(&registry, "us", at, 6_000);
+        registry
+    };
+    let first = Registry::in_memory().unwrap();
+    enlarge(&first, "us", 0, 3_000);
+    published(&first, world.directory.path()).unwrap();
+    let first_head = std::fs::read(&head).unwrap();
+    // This run is killed before it writes the head; then the registry is restored and changed otherwise.
+    published(&of(1), world.directory.path()).unwrap();
+    let stale = world.file(gz);
+    std::fs::write(&head, first_head).unwrap();
+    let restored = of(2);
+    published(&restored, world.directory.path()).unwrap();
+    assert!(world.file(gz) != stale);
+    assert!(verified(&restored, world.directory.path())[0].ok);
+    assert_eq!(world.compare().unwrap().1.len(), 9_000);
+    // An earlier program has left it.
+    for left in [stale, Vec::new(), b"not compressed".to_vec()] {
+        std::fs::write(world.directory.path().join(gz), left).unwrap();
+        published(&restored, world.directory.path()).unwrap();
+        assert!(verified(&restored, world.directory.path())[0].ok);
+        world.server.served();
+        assert_eq!(world.compare().unwrap().1.len(), 9_000);
+        assert!(!world.server.served().iter().any(|(request, _)| request.path == LOG));
     }
 }
 

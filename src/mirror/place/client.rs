@@ -99,13 +99,6 @@ const ATTEMPTS: u32 = 5;
 /// How many redirects are followed.
 const MAX_REDIRECTS: u32 = 5;
 
-/// How a body is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
-    Identity,
-    Gzip,
-}
-
 /// Makes requests to one origin, and counts what is received.
 pub(super) struct Client {
     agent: Agent,
@@ -185,7 +178,7 @@ impl Client {
                 code => {
                     let (asked, url) = (retry_after(&response), at.to_string());
                     let said = match is_problem(&response) {
-                        true => detail(self.body(response, MAX_PROBLEM_BYTES, Coding::Identity)),
+                        true => detail(self.body(response, MAX_PROBLEM_BYTES)),
                         false => None,
                     };
                     let said = said.map(|said| format!(": {said}"));
@@ -219,7 +212,7 @@ impl Client {
                 return Ok(None);
             }
             let mut content = Vec::new();
-            let mut body = self.body(response, limit, Coding::Identity);
+            let mut body = self.body(response, limit);
             body.read_to_end(&mut content).map_err(|error| self.broken(url, &error))?;
             Ok(Some(content))
         };
@@ -270,16 +263,30 @@ impl Client {
     }
 
     /// The content of a body, counted, at most `limit` bytes of it.
-    pub fn body(&self, response: Response<Body>, limit: u64, coding: Coding) -> LimitedBody {
+    pub fn body(&self, response: Response<Body>, limit: u64) -> LimitedBody {
+        self.limited(self.counted(response, limit).take(limit))
+    }
+
+    /// The content of a compressed body, counted, at most `limit` bytes of it. `None` means that `is_it` does
+    /// not accept its header.
+    pub fn unzipped(
+        &self,
+        response: Response<Body>,
+        limit: u64,
+        is_it: impl FnOnce(&GzDecoder<Counted>) -> bool,
+    ) -> Option<LimitedBody> {
+        // A .gz file that is larger than its plain segment is ignored.
+        let file = GzDecoder::new(self.counted(response, limit.saturating_add(1_024)));
+        is_it(&file).then(|| self.limited(file.take(limit)))
+    }
+
+    fn counted(&self, response: Response<Body>, limit: u64) -> Counted {
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
-        // A .gz file larger than its plain segment is ignored.
-        let sent = reader.take(limit.saturating_add(1_024));
-        let sent = Counted::of(sent, Arc::clone(&self.received), self.options.timeout);
-        let (read, max_bytes) = (Arc::clone(&self.read), self.options.max_bytes);
-        match coding {
-            Coding::Identity => LimitedBody::of(sent.take(limit), read, max_bytes),
-            Coding::Gzip => LimitedBody::of(GzDecoder::new(sent).take(limit), read, max_bytes),
-        }
+        Counted::of(reader.take(limit), Arc::clone(&self.received), self.options.timeout)
+    }
+
+    fn limited(&self, reader: impl Read + Send + 'static) -> LimitedBody {
+        LimitedBody::of(reader, Arc::clone(&self.read), self.options.max_bytes)
     }
 
     /// Why a body could not be read to its end.
@@ -390,7 +397,7 @@ impl Read for LimitedBody {
 }
 
 /// The body of a response as it is sent, counted.
-struct Counted {
+pub(super) struct Counted {
     reader: Box<dyn Read + Send>,
     received: Arc<AtomicU64>,
     /// How long a server may be too slow.

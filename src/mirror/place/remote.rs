@@ -3,16 +3,17 @@
 use std::io::{self, Read};
 use std::sync::Mutex;
 
+use flate2::read::GzDecoder;
 use ureq::Body;
 use ureq::http::{Response, header};
 use url::Url;
 
 use super::address::Address;
-use super::client::{Client, Coding, HttpOptions, Pace};
+use super::client::{Client, HttpOptions, Pace};
 use super::statements::StatementPlace;
 use super::{Failure, FoundHead, HEAD, Part, Place, only_line, parse_head};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES};
+use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
 use crate::model::{DatasetName, SourceLocation, Timestamp};
 
 /// How many renamings are followed.
@@ -96,7 +97,7 @@ impl Remote {
         self.check_age(url, &response)?;
         let mut line = Vec::new();
         // One byte more shows that it is too long.
-        let mut body = self.client.body(response, MAX_HEAD_BYTES + 1, Coding::Identity);
+        let mut body = self.client.body(response, MAX_HEAD_BYTES + 1);
         body.read_to_end(&mut line).map_err(|error| self.client.broken(url, &error))?;
         Ok(parse_head(url.as_str(), &line)?)
     }
@@ -119,11 +120,15 @@ impl Remote {
         Ok(())
     }
 
-    /// Opens a whole segment in its compressed form. `None` means that there is none.
-    fn zipped(&self, url: &Url, bytes: u64) -> Result<Option<Box<dyn Read + '_>>, Failure> {
+    /// Opens a whole segment in its compressed form. `None` means that the server has no file that says that
+    /// it is this form.
+    fn zipped(&self, url: &Url, segment: &Segment) -> Result<Option<Box<dyn Read + '_>>, Failure> {
         let response = self.client.get(url, &[])?;
-        let is_there = response.status().as_u16() == 200;
-        Ok(is_there.then(|| Box::new(self.client.body(response, bytes, Coding::Gzip)) as _))
+        if response.status().as_u16() != 200 {
+            return Ok(None);
+        }
+        let is_it = |file: &GzDecoder<_>| segment.is_compressed_in(file);
+        Ok(self.client.unzipped(response, segment.bytes, is_it).map(|body| Box::new(body) as _))
     }
 
     /// Opens what is left of a segment, as a range if the server has ranges.
@@ -164,7 +169,7 @@ impl Remote {
             _ => return Err(wrong("the server did not respond with the segment").into()),
         };
         let left = bytes - from + skipped;
-        let mut body = self.client.body(response, left, Coding::Identity);
+        let mut body = self.client.body(response, left);
         match io::copy(&mut body.by_ref().take(skipped), &mut io::sink()) {
             Ok(copied) if copied == skipped => Ok(Box::new(body)),
             Ok(_) => Err(too_short()),
@@ -182,7 +187,7 @@ impl Remote {
             return Err(Error::of_url(ErrorKind::Response, url, what).into());
         }
         // One byte more shows that there is more than was announced.
-        Ok(Box::new(self.client.body(response, bytes.saturating_add(1), Coding::Identity)))
+        Ok(Box::new(self.client.body(response, bytes.saturating_add(1))))
     }
 }
 
@@ -217,10 +222,11 @@ impl Place for Remote {
         }
         let Part::Segment(index) = part else { return self.beside(of, part) };
         let (segment, url) = (&of.head.segments.0[index], self.file(of, &part.file()));
-        // The compressed form cannot be resumed. Where it is missing or damaged, the plain one is read.
+        // The compressed form cannot be resumed. If it is missing, damaged or another segment's, the plain one
+        // is read.
         if segment.is_sealed() && from == 0 && attempt == 1 {
             let zipped = self.file(of, &format!("{}.gz", part.file()));
-            if let Some(body) = self.zipped(&zipped, segment.bytes)? {
+            if let Some(body) = self.zipped(&zipped, segment)? {
                 return Ok(body);
             }
         }
