@@ -16,10 +16,35 @@ pub(crate) use directory::Directory;
 pub use scratch::{Spool, SpooledRecords};
 pub(crate) use sort::{Merge, SortedEntries, Sorter};
 
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, ErrorKind};
 use crate::model::quoted;
+
+/// Opens a regular file to read it. Anything else is refused: a pipe would wait for its other end, and a device
+/// can be endless.
+///
+/// # Errors
+///
+/// The file cannot be opened, or is not a regular file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    check_is_regular(&file)?;
+    Ok(file)
+}
+
+fn check_is_regular(file: &File) -> io::Result<()> {
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
+}
 
 impl Error {
     /// Creates the error of an operation on a file or directory, which `verb` names.

@@ -1,13 +1,12 @@
 //! The primary of a mirror: the log of a dataset, in a file, a directory or at an address.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
 
 use super::followed_statements::FollowOptions;
 use super::log::{latest_change, manifest};
-use super::place::{HEAD, ManifestFile, Place, PublishedDirectory, Remote};
-use crate::disk::scratch;
+use super::place::{HEAD, ManifestFile, Place, PublishedDirectory, Remote, source_name};
+use crate::disk::{self, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, SourceOptions, Timestamp};
 use crate::registry::{self, Access, Registry, Withdrawn};
@@ -46,7 +45,8 @@ impl Primary {
             let missing = io::ErrorKind::NotFound.into();
             return published.ok_or_else(|| Error::cannot("read", &path.join(HEAD), missing));
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let source = Some(source_name(&name));
+        let mut file = disk::open_regular(path).map_err(failed)?;
         let mut beginning = Vec::new();
         let read = (&mut file).take(registry::BEGINNING_BYTES).read_to_end(&mut beginning);
         read.map_err(failed)?;
@@ -55,10 +55,9 @@ impl Primary {
             // closed before the registry is opened.
             drop(file);
             let registry = Registry::open(path, Access::Read)?;
-            return Primary::of_registry(&registry, mirror, named, now);
+            return Primary::of_registry(&registry, source, (mirror, named), now);
         }
-        let source = path.canonicalize().map_err(failed)?.to_string_lossy().into_owned();
-        let place = ManifestFile::open(file, &name, Some(source))?;
+        let place = ManifestFile::open(file, &name, source)?;
         Ok(Primary::at(Box::new(place), named, now))
     }
 
@@ -127,8 +126,8 @@ impl Primary {
     /// Exports a dataset of a registry to a temporary file, to read it from there.
     fn of_registry(
         registry: &Registry,
-        mirror: &DatasetName,
-        named: Option<&DatasetName>,
+        source: Option<String>,
+        (mirror, named): (&DatasetName, Option<&DatasetName>),
         now: Timestamp,
     ) -> Result<Self> {
         let snapshot = registry.snapshot()?;
@@ -148,8 +147,6 @@ impl Primary {
         manifest::write(registry, &dataset, None, &mut file)?;
         let written = file.into_inner().map_err(io::IntoInnerError::into_error);
         let file = written.map_err(|source| scratch::unusable("write", source))?;
-        let source = registry.path().map(Registry::full_name);
-        let source = source.map(|path| path.to_string_lossy().into_owned());
         let name = source.clone().unwrap_or_default();
         let place = ManifestFile::open(file, &name, source)?;
         // The registry may have other datasets the next time.

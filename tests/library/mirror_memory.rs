@@ -1,15 +1,17 @@
 //! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use accession::mirror::{
-    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
-    compare, pull, source_name,
+    Comparison, FirstDifference, HttpOptions, Outcome, Primary, PrimarySource, PullOptions,
+    PullPolicy, Pulled, Status, compare, pull, source_name,
 };
 use accession::model::SourceOptions;
 use accession::registry::{MirrorSource, NewAnnotation};
-use accession::{Import, Limits, Registry, Selection, Stamp, Timestamp};
+use accession::{ErrorKind, Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use crate::exported::{manifest_of, publish_all};
@@ -214,7 +216,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
 fn a_failed_attempt_is_remembered_until_the_next_success() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A"]));
-    let source = mirror.path.canonicalize().unwrap().to_string_lossy().into_owned();
+    let source = source_name(&mirror.path.to_string_lossy());
     let fail = || {
         let stamp = Stamp::now(now());
         mirror
@@ -350,4 +352,76 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let mirror = new_registry();
     assert!(pull_from(directory.path(), &mirror).unwrap().is_identical());
     publishing.join().unwrap();
+}
+
+/// Pulls `mirror` from a source.
+fn pull_source(mirror: &Registry, source: &PrimarySource) -> accession::error::Result<Pulled> {
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    source.pull(mirror, &name("mirror"), options, &Stamp::now(now()))
+}
+
+/// The only source of `mirror`.
+fn source_of(mirror: &Registry) -> MirrorSource {
+    mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0)
+}
+
+#[test]
+fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |path: &str| place.path().join(path);
+    std::fs::create_dir(at("real")).unwrap();
+    symlink(at("real"), at("link")).unwrap();
+    write_manifest(&at("real/us.jsonl"), &sets(&["A"]));
+    symlink(at("real/us.jsonl"), at("us.jsonl")).unwrap();
+    let us = Registry::create(&at("real/us.db")).unwrap();
+    step(&us, "us", 0, ["A"], []);
+    publish_all(&us, &at("real/www")).unwrap();
+    let paths = ["real/us.jsonl", "link/us.jsonl", "us.jsonl", "link/us.db", "link/www"];
+    let pull_all = |expected: bool, mirrors: &[Registry]| {
+        for (path, mirror) in paths.iter().zip(mirrors) {
+            let source = PrimarySource::named(at(path), SourceOptions::default());
+            assert_eq!(pull_source(mirror, &source).is_ok(), expected, "{path}");
+            assert_eq!(source_of(mirror).failed.is_none(), expected, "{path}");
+        }
+    };
+    let mirrors: Vec<Registry> = paths.iter().map(|_| new_registry()).collect();
+    pull_all(true, &mirrors);
+    drop(us);
+    std::fs::rename(at("real"), at("moved")).unwrap();
+    pull_all(false, &mirrors);
+    std::fs::rename(at("moved"), at("real")).unwrap();
+    pull_all(true, &mirrors);
+}
+
+#[test]
+fn a_remembered_file_that_is_now_a_pipe_or_a_device_is_refused() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A"]));
+    let source = PrimarySource::named(&mirror.path, SourceOptions::default());
+    pull_source(&mirror.registry, &source).unwrap();
+    std::fs::remove_file(&mirror.path).unwrap();
+    let refuse = || {
+        let known = source_of(&mirror.registry);
+        let source = PrimarySource::of_last_pull(known, SourceOptions::default()).unwrap();
+        let refused = pull_source(&mirror.registry, &source).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Io);
+        assert!(refused.with_causes().contains("it is not a regular file"), "{refused:?}");
+        let failed = source_of(&mirror.registry).stored.failed.unwrap();
+        assert!(failed.message.contains("it is not a regular file"), "{}", failed.message);
+    };
+    assert!(Command::new("mkfifo").arg(&mirror.path).status().unwrap().success());
+    refuse();
+    std::fs::remove_file(&mirror.path).unwrap();
+    symlink("/dev/zero", &mirror.path).unwrap();
+    refuse();
+}
+
+#[test]
+fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let ca_file = Some(path.to_string_lossy().into_owned());
+    let refused = HttpOptions::of(&SourceOptions { ca_file, ..SourceOptions::default() });
+    assert_eq!(refused.err().unwrap().kind(), ErrorKind::Io);
 }

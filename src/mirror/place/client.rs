@@ -17,6 +17,7 @@ use url::Url;
 
 use super::Failure;
 use super::address::{is_loopback, proxy_of};
+use crate::disk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{SourceOptions, quoted};
 
@@ -79,7 +80,11 @@ impl HttpOptions {
     /// [`ErrorKind::Io`]: that file cannot be read.
     pub fn of(options: &SourceOptions) -> Result<Self> {
         let read = |path: &String| {
-            std::fs::read(path).map_err(|source| Error::cannot("read", Path::new(path), source))
+            let (path, mut authorities) = (Path::new(path), Vec::new());
+            let read = disk::open_regular(path)
+                .and_then(|mut file| file.read_to_end(&mut authorities))
+                .map_err(|source| Error::cannot("read", path, source));
+            read.map(|_| authorities)
         };
         let default = HttpOptions::default();
         Ok(HttpOptions {

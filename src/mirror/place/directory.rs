@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::address::source_name;
 use super::statements::StatementPlace;
 use super::{Failure, FoundHead, HEAD, LOG, Part, Place, only_line, parse_head};
 use crate::disk::Directory;
@@ -29,8 +30,7 @@ impl PublishedDirectory {
 
     /// Finds the directory of a dataset: `path` itself, or that of one of the datasets that are published
     /// into it, which is `named`, or has the name of the mirror, or is the only one. `None` means that
-    /// nothing is published there. A mirror remembers it as it was named, so that a failure, or that it is
-    /// forgotten, finds it.
+    /// nothing is published there.
     ///
     /// # Errors
     ///
@@ -44,7 +44,7 @@ impl PublishedDirectory {
             return Ok(None);
         }
         let directory = Directory::open(&directory_of(path, mirror, named)?)?;
-        let source = Registry::full_name(path).to_string_lossy().into_owned();
+        let source = source_name(&path.to_string_lossy());
         Ok(Some(PublishedDirectory { directory, source: Some(source) }))
     }
 
