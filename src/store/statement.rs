@@ -85,7 +85,8 @@ tables! {
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
         ["dataset_id", "subset_id"] ["granule_id"];
     MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id"] ["id"],
-        "source", "read", "identical", "origin", "agreed", "pulled", "options", "failed", "failure";
+        "source", "read", "identical", "origin", "agreed", "pulled", "options", "failed", "failure",
+        "contradicts";
     LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id"] ["number"],
         "timestamp", "identifier", "digest", "line_check", "bytes", "granules", "ingested", "deleted",
         "described", "replaced", "note";

@@ -17,6 +17,7 @@ use proptest::prelude::*;
 use crate::exported::{manifest_of, publish_all};
 use crate::harness::history::{cases, name, now, second, step};
 use crate::harness::store::new_registry;
+use crate::harness::values::{stating, with_file};
 
 /// Writes the manifest of a dataset that held these sets in turn.
 fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
@@ -424,4 +425,37 @@ fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
     let ca_file = Some(path.to_string_lossy().into_owned());
     let refused = HttpOptions::of(&SourceOptions { ca_file, ..SourceOptions::default() });
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::Io);
+}
+
+#[test]
+fn what_a_pull_has_left_is_known_after_an_attempt_that_failed_otherwise() {
+    let (us, mirror) = (new_registry(), new_registry());
+    let state = |registry: &Registry, dataset: &str, size: u64, at: i64| {
+        let stated = stating([with_file("A", "A", Some(size), None)]);
+        registry.change(&name(dataset), &stated, &Stamp::at(second(at), now())).unwrap();
+    };
+    step(&us, "us", 0, ["A"], []);
+    step(&mirror, "mirror", 0, ["A"], []);
+    state(&us, "us", 1, 1);
+    state(&mirror, "mirror", 2, 1);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.jsonl");
+    let write = || std::fs::write(&path, manifest_of(&us, "us")).unwrap();
+    let source = PrimarySource::named(&path, SourceOptions::default());
+    write();
+    assert!(!pull_source(&mirror, &source).unwrap().is_identical());
+    let known = || {
+        let stored = source_of(&mirror).stored;
+        (stored.contradicts, stored.failed.map(|failed| failed.message))
+    };
+    let left = (true, known().1);
+    assert!(left.1.is_some());
+    assert_eq!(known(), left);
+    std::fs::remove_file(&path).unwrap();
+    pull_source(&mirror, &source).unwrap_err();
+    assert!(known() != left);
+    write();
+    let writable = || Ok(mirror.clone());
+    source.compare(&mirror, writable, &name("mirror"), 1, &Stamp::now(now())).unwrap();
+    assert_eq!(known(), left);
 }
