@@ -10,11 +10,8 @@ use hyper::{HeaderMap, Method, Version};
 use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
 use crate::citation::CitationFormat;
-use crate::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
+use crate::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Timestamp};
 use crate::pages::{Detail, FORMATS, Site};
-
-/// The greatest number of patterns.
-pub const MAX_PATTERNS: usize = 20;
 
 /// A request without its body.
 #[derive(Debug)]
@@ -130,8 +127,9 @@ impl Asked {
     pub fn patterns(&self) -> Result<Vec<Pattern>, Problem> {
         let patterns = self.parameters("select");
         let patterns: Vec<_> = patterns.iter().filter(|pattern| !pattern.is_empty()).collect();
-        if patterns.len() > MAX_PATTERNS {
-            return Err(Problem::usage(format!("At most {MAX_PATTERNS} patterns can be given.")));
+        let most = Criteria::MAX_PATTERNS;
+        if patterns.len() > most {
+            return Err(Problem::usage(format!("At most {most} patterns can be given.")));
         }
         let refused = |error| Problem::usage(format!("The parameter select: {error}."));
         patterns.into_iter().map(|pattern| pattern.parse().map_err(refused)).collect()

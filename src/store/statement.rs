@@ -368,7 +368,9 @@ fn criteria_text(criteria: &Criteria) -> String {
 
 /// The criteria that a column states.
 fn criteria_from(text: &str) -> Option<Criteria> {
-    serde_json::from_str::<Option<Vec<Pattern>>>(text).ok().map(Criteria::from)
+    let patterns = serde_json::from_str::<Option<Vec<Pattern>>>(text).ok()?;
+    let are_few = patterns.as_ref().is_none_or(|it| it.len() <= Criteria::MAX_PATTERNS);
+    are_few.then(|| Criteria::from(patterns))
 }
 
 /// Its own error names it: a testing version permitted other names.

@@ -166,7 +166,7 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     log.change(second(0), ["[\"A\"]", "[]"], &most, &["A"]);
     log.subset(&format!(
         "{{\"subset\":\"{}\",\"digest\":\"{}\",\"timestamp\":\"{}\",\"patterns\":[{}],\"count\":1,\"cited\":\"{}\"}}\n",
-        naive(["A"]), naive_digest(["A"]), second(0), vec!["\"*\""; 32_769].join(","), second(0)
+        naive(["A"]), naive_digest(["A"]), second(0), vec!["\"*\""; 21].join(","), second(0)
     ));
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
@@ -174,7 +174,10 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     let remote = world.remote(quick());
     let read = accession::mirror::read_replica(&remote, None, &name("us"), &mut import);
     let error = read.err().unwrap().to_string();
-    assert!(error.contains("subsets.jsonl:1: ") && error.contains("64 KiB"), "{error}");
+    assert!(
+        error.contains("subsets.jsonl:1: ") && error.contains("more than 20 patterns"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -300,4 +303,19 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     let options = PullOptions::default();
     let pulled = pull(&registry, &name("us"), &primary, options, &Stamp::at(second(99), now()));
     assert_eq!(pulled.unwrap_err().kind(), ErrorKind::TooLong);
+}
+
+#[test]
+fn a_subset_is_selected_by_at_most_20_patterns() {
+    let registry = Registry::in_memory().unwrap();
+    crate::harness::history::step(&registry, "us", 0, ["A", "B"], []);
+    let members = |count: usize| {
+        let patterns = (0..count).map(|n| format!("A*{}", "?".repeat(n)).parse().unwrap());
+        Members::Patterns(patterns.collect())
+    };
+    registry.cite_subset(&name("us"), None, &members(20), second(1)).unwrap();
+    let refused = registry.cite_subset(&name("us"), None, &members(21), second(2)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLong);
+    let expected = "a selection has 21 patterns, but at most 20 are allowed";
+    assert_eq!(refused.to_string(), expected);
 }

@@ -199,9 +199,6 @@ pub(crate) fn write_subsets(
     Ok(lines.digest())
 }
 
-/// The greatest number of patterns that have the greatest length together.
-const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
-
 /// A line, as it is read.
 #[derive(Deserialize)]
 struct ReadSubset {
@@ -209,7 +206,7 @@ struct ReadSubset {
     digest: Digest,
     timestamp: Timestamp,
     #[serde(default)]
-    patterns: Option<AtMost<Pattern, MAX_PATTERNS>>,
+    patterns: Option<AtMost<Pattern, { Criteria::MAX_PATTERNS }>>,
     #[serde(default)]
     granules: Option<AtMost<GranuleId, LINE_GRANULES>>,
     count: Option<u64>,
@@ -239,9 +236,8 @@ impl SubsetReader {
         let (set, timestamp) = ((read.subset, read.digest), read.timestamp);
         let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
-                if patterns.has_more || Criteria::bytes_of(&patterns.elements) > Criteria::MAX_BYTES
-                {
-                    return Err("its patterns have more than 64 KiB".to_owned());
+                if patterns.has_more {
+                    return Err(format!("it has more than {} patterns", Criteria::MAX_PATTERNS));
                 }
                 Members::Patterns(patterns.elements)
             }

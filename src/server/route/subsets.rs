@@ -9,14 +9,14 @@ use serde::Deserialize;
 
 use crate::citation::typed::refuse_future;
 use crate::error::{Error, ErrorKind};
-use crate::model::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
+use crate::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
 use crate::pages::Site;
 use crate::registry::{Listing, Members};
 use crate::server::answer::{Answer, Body, Keep, Stop};
 use crate::server::permits::{Cost, Deadline};
 use crate::server::problem::Problem;
 use crate::server::registration::Registering;
-use crate::server::request::{Asked, Format, MAX_PATTERNS, dataset_name, moment};
+use crate::server::request::{Asked, Format, dataset_name, moment};
 use crate::server::rows::json;
 use crate::server::state::ServerState;
 
@@ -63,10 +63,9 @@ fn selected(asked: &Asked, body: &[u8]) -> Result<(Members, Option<Moment>), Pro
         "application/json" => {
             let Selected { patterns, at } = serde_json::from_slice(body)
                 .map_err(|error| Problem::usage(format!("The body: {error}.")))?;
-            if patterns.is_empty() || patterns.len() > MAX_PATTERNS {
-                return Err(Problem::usage(format!(
-                    "A selection has 1 to {MAX_PATTERNS} patterns."
-                )));
+            let most = Criteria::MAX_PATTERNS;
+            if patterns.is_empty() || patterns.len() > most {
+                return Err(Problem::usage(format!("A selection has 1 to {most} patterns.")));
             }
             let refused = |error| Problem::usage(format!("A pattern: {error}."));
             let patterns = patterns.iter().map(|text| text.parse::<Pattern>().map_err(refused));
