@@ -1,7 +1,7 @@
 //! Where a primary is, and how it is read: as it is named, or as it is remembered of the last pull.
 
 use std::fs::{File, Metadata};
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -72,7 +72,8 @@ impl PrimarySource {
         options: SourceOptions,
         now: Timestamp,
     ) -> Result<Self> {
-        let origin = Origin::Stream(Arc::new(copied(manifest, name, &options, now)?));
+        let primary = Primary::copied(manifest, name, options.clone(), now)?;
+        let origin = Origin::Stream(Arc::new(primary));
         Ok(PrimarySource { origin, ..PrimarySource::named("", options) })
     }
 
@@ -132,18 +133,17 @@ impl PrimarySource {
             Origin::Stream(_) if self.follow.policy.is_some() => return Err(Error::not_a_site()),
             Origin::Stream(primary) => return Ok(Arc::clone(primary)),
         };
-        let named = self.options.primary_dataset.as_ref();
         let is_named = matches!(self.origin, Origin::Place(_));
         let is_stream = |found: Metadata| is_named && !found.is_file() && !found.is_dir();
         let primary = if let Some(remote) = self.remote(now)? {
-            Primary::at_address(remote, named)
+            let named = self.options.primary_dataset.as_ref();
+            Primary::at_address(remote, named).with_options(self.options.clone())
         } else if place.metadata().is_ok_and(is_stream) {
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
-            copied(file, &place.to_string_lossy(), &self.options, now)?
+            Primary::copied(file, &place.to_string_lossy(), self.options.clone(), now)?
         } else {
-            Primary::open(place, mirror, named, now)?
+            Primary::open_with(place, mirror, self.options.clone(), now)?
         };
-        let primary = primary.with_options(self.options.clone());
         Ok(Arc::new(primary.following(self.follow.clone())))
     }
 
@@ -226,35 +226,5 @@ impl PrimarySource {
             let source = source_name(&place.to_string_lossy());
             let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp);
         }
-    }
-}
-
-fn copied(
-    manifest: impl Read,
-    name: &str,
-    options: &SourceOptions,
-    now: Timestamp,
-) -> Result<Primary> {
-    let most = options.max_bytes.unwrap_or(HttpOptions::default().max_bytes);
-    let manifest = Bounded { manifest, left: most, most };
-    let primary = Primary::from_manifest(manifest, name, options.primary_dataset.as_ref(), now)?;
-    Ok(primary.with_options(options.clone()))
-}
-
-/// A manifest of which at most so many bytes are copied to a temporary file.
-struct Bounded<R> {
-    manifest: R,
-    left: u64,
-    most: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.manifest.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            let most = self.most;
-            io::Error::other(format!("more than {most} bytes; a larger --max-bytes permits more"))
-        })?;
-        Ok(read)
     }
 }

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use accession::Registry;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
 use accession::registry::Withdrawn;
+use accession::{ErrorKind, Registry};
 
 use crate::exported::enlarge;
 use crate::harness::history::{name, now, step, trust};
@@ -294,4 +294,32 @@ fn a_segment_whose_compressed_form_has_other_content_is_read_in_its_plain_form()
         assert!(served.iter().any(|(request, _)| request.path == zipped));
         assert!(served.iter().any(|(request, _)| request.path == LOG));
     }
+}
+
+#[test]
+fn the_root_of_a_site_names_its_datasets() {
+    let world = World::small();
+    let root = world.server.dataset("").replace("datasets//", "");
+    let error = || {
+        let address = Address::parse(&root, false).unwrap();
+        let primary = Primary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
+        compare(&world.mirror, &name("mirror"), &primary).err().unwrap()
+    };
+    let refused = error();
+    assert_eq!(refused.kind(), ErrorKind::Response);
+    let expected = "head.json: the file does not exist: no dataset is published at this address";
+    assert!(refused.to_string().ends_with(expected), "{refused}");
+    world.server.misbehave(|request, reply| {
+        if request.path.is_empty() {
+            let page =
+                "<a href=\"datasets/us/\">us</a> <a href='/datasets/eu.1?x'>eu</a> datasets/";
+            (reply.status, reply.body) = (200, page.into());
+        }
+    });
+    let refused = error();
+    assert_eq!(refused.kind(), ErrorKind::Address);
+    let expected = format!(
+        "{root}: this is no dataset, but a site with us, eu.1: name the address of one, such as {root}datasets/us/"
+    );
+    assert_eq!(refused.to_string(), expected);
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use accession::mirror::{
     Comparison, FirstDifference, HttpOptions, Outcome, Primary, PrimarySource, PullOptions,
@@ -175,7 +176,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let mut mirror = Mirror::new();
     let first = mirror.path.clone();
     write_manifest(&first, &sets(&["A"]));
-    let options = SourceOptions { timeout_seconds: Some(7), ..SourceOptions::default() };
+    let options = SourceOptions { max_bytes: Some(7_000), ..SourceOptions::default() };
     let create_dataset = true;
     let pulling = PullOptions { create_dataset, ..PullOptions::default() };
     let primary = mirror.primary().with_options(options.clone());
@@ -458,4 +459,97 @@ fn what_a_pull_has_left_is_known_after_an_attempt_that_failed_otherwise() {
     let writable = || Ok(mirror.clone());
     source.compare(&mirror, writable, &name("mirror"), 1, &Stamp::now(now())).unwrap();
     assert_eq!(known(), left);
+}
+
+/// A gzip file with this content.
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut zip, content).unwrap();
+    zip.finish().unwrap()
+}
+
+#[test]
+fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
+    let (site, us) = site();
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let manifest = manifest_of(&us, "us");
+    let most = manifest.len() as u64;
+    std::fs::write(at("us.jsonl"), &manifest).unwrap();
+    std::fs::write(at("us.jsonl.gz"), gzip(&manifest)).unwrap();
+    let registry = Registry::create(&at("us.db")).unwrap();
+    step(&registry, "us", 0, ["A", "B"], []);
+    drop(registry);
+    let www = site.path().to_owned();
+    let pulled = |source: accession::error::Result<PrimarySource>| {
+        source.and_then(|source| pull_source(&new_registry(), &source)).map(drop)
+    };
+    let kind = |result: accession::error::Result<()>| result.err().map(|error| error.kind());
+    let read = |bytes: &[u8], options: &SourceOptions| {
+        kind(pulled(PrimarySource::read(bytes, "standard input", options.clone(), now())))
+    };
+    let named = |path: &Path, options: &SourceOptions| {
+        kind(pulled(Ok(PrimarySource::named(path, options.clone()))))
+    };
+    // After decompression, although the compressed file is shorter.
+    assert!(gzip(&manifest).len() + 1 < manifest.len());
+    for (max_bytes, expected) in [(most, None), (most - 1, Some(ErrorKind::TooManyBytes))] {
+        let options = SourceOptions { max_bytes: Some(max_bytes), ..SourceOptions::default() };
+        assert_eq!(read(&manifest, &options), expected);
+        assert_eq!(read(&gzip(&manifest), &options), expected);
+        assert_eq!(named(&at("us.jsonl"), &options), expected);
+        assert_eq!(named(&at("us.jsonl.gz"), &options), expected);
+    }
+    for (max_bytes, expected) in [(most, None), (9, Some(ErrorKind::TooManyBytes))] {
+        let options = SourceOptions { max_bytes: Some(max_bytes), ..SourceOptions::default() };
+        assert_eq!(named(&www, &options), expected);
+        assert_eq!(named(&at("us.db"), &options), expected);
+    }
+    // The time of publication is that at which the file was written last.
+    let options = SourceOptions { max_age_seconds: Some(3_600), ..SourceOptions::default() };
+    let files = [at("us.jsonl"), at("us.jsonl.gz"), www.join("datasets/us/head.json")];
+    let places = [at("us.jsonl"), at("us.jsonl.gz"), www.clone()];
+    let clock = std::time::UNIX_EPOCH + Duration::from_micros(now().as_micros() as u64);
+    for (age, expected) in [(60, None), (7_200, Some(ErrorKind::TooOld))] {
+        for (file, place) in files.iter().zip(&places) {
+            let opened = std::fs::File::options().write(true).open(file).unwrap();
+            opened.set_modified(clock - Duration::from_secs(age)).unwrap();
+            assert_eq!(named(place, &options), expected, "{place:?}");
+        }
+    }
+    assert_eq!(read(&manifest, &options), Some(ErrorKind::Usage));
+    assert_eq!(named(&at("us.db"), &options), Some(ErrorKind::Usage));
+}
+
+#[test]
+fn options_of_requests_are_refused_for_files_directories_and_streams() {
+    let (site, us) = site();
+    let path = site.path().join("us.jsonl");
+    let manifest = manifest_of(&us, "us");
+    std::fs::write(&path, &manifest).unwrap();
+    let of_requests = [
+        SourceOptions { timeout_seconds: Some(1), ..SourceOptions::default() },
+        SourceOptions { ca_file: Some("/ca.pem".to_owned()), ..SourceOptions::default() },
+        SourceOptions { insecure: true, ..SourceOptions::default() },
+    ];
+    for options in of_requests {
+        for place in [path.as_path(), site.path()] {
+            let source = PrimarySource::named(place, options.clone());
+            let refused = pull_source(&new_registry(), &source).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Usage, "{refused}");
+        }
+        let stream = PrimarySource::read(&*manifest, "standard input", options, now());
+        assert_eq!(stream.err().unwrap().kind(), ErrorKind::Usage);
+    }
+}
+
+#[test]
+fn a_directory_of_files_is_no_published_dataset() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("A.nc"), "A").unwrap();
+    let refused = Primary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::NoPublishedDataset);
+    let message = refused.to_string();
+    assert!(message.starts_with("no dataset is published in the directory \""), "{message}");
+    assert!(message.ends_with("it has neither head.json nor datasets/"), "{message}");
 }

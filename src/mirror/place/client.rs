@@ -17,6 +17,7 @@ use url::Url;
 
 use super::Failure;
 use super::address::{is_loopback, proxy_of};
+use super::byte_limit::{ByteLimit, LimitedReader};
 use crate::disk;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{SourceOptions, quoted};
@@ -60,7 +61,7 @@ impl Default for HttpOptions {
     fn default() -> Self {
         HttpOptions {
             timeout: Duration::from_secs(30),
-            max_bytes: 64 << 30,
+            max_bytes: MAX_BYTES,
             max_age: None,
             permits_http: false,
             authorities: None,
@@ -98,6 +99,9 @@ impl HttpOptions {
     }
 }
 
+/// How many bytes may be read of a primary by default.
+pub(in crate::mirror) const MAX_BYTES: u64 = 64 << 30;
+
 /// How often a request that makes no progress is made.
 const ATTEMPTS: u32 = 5;
 
@@ -110,8 +114,8 @@ pub(super) struct Client {
     proxy: Option<Proxy>,
     options: HttpOptions,
     received: Arc<AtomicU64>,
-    /// How many bytes were read, after decompression.
-    read: Arc<AtomicU64>,
+    /// The bytes that were read, after decompression.
+    read: ByteLimit,
     requests: AtomicU64,
 }
 
@@ -139,7 +143,8 @@ impl Client {
             .timeout_per_write(Some(options.timeout))
             .build()
             .new_agent();
-        let (received, read, requests) = (Arc::default(), Arc::default(), AtomicU64::default());
+        let (received, requests) = (Arc::default(), AtomicU64::default());
+        let read = ByteLimit::of(options.max_bytes);
         Ok(Client { agent, proxy, options, received, read, requests })
     }
 
@@ -268,7 +273,7 @@ impl Client {
     }
 
     /// The content of a body, counted, at most `limit` bytes of it.
-    pub fn body(&self, response: Response<Body>, limit: u64) -> LimitedBody {
+    pub fn body(&self, response: Response<Body>, limit: u64) -> LimitedReader {
         self.limited(self.counted(response, limit).take(limit))
     }
 
@@ -279,7 +284,7 @@ impl Client {
         response: Response<Body>,
         limit: u64,
         is_it: impl FnOnce(&GzDecoder<Counted>) -> bool,
-    ) -> Option<LimitedBody> {
+    ) -> Option<LimitedReader> {
         // A .gz file that is larger than its plain segment is ignored.
         let file = GzDecoder::new(self.counted(response, limit.saturating_add(1_024)));
         is_it(&file).then(|| self.limited(file.take(limit)))
@@ -290,17 +295,14 @@ impl Client {
         Counted::of(reader.take(limit), Arc::clone(&self.received), self.options.timeout)
     }
 
-    fn limited(&self, reader: impl Read + Send + 'static) -> LimitedBody {
-        LimitedBody::of(reader, Arc::clone(&self.read), self.options.max_bytes)
+    fn limited(&self, reader: impl Read + Send + 'static) -> LimitedReader {
+        self.read.limit(reader)
     }
 
     /// Why a body could not be read to its end.
     pub fn broken(&self, url: &Url, error: &io::Error) -> Failure {
-        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(TooMany(max_bytes)) => {
-                let what = format!("more than {max_bytes} bytes were read");
-                Failure::Lasting(Error::of_url(ErrorKind::TooManyBytes, url, what))
-            }
+        match Error::of_byte_limit(url, error) {
+            Some(refused) => Failure::Lasting(refused),
             None => Failure::Passing(Error::of_url(ErrorKind::NoResponse, url, error), None),
         }
     }
@@ -369,36 +371,6 @@ pub(super) struct Pace {
 /// Whether so many bytes in a time are not too few.
 fn is_fast(bytes: u64, time: Duration) -> bool {
     u128::from(bytes) * 1_000 >= u128::from(MIN_RATE) * time.as_millis()
-}
-
-/// More bytes were read than are permitted.
-#[derive(Debug, thiserror::Error)]
-#[error("more than {0} bytes")]
-struct TooMany(u64);
-
-/// What a body contains after decompression, counted together with all others, and limited.
-pub(super) struct LimitedBody {
-    reader: Box<dyn Read + Send>,
-    read: Arc<AtomicU64>,
-    max_bytes: u64,
-}
-
-impl LimitedBody {
-    /// Counts what is read into `read`. Fails with [`TooMany`] beyond `max_bytes`.
-    fn of(reader: impl Read + Send + 'static, read: Arc<AtomicU64>, max_bytes: u64) -> Self {
-        LimitedBody { reader: Box::new(reader), read, max_bytes }
-    }
-}
-
-impl Read for LimitedBody {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer)?;
-        let before = self.read.fetch_add(read as u64, Ordering::Relaxed);
-        match before.saturating_add(read as u64) > self.max_bytes {
-            true => Err(io::Error::other(TooMany(self.max_bytes))),
-            false => Ok(read),
-        }
-    }
 }
 
 /// The body of a response as it is sent, counted.
