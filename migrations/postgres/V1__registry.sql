@@ -211,6 +211,7 @@ CREATE TABLE accession.mirror_source (
     options    text COLLATE "C",                                        -- with which it was pulled, a JSON object
     failed     bigint,                                                  -- when it was last tried without success. NULL: not since it was last read
     failure    text COLLATE "C" CHECK (failure IS NULL OR failed IS NOT NULL),
+    contradicts bigint NOT NULL CHECK (contradicts IN (0, 1)),          -- whether the last pull from it left files that contradict it
     row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, source)

@@ -226,6 +226,7 @@ CREATE TABLE mirror_source (
     options    TEXT CHECK (json_valid(options)),                        -- with which it was pulled, a JSON object
     failed     INTEGER,                                                 -- when it was last tried without success. NULL: not since it was last read
     failure    TEXT CHECK (failure IS NULL OR failed IS NOT NULL),
+    contradicts INTEGER NOT NULL CHECK (contradicts IN (0, 1)),         -- whether the last pull from it left files that contradict it
     row_check  INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, source)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use accession::registry::SharedDoi;
-use accession::{Dataset, DatasetName, Limits, Monitor};
+use accession::{Dataset, DatasetName, Limit, Limits, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -44,9 +44,9 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<Vec<FieldEdit>, Failure>
                 Ok(edit_of(move |dataset, _| dataset.free_access = is_free))
             }
             "temporal" => parsed(name, value, |dataset, _, temporal| dataset.temporal = temporal),
-            "max_delete" => parsed(name, value, |_, limits, limit| limits.max_delete = limit),
-            "max_add" => parsed(name, value, |_, limits, limit| limits.max_add = limit),
-            "max_replace" => parsed(name, value, |_, limits, limit| limits.max_replace = limit),
+            "max_delete" => limit(name, value, |limits, limit| limits.max_delete = limit),
+            "max_add" => limit(name, value, |limits, limit| limits.max_add = limit),
+            "max_replace" => limit(name, value, |limits, limit| limits.max_replace = limit),
             _ => {
                 let message = format!("a record has no field {name:?}");
                 Err(Failure::usage(message, "help(Dataset.edit) lists the fields"))
@@ -71,6 +71,16 @@ where
     let text = value.map(|value| value.str()).transpose()?;
     let value: Option<T> = text.map(|text| keywords::parsed(name, text.to_str()?)).transpose()?;
     Ok(edit_of(move |dataset, limits| set(dataset, limits, value.clone())))
+}
+
+fn limit(
+    name: &str,
+    value: Option<&Bound<'_, PyAny>>,
+    set: fn(&mut Limits, Option<Limit>),
+) -> Result<FieldEdit, Failure> {
+    let text = value.map(|value| value.str()).transpose()?;
+    let limit = text.map(|text| keywords::limit(name, text.to_str()?)).transpose()?;
+    Ok(edit_of(move |_, limits| set(limits, limit)))
 }
 
 fn list<T>(

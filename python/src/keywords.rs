@@ -26,6 +26,16 @@ pub fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Fai
     text.parse().map_err(|cause| Failure::unreadable(name, cause))
 }
 
+/// A limit: a number of granules, or a percentage of those held, which only for `max_add` may be greater than 100.
+///
+/// # Errors
+///
+/// It is something else.
+pub fn limit(name: &str, text: &str) -> Result<Limit, Failure> {
+    let read = if name == "max_add" { text.parse() } else { Limit::of_held(text) };
+    read.map_err(|cause| Failure::unreadable(name, cause))
+}
+
 /// The values of an argument that is given as a list of strings.
 ///
 /// # Errors
@@ -114,10 +124,10 @@ impl<'a, 'py> Keywords<'a, 'py> {
     ///
     /// # Errors
     ///
-    /// It is something else.
+    /// Those of [`limit`].
     pub fn limit(&self, name: &str) -> Result<Option<Limit>, Failure> {
         let given = self.get(name)?;
-        given.map(|given| parsed(name, given.str()?.to_str()?)).transpose()
+        given.map(|given| limit(name, given.str()?.to_str()?)).transpose()
     }
 
     /// How many granules a listing or a primary may delete and add.

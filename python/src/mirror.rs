@@ -187,10 +187,18 @@ pub fn import(
     import.not_after = Some(now());
     let registry = opened.writer(Arc::clone(monitor))?;
     let name = wanted.source.to_string_lossy();
+    let are_for_addresses = wanted.http != SourceOptions::default();
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
         wanted.reading.check_log()?;
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
         return Ok((replica.import(&registry, dataset, &import, &opened.stamp(at))?, Vec::new()));
+    }
+    if are_for_addresses {
+        let message = format!("{name} is not an address");
+        return Err(Failure::usage(
+            message,
+            "timeout, max_bytes, ca_file and insecure are for one",
+        ));
     }
     let mut warnings = Vec::new();
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;

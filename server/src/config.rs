@@ -67,6 +67,8 @@ pub struct ServerLimits {
     pub citations: usize,
     /// The greatest number of new subsets that clients register on a day in UTC.
     pub daily_subsets: u64,
+    /// The greatest length of the requests that register them on a day in UTC, in bytes.
+    pub daily_subset_bytes: u64,
     /// The grace period for running requests after the server was asked to stop.
     pub drain_time: Duration,
 }
@@ -88,6 +90,7 @@ impl Default for ServerLimits {
             body_bytes: 256 * 1_024,
             citations: 200,
             daily_subsets: 1_000,
+            daily_subset_bytes: 32 * 1_024 * 1_024,
             drain_time: Duration::from_secs(8),
         }
     }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use sha2::{Digest, Sha256};
-use tokio::sync::Semaphore;
+use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use super::files::Stored;
 use accession::disk::Directory;
@@ -30,9 +30,14 @@ pub struct PublishedFiles {
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
-    /// Only one dataset is published at a time.
-    pub turn: Arc<Semaphore>,
+    /// Each dataset is published once at a time.
+    turns: Mutex<BTreeMap<DatasetName, Arc<Semaphore>>>,
+    /// How many datasets may be published at the same time.
+    publishing: Arc<Semaphore>,
 }
+
+/// How many datasets are published at the same time.
+const PUBLISHING: usize = 4;
 
 /// A file as it was at some time: its device, its number, its length, and when it was written.
 type Identity = (u64, u64, u64, i64, i64);
@@ -59,6 +64,11 @@ impl Version {
         let annotations = snapshot.count_annotations(&listed.dataset.name)?;
         Ok(Version { generation, listed, last_subset, annotations })
     }
+
+    /// The present name of the dataset.
+    pub fn name(&self) -> &DatasetName {
+        &self.listed.dataset.name
+    }
 }
 
 impl PublishedFiles {
@@ -71,8 +81,27 @@ impl PublishedFiles {
             own: Mutex::default(),
             known: Mutex::default(),
             digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
-            turn: Arc::new(Semaphore::new(1)),
+            turns: Mutex::default(),
+            publishing: Arc::new(Semaphore::new(PUBLISHING)),
         }
+    }
+
+    /// Waits until a dataset may be published. It is published by nobody else as long as the permits exist.
+    ///
+    /// # Errors
+    ///
+    /// The server ends.
+    pub async fn turn(
+        &self,
+        name: &DatasetName,
+    ) -> std::result::Result<[OwnedSemaphorePermit; 2], AcquireError> {
+        let turn = {
+            let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            let turn = turns.entry(name.clone()).or_insert_with(|| Arc::new(Semaphore::new(1)));
+            Arc::clone(turn)
+        };
+        let own = turn.acquire_owned().await?;
+        Ok([own, Arc::clone(&self.publishing).acquire_owned().await?])
     }
 
     /// Whether the files of a dataset are those of this version.
@@ -154,5 +183,20 @@ impl PublishedFiles {
             None => ScratchDirectory::new()?,
         };
         Ok(own.insert(made).path().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_dataset_is_published_once_at_a_time_and_waits_for_no_other() {
+        let files = PublishedFiles::new(None);
+        let (one, other) = ("US".parse().unwrap(), "EU".parse().unwrap());
+        let _turn = files.turn(&one).await.unwrap();
+        let _other = files.turn(&other).await.unwrap();
+        let time = std::time::Duration::from_millis(1);
+        assert!(tokio::time::timeout(time, files.turn(&one)).await.is_err());
     }
 }

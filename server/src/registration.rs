@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::answer::Body;
-use super::config::Registration;
+use super::config::{Registration, ServerLimits};
 use super::problem::Problem;
 use accession::error::Result;
 use accession::model::{Day, Timestamp};
@@ -29,8 +29,18 @@ pub struct Registering {
     /// The digest of the token: digests are compared in the same time wherever they differ.
     token: Option<[u8; 32]>,
     bodies: Semaphore,
-    /// The last day on which something was registered, and how many new subsets.
-    today: Mutex<Option<(Day, u64)>>,
+    /// The last day on which something was registered.
+    today: Mutex<Option<Today>>,
+}
+
+/// What was registered on a day.
+#[derive(Clone, Copy)]
+struct Today {
+    day: Day,
+    /// The new subsets.
+    subsets: u64,
+    /// The length of the requests that registered them.
+    bytes: u64,
 }
 
 impl From<Registration> for Registering {
@@ -100,22 +110,26 @@ impl Registering {
         Ok(collected?.to_bytes())
     }
 
-    /// Counts one more new subset of a day, which has at most so many. `false` means that it has them.
-    pub fn take_one(&self, now: Timestamp, most: u64) -> bool {
+    /// Counts one more new subset of a day, by a request of so many bytes. `false` means that the day has the
+    /// most that it may have.
+    pub fn take(&self, now: Timestamp, bytes: u64, limits: &ServerLimits) -> bool {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = today.filter(|(day, _)| *day == now.day()).map_or(0, |(_, count)| count);
-        if count >= most {
+        let before = today.filter(|today| today.day == now.day());
+        let before = before.unwrap_or(Today { day: now.day(), subsets: 0, bytes: 0 });
+        let (subsets, bytes) = (before.subsets + 1, before.bytes.saturating_add(bytes));
+        if subsets > limits.daily_subsets || bytes > limits.daily_subset_bytes {
             return false;
         }
-        *today = Some((now.day(), count + 1));
+        *today = Some(Today { subsets, bytes, ..before });
         true
     }
 
     /// Takes back what was counted: nothing new was stored.
-    pub fn give_back(&self) {
+    pub fn give_back(&self, bytes: u64) {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((_, count)) = today.as_mut() {
-            *count = count.saturating_sub(1);
+        if let Some(today) = today.as_mut() {
+            today.subsets = today.subsets.saturating_sub(1);
+            today.bytes = today.bytes.saturating_sub(bytes);
         }
     }
 }
@@ -125,17 +139,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_has_so_many_new_subsets() {
+    fn a_day_has_so_many_new_subsets_and_bytes_of_them() {
         let open = Box::new(Registry::in_memory);
         let registering = Registering::from(Registration { open, token: None });
         let at = |text: &str| text.parse().unwrap();
-        let late = at("2026-01-01T23:59:59Z");
-        for is_taken in [true, true, false, false] {
-            assert_eq!(registering.take_one(late, 2), is_taken);
+        let limits =
+            ServerLimits { daily_subsets: 3, daily_subset_bytes: 10, ..Default::default() };
+        let (late, next) = (at("2026-01-01T23:59:59Z"), at("2026-01-02T00:00:00Z"));
+        for (bytes, is_taken) in [(4, true), (7, false), (1, true), (5, true), (0, false)] {
+            assert_eq!(registering.take(late, bytes, &limits), is_taken, "{bytes} bytes");
         }
-        registering.give_back();
-        assert!(registering.take_one(late, 2));
-        assert!(!registering.take_one(late, 2));
-        assert!(registering.take_one(at("2026-01-02T00:00:00Z"), 2), "the next day");
+        registering.give_back(5);
+        assert!(!registering.take(late, 6, &limits));
+        assert!(registering.take(late, 5, &limits));
+        assert!(!registering.take(late, 0, &limits));
+        assert!(registering.take(next, 10, &limits), "the next day");
     }
 }

@@ -11,10 +11,7 @@ use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
 use crate::pages::{Detail, FORMATS, Site};
 use accession::citation::CitationFormat;
-use accession::model::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
-
-/// The greatest number of patterns.
-pub const MAX_PATTERNS: usize = 20;
+use accession::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Timestamp};
 
 /// A request without its body.
 #[derive(Debug)]
@@ -130,8 +127,9 @@ impl Asked {
     pub fn patterns(&self) -> Result<Vec<Pattern>, Problem> {
         let patterns = self.parameters("select");
         let patterns: Vec<_> = patterns.iter().filter(|pattern| !pattern.is_empty()).collect();
-        if patterns.len() > MAX_PATTERNS {
-            return Err(Problem::usage(format!("At most {MAX_PATTERNS} patterns can be given.")));
+        let most = Criteria::MAX_PATTERNS;
+        if patterns.len() > most {
+            return Err(Problem::usage(format!("At most {most} patterns can be given.")));
         }
         let refused = |error| Problem::usage(format!("The parameter select: {error}."));
         patterns.into_iter().map(|pattern| pattern.parse().map_err(refused)).collect()

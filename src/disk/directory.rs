@@ -16,6 +16,7 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::check_is_regular;
 use super::reserved::SHARED_NEW;
 use crate::error::{Error, Result};
 
@@ -175,12 +176,7 @@ impl Directory {
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = openat(&self.handle, name, flags, Mode::from_raw_mode(0o666));
         let Some(file) = self.found(name, verb, opened)?.map(File::from) else { return Ok(None) };
-        // Something else, such as a pipe, could keep a reader waiting.
-        let is_file = file.metadata().is_ok_and(|metadata| metadata.is_file());
-        if !is_file {
-            let what = io::Error::other("it is not a regular file");
-            return Err(self.failed(verb, name, what));
-        }
+        check_is_regular(&file).map_err(|source| self.failed(verb, name, source))?;
         Ok(Some(file))
     }
 

@@ -17,8 +17,12 @@ pub use scratch::{Spool, SpooledRecords};
 pub(crate) use sort::Merge;
 pub use sort::{SortedEntries, Sorter};
 
+use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
+
+use rustix::fs::OFlags;
 
 use crate::error::{Error, ErrorKind};
 use crate::model::quoted;
@@ -46,6 +50,26 @@ pub fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
 pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
     let text = String::from_utf8(read_small(file, most_bytes)?);
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+/// Opens a regular file to read it. Anything else is refused: a pipe would wait for its other end, and a device
+/// can be endless.
+///
+/// # Errors
+///
+/// The file cannot be opened, or is not a regular file.
+pub(crate) fn open_regular(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NONBLOCK.bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    check_is_regular(&file)?;
+    Ok(file)
+}
+
+fn check_is_regular(file: &File) -> io::Result<()> {
+    match file.metadata()?.is_file() {
+        true => Ok(()),
+        false => Err(io::Error::other("it is not a regular file")),
+    }
 }
 
 impl Error {

@@ -248,6 +248,9 @@ error_kinds! {
     NotYet = "usage": "name an earlier time";
     /// What was asked for cannot be asked.
     Usage = "usage";
+    /// A directory has files, but no published dataset.
+    NoPublishedDataset = "usage":
+        "{`accession fixity check DATASET --root DIR`|Dataset.fixity_check(root)} compares the files of a directory with their records";
     /// A file exists that is not replaced.
     NotReplaced = "usage": "move it away, or write elsewhere";
     /// An input file is not valid in a way that none of the next kinds says.

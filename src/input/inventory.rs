@@ -24,6 +24,7 @@ use super::file::OpenedFile;
 use super::format::Options;
 use super::table::CsvRows;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
+use crate::disk::open_regular;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Algorithm, FilePath, quoted};
 
@@ -125,7 +126,7 @@ impl Inventory {
         })?;
         let name = path.to_string_lossy();
         let read = |path: &Path| -> io::Result<_> {
-            let mut file = File::open(path)?;
+            let mut file = open_regular(path)?;
             let state = state_of(&file)?;
             let (size, md5) = size_and_md5(&mut file)?;
             file.rewind()?;

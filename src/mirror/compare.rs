@@ -26,7 +26,7 @@ pub struct Comparison {
     options: SourceOptions,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub(super) renamed: Option<DatasetName>,
-    /// Whether the last pull left what is known here of some granules.
+    /// Whether the last pull left files that contradict the primary.
     has_left: bool,
     /// The head that was read.
     pub(super) head: Box<FoundHead>,
@@ -80,8 +80,7 @@ pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> R
     let source = primary.place.source();
     let before = source.as_ref().map(|source| known(mirror, dataset, source));
     let before = before.transpose()?.flatten();
-    let failed = before.as_ref().and_then(|before| before.failed.as_ref());
-    let has_left = failed.is_some_and(|failed| failed.message == LEFT);
+    let has_left = before.as_ref().is_some_and(|before| before.contradicts);
     // Where nothing is, the error is of the address that was named.
     let first = before.is_none().then(|| read_head(&*primary.place)).transpose()?;
     // What is stated now is in the log that is read after it.
@@ -367,7 +366,11 @@ impl Comparison {
         let (changes, last_read) = (&self.reading.changes, self.reading.last_read());
         let first_difference = self.status.first_difference.map(|difference| difference.change);
         // What a pull has left stays to be decided.
-        let left = || (self.has_left && self.status.status == Status::OtherContent).then_some(LEFT);
+        let contradicts = match outcome {
+            Outcome::Compared => self.has_left && self.status.status == Status::OtherContent,
+            Outcome::Pulled => false,
+            Outcome::Contradicted { .. } => true,
+        };
         // What the mirror follows from now on is the log that was pulled, also if it is an older state.
         let forget_from = match self.status.status {
             Status::Stale => Some(last_read + 1),
@@ -378,10 +381,11 @@ impl Comparison {
             is_identical,
             pulled_with: is_pulled.then_some(&self.options),
             refusal: match outcome {
-                Outcome::Compared => self.status.status.refusal().or_else(left),
-                Outcome::Pulled => None,
-                Outcome::Contradicted { .. } => Some(LEFT),
-            },
+                Outcome::Compared => self.status.status.refusal(),
+                Outcome::Pulled | Outcome::Contradicted { .. } => None,
+            }
+            .or(contradicts.then_some(LEFT)),
+            contradicts,
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(changes),
             statements: following.map(|it| it.to_keep(is_pulled, self.is_continued)),

@@ -1,15 +1,18 @@
 //! The primary of a mirror: the log of a dataset, in a file, a directory or at an address.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
+use std::time::Duration;
 
 use super::followed_statements::FollowOptions;
 use super::log::manifest;
-use super::place::{HEAD, ManifestFile, Place, PublishedDirectory, Remote};
-use crate::disk::scratch;
+use super::place::{
+    DATASETS, HEAD, MAX_BYTES, ManifestFile, Place, PublishedDirectory, Remote, check_age_of_file,
+    source_name,
+};
+use crate::disk::{self, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, SourceOptions, Timestamp};
+use crate::model::{DatasetName, SourceOptions, Timestamp, quoted};
 use crate::registry::{self, Access, Registry, Withdrawn};
 
 /// The archive that a mirror follows, and its dataset.
@@ -38,15 +41,31 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
+        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
+        Primary::open_with(path, mirror, options, now)
+    }
+
+    /// As [`Primary::open`], with options. Those of requests are refused.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Primary::open`]; [`ErrorKind::TooManyBytes`]; [`ErrorKind::TooOld`]; [`ErrorKind::Usage`].
+    pub fn open_with(
+        path: &Path,
+        mirror: &DatasetName,
+        options: SourceOptions,
+        now: Timestamp,
+    ) -> Result<Self> {
+        refuse_request_options(path, &options)?;
         Registry::check_is_file(path, "a primary")?;
         let failed = |source| Error::cannot("read", path, source);
         let name = path.to_string_lossy();
         if path.is_dir() {
-            let published = Primary::of_directory(path, mirror, named, now)?;
-            let missing = io::ErrorKind::NotFound.into();
-            return published.ok_or_else(|| Error::cannot("read", &path.join(HEAD), missing));
+            let published = Primary::published_in(path, mirror, options, now)?;
+            return published.ok_or_else(|| Error::no_published_dataset(path));
         }
-        let mut file = File::open(path).map_err(failed)?;
+        let source = Some(source_name(&name));
+        let mut file = disk::open_regular(path).map_err(failed)?;
         let mut beginning = Vec::new();
         let read = (&mut file).take(registry::BEGINNING_BYTES).read_to_end(&mut beginning);
         read.map_err(failed)?;
@@ -55,11 +74,13 @@ impl Primary {
             // closed before the registry is opened.
             drop(file);
             let registry = Registry::open(path, Access::Read)?;
-            return Primary::of_registry(&registry, mirror, named, now);
+            return Primary::of_registry(&registry, source, mirror, (options, now));
         }
-        let source = path.canonicalize().map_err(failed)?.to_string_lossy().into_owned();
-        let place = ManifestFile::open(file, &name, Some(source))?;
-        Ok(Primary::at(Box::new(place), named, now))
+        let max_age = options.max_age_seconds.map(Duration::from_secs);
+        check_age_of_file(&name, &file, max_age, now)?;
+        let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
+        let place = ManifestFile::open(file, &name, source, max_bytes)?;
+        Ok(Primary::at(Box::new(place), options, now))
     }
 
     /// Opens a directory into which a dataset is published, or several. `None` means that nothing is
@@ -74,9 +95,20 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Option<Self>> {
-        let Some(place) = PublishedDirectory::find(path, mirror, named)? else { return Ok(None) };
+        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
+        Primary::published_in(path, mirror, options, now)
+    }
+
+    fn published_in(
+        path: &Path,
+        mirror: &DatasetName,
+        options: SourceOptions,
+        now: Timestamp,
+    ) -> Result<Option<Self>> {
+        let found = PublishedDirectory::find(path, mirror, &options, now)?;
+        let Some(place) = found else { return Ok(None) };
         let directory = place.directory().to_owned();
-        let mut primary = Primary::at(Box::new(place), named, now);
+        let mut primary = Primary::at(Box::new(place), options, now);
         if directory != path {
             // Other datasets may be published there the next time.
             let dataset = directory.file_name().and_then(|name| name.to_str()?.parse().ok());
@@ -97,13 +129,31 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        Ok(Primary::at(Box::new(ManifestFile::copy(manifest, name)?), named, now))
+        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
+        Primary::copied(manifest, name, options, now)
+    }
+
+    /// As [`Primary::from_manifest`], with options. A manifest that is read once has no time of publication.
+    pub(super) fn copied(
+        manifest: impl Read,
+        name: &str,
+        options: SourceOptions,
+        now: Timestamp,
+    ) -> Result<Self> {
+        refuse_request_options(Path::new(name), &options)?;
+        if options.max_age_seconds.is_some() {
+            return Err(Error::has_no_age(name));
+        }
+        let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
+        let place = ManifestFile::copy(manifest, name, max_bytes)?;
+        Ok(Primary::at(Box::new(place), options, now))
     }
 
     /// A dataset at an address. Nothing is requested before it is compared.
     pub fn at_address(remote: Remote, named: Option<&DatasetName>) -> Self {
         let now = remote.now();
-        Primary::at(Box::new(remote), named, now)
+        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
+        Primary::at(Box::new(remote), options, now)
     }
 
     /// The same primary with the options that are remembered when a mirror was pulled from it.
@@ -118,8 +168,7 @@ impl Primary {
         Primary { follow, ..self }
     }
 
-    fn at(place: Box<dyn Place>, named: Option<&DatasetName>, now: Timestamp) -> Self {
-        let options = SourceOptions { primary_dataset: named.cloned(), ..SourceOptions::default() };
+    fn at(place: Box<dyn Place>, options: SourceOptions, now: Timestamp) -> Self {
         let follow = FollowOptions::default();
         Primary { place, options, not_after: now.latest_elsewhere(), follow }
     }
@@ -127,10 +176,14 @@ impl Primary {
     /// Exports a dataset of a registry to a temporary file, to read it from there.
     fn of_registry(
         registry: &Registry,
+        source: Option<String>,
         mirror: &DatasetName,
-        named: Option<&DatasetName>,
-        now: Timestamp,
+        (options, now): (SourceOptions, Timestamp),
     ) -> Result<Self> {
+        if options.max_age_seconds.is_some() {
+            return Err(Error::has_no_age(&source.unwrap_or_default()));
+        }
+        let named = options.primary_dataset.as_ref();
         let snapshot = registry.snapshot()?;
         let wanted = named.unwrap_or(mirror);
         let dataset = if snapshot.has_dataset(wanted)? {
@@ -148,31 +201,62 @@ impl Primary {
         manifest::write(registry, &dataset, None, &mut file)?;
         let written = file.into_inner().map_err(io::IntoInnerError::into_error);
         let file = written.map_err(|source| scratch::unusable("write", source))?;
-        let source = registry.path().map(Registry::full_name);
-        let source = source.map(|path| path.to_string_lossy().into_owned());
         let name = source.clone().unwrap_or_default();
-        let place = ManifestFile::open(file, &name, source)?;
+        let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
+        let place = ManifestFile::open(file, &name, source, max_bytes)?;
         // The registry may have other datasets the next time.
-        Ok(Primary::at(Box::new(place), Some(&dataset), now))
+        let options = SourceOptions { primary_dataset: Some(dataset), ..options };
+        Ok(Primary::at(Box::new(place), options, now))
     }
 }
 
+/// Refuses options of requests where none are made.
+fn refuse_request_options(path: &Path, options: &SourceOptions) -> Result<()> {
+    let SourceOptions { timeout_seconds, ca_file, insecure, .. } = options;
+    let name = match (timeout_seconds, ca_file, insecure) {
+        (Some(_), _, _) => "timeout",
+        (_, Some(_), _) => "CA file",
+        (_, _, true) => "permission of http",
+        _ => return Ok(()),
+    };
+    let shown = quoted(&path.to_string_lossy()).to_string();
+    let message = format!("{shown} is not an address: a {name} is only for requests");
+    Err(Error::new(ErrorKind::Usage, message))
+}
+
 /// The greatest number of datasets that a message names. A registry can have a million.
-const MAX_NAMED: usize = 20;
+pub(super) const MAX_NAMED: usize = 20;
+
+/// The first of some datasets in words.
+pub(super) fn named(names: &[DatasetName]) -> String {
+    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
+    match (first.is_empty(), names.len() - first.len()) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => first.join(", "),
+        (false, _) => format!("{}, and more", first.join(", ")),
+    }
+}
 
 /// One more shows that there are more.
 const LISTED_DATASETS: u32 = MAX_NAMED as u32 + 1;
 
 impl Error {
+    fn no_published_dataset(path: &Path) -> Self {
+        let shown = quoted(&path.to_string_lossy()).to_string();
+        let what = format!("it has neither {HEAD} nor {DATASETS}/");
+        let message = format!("no dataset is published in the directory {shown}: {what}");
+        Error::new(ErrorKind::NoPublishedDataset, message).in_path(path)
+    }
+
+    fn has_no_age(name: &str) -> Self {
+        let shown = quoted(name).to_string();
+        let what = "a manifest on standard input and a registry have no time of publication";
+        Error::new(ErrorKind::Usage, format!("the age of {shown} is not known: {what}"))
+    }
+
     /// The primary does not have a dataset. `names` are some that it has.
     pub(super) fn primary_dataset_unknown(name: &DatasetName, names: &[DatasetName]) -> Self {
-        let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
-        let listed = match (first.is_empty(), names.len() - first.len()) {
-            (true, _) => "none".to_owned(),
-            (false, 0) => first.join(", "),
-            (false, _) => format!("{}, and more", first.join(", ")),
-        };
-        let message = format!("the primary has no dataset {name}; it has {listed}");
+        let message = format!("the primary has no dataset {name}; it has {}", named(names));
         Error::new(ErrorKind::PrimaryDatasetUnknown, message)
     }
 }

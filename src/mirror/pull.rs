@@ -198,7 +198,6 @@ pub fn pull(
         PullPolicy::Reset(limits) => Guard::new(limits),
         PullPolicy::Follow => Guard::new(Limits::NONE),
     };
-    let mut others = Vec::new();
     for difference in comparison.differences()? {
         match difference? {
             Difference::OnlyRight(entry) => {
@@ -222,16 +221,19 @@ pub fn pull(
                 if pulled.left.named.len() < MAX_EXAMPLES {
                     pulled.left.named.push(contradiction);
                 }
-                if max_replace.is_some() {
-                    others.push(entry);
-                }
             }
         }
     }
     let held = before.mirror.as_ref().map_or(0, |mirror| mirror.granules);
     let limits = Limits { max_replace, ..Limits::default() };
-    if pulled.left.granules <= limits.replacements(held) {
-        others.into_iter().try_for_each(|other| change.describe(other))?;
+    if pulled.left.granules > 0 && pulled.left.granules <= limits.replacements(held) {
+        // Only now is it known that they are taken. Until then, they would have been kept for nothing.
+        for difference in comparison.differences()? {
+            let Difference::OtherContent(other) = difference? else { continue };
+            if let Some((content, Some(_))) = content_after(&other, knows_the_same) {
+                change.describe(Entry { content: Some(content), ..other.granule_id.into() })?;
+            }
+        }
         pulled.left = Left::default();
     }
     let is_whole = pulled.left.granules == 0;

@@ -108,6 +108,7 @@ fn read_segment(
     let (part, segment) = (Part::Segment(index), &of.head.segments.0[index]);
     let broken = |error| place.broken(of, part, error);
     let (from, end) = (reader.bytes().saturating_sub(begin), begin + segment.bytes);
+    let may_be_compressed = segment.is_sealed() && from == 0 && attempt == 1;
     let body = place.open(of, part, from, attempt)?.take(segment.bytes - from);
     let (mut body, mut line) = (BufReader::new(body), Vec::new());
     while reader.bytes() < end {
@@ -118,7 +119,16 @@ fn read_segment(
         if !line.ends_with(b"\n") && (line.len() as u64) < MAX_LINE_BYTES && !is_last {
             return Err(broken(io::Error::other("it ends early")));
         }
-        if let Some((log_line, change)) = reader.read(&line)? {
+        let before = reader.bytes();
+        let read = reader.read(&line).map_err(|error| {
+            if !may_be_compressed || reader.bytes() > before {
+                return Failure::Lasting(error);
+            }
+            // The line was damaged in the compressed form of the segment, perhaps not in the segment.
+            reader.repeat();
+            Failure::Passing(error, None)
+        })?;
+        if let Some((log_line, change)) = read {
             take(log_line, change, (line.len() as u64, reader.location()))?;
         }
     }

@@ -175,6 +175,7 @@ impl Replica {
                 is_identical: held == Some(primary),
                 pulled_with: None,
                 refusal: self.is_stale(applied).then(|| Status::Stale.refusal()).flatten(),
+                contradicts: false,
                 forget_from: None,
                 changes: Some(&self.changes),
                 statements: None,

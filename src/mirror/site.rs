@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::place::{Address, HttpOptions, Remote, StatementPlace};
+use super::place::{Address, DATASETS, HttpOptions, Remote, StatementPlace};
 use super::primary::Primary;
 use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, Spool, read_small, scratch};
@@ -22,9 +22,6 @@ pub const SHARDS: &str = "di";
 
 /// What `publish` keeps in a directory of what it says about its site, in JSON.
 pub const SITE: &str = ".accession-publish.json";
-
-/// The directory of the datasets of a site.
-const DATASETS: &str = "datasets";
 
 /// The greatest number of datasets that are read at once: a site is not trusted.
 const MAX_DATASETS: usize = 100;

@@ -1,7 +1,7 @@
 //! Where a primary is, and how it is read: as it is named, or as it is remembered of the last pull.
 
-use std::fs::File;
-use std::io::{self, Read};
+use std::fs::{File, Metadata};
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -26,8 +26,11 @@ pub struct PrimarySource {
 
 #[derive(Clone)]
 enum Origin {
-    /// An address or a path.
+    /// An address or a path that a user names. It may be a pipe or a device.
     Place(PathBuf),
+    /// An address or a path that is remembered. A path is a regular file or a directory, as it was when the
+    /// mirror was pulled from it.
+    Remembered(PathBuf),
     /// A manifest that can be read once, which was copied.
     Stream(Arc<Primary>),
 }
@@ -69,7 +72,8 @@ impl PrimarySource {
         options: SourceOptions,
         now: Timestamp,
     ) -> Result<Self> {
-        let origin = Origin::Stream(Arc::new(copied(manifest, name, &options, now)?));
+        let primary = Primary::copied(manifest, name, options.clone(), now)?;
+        let origin = Origin::Stream(Arc::new(primary));
         Ok(PrimarySource { origin, ..PrimarySource::named("", options) })
     }
 
@@ -77,7 +81,8 @@ impl PrimarySource {
     /// `None` means that `known` is another one.
     pub fn of_last_pull(known: MirrorSource, options: SourceOptions) -> Option<Self> {
         let pulled = known.stored.pulled.filter(|_| known.is_default)?;
-        Some(PrimarySource::named(known.stored.source, options.or(&pulled.options)))
+        let origin = Origin::Remembered(known.stored.source.into());
+        Some(PrimarySource { origin, ..PrimarySource::named("", options.or(&pulled.options)) })
     }
 
     /// The same source, which calls this before a request is repeated.
@@ -98,7 +103,7 @@ impl PrimarySource {
     ///
     /// The address cannot be read, or is not encrypted; the file of certificates cannot be read.
     pub fn remote(&self, now: Timestamp) -> Result<Option<Remote>> {
-        let Origin::Place(place) = &self.origin else { return Ok(None) };
+        let Some(place) = self.place() else { return Ok(None) };
         let text = place.to_string_lossy();
         if !Address::is_meant(&text) {
             return Ok(None);
@@ -109,28 +114,36 @@ impl PrimarySource {
         Remote::new(address, options, now).map(Some)
     }
 
-    /// Opens the primary of a mirror. A pipe, or a device, is copied to a temporary file.
+    fn place(&self) -> Option<&PathBuf> {
+        match &self.origin {
+            Origin::Place(place) | Origin::Remembered(place) => Some(place),
+            Origin::Stream(_) => None,
+        }
+    }
+
+    /// Opens the primary of a mirror. A pipe or a device that a user names is copied to a temporary file; one
+    /// that is remembered as a file is refused.
     ///
     /// # Errors
     ///
     /// Those of [`PrimarySource::remote`] and [`Primary::open`].
     pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
         let place = match &self.origin {
-            Origin::Place(place) => place,
+            Origin::Place(place) | Origin::Remembered(place) => place,
             Origin::Stream(_) if self.follow.policy.is_some() => return Err(Error::not_a_site()),
             Origin::Stream(primary) => return Ok(Arc::clone(primary)),
         };
-        let named = self.options.primary_dataset.as_ref();
-        let is_stream = |found: std::fs::Metadata| !found.is_file() && !found.is_dir();
+        let is_named = matches!(self.origin, Origin::Place(_));
+        let is_stream = |found: Metadata| is_named && !found.is_file() && !found.is_dir();
         let primary = if let Some(remote) = self.remote(now)? {
-            Primary::at_address(remote, named)
+            let named = self.options.primary_dataset.as_ref();
+            Primary::at_address(remote, named).with_options(self.options.clone())
         } else if place.metadata().is_ok_and(is_stream) {
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
-            copied(file, &place.to_string_lossy(), &self.options, now)?
+            Primary::copied(file, &place.to_string_lossy(), self.options.clone(), now)?
         } else {
-            Primary::open(place, mirror, named, now)?
+            Primary::open_with(place, mirror, self.options.clone(), now)?
         };
-        let primary = primary.with_options(self.options.clone());
         Ok(Arc::new(primary.following(self.follow.clone())))
     }
 
@@ -207,41 +220,11 @@ impl PrimarySource {
         error: &Error,
         stamp: &Stamp,
     ) {
-        if let (Origin::Place(place), Ok(registry)) = (&self.origin, writable)
+        if let (Some(place), Ok(registry)) = (self.place(), writable)
             && error.kind() != ErrorKind::Interrupted
         {
             let source = source_name(&place.to_string_lossy());
             let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp);
         }
-    }
-}
-
-fn copied(
-    manifest: impl Read,
-    name: &str,
-    options: &SourceOptions,
-    now: Timestamp,
-) -> Result<Primary> {
-    let most = options.max_bytes.unwrap_or(HttpOptions::default().max_bytes);
-    let manifest = Bounded { manifest, left: most, most };
-    let primary = Primary::from_manifest(manifest, name, options.primary_dataset.as_ref(), now)?;
-    Ok(primary.with_options(options.clone()))
-}
-
-/// A manifest of which at most so many bytes are copied to a temporary file.
-struct Bounded<R> {
-    manifest: R,
-    left: u64,
-    most: u64,
-}
-
-impl<R: Read> Read for Bounded<R> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.manifest.read(buffer)?;
-        self.left = self.left.checked_sub(read as u64).ok_or_else(|| {
-            let most = self.most;
-            io::Error::other(format!("more than {most} bytes; a larger --max-bytes permits more"))
-        })?;
-        Ok(read)
     }
 }

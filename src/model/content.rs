@@ -46,9 +46,18 @@ pub enum Effect {
 pub struct Contradiction {
     /// The path of the file. `None` means that it equals the id.
     path: Option<FilePath>,
-    known: String,
-    /// `None` means that the file is not stated.
-    stated: Option<String>,
+    difference: Difference,
+}
+
+/// What is wrong with the statements about a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Difference {
+    /// They say different things of it.
+    Other { known: String, stated: String },
+    /// It is not stated.
+    NotListed,
+    /// Together they have more checksums than a file may have.
+    TooManyChecksums,
 }
 
 impl Effect {
@@ -73,22 +82,23 @@ impl Content {
     ///
     /// # Errors
     ///
-    /// Two of them contradict each other.
+    /// Two of them contradict each other, or a file has more than [`KnownFile::MAX_CHECKSUMS`].
     pub fn of(granule_id: &GranuleId, mut stated: Vec<KnownFile>) -> Result<Self, Contradiction> {
         stated.sort_by(|one, other| one.path(granule_id).cmp(other.path(granule_id)));
         let mut files: Vec<KnownFile> = Vec::new();
         for file in stated {
-            match files.last_mut().filter(|last| last.own_path() == file.own_path()) {
-                None => files.push(file),
-                Some(known) => match known.differing(&file) {
-                    None => {
-                        known.merge(&file);
-                    }
-                    Some((known, stated)) => {
-                        let (path, stated) = (file.own_path().cloned(), Some(stated));
-                        return Err(Contradiction { path, known, stated });
-                    }
-                },
+            let Some(known) = files.last_mut().filter(|it| it.own_path() == file.own_path()) else {
+                files.push(file);
+                continue;
+            };
+            if let Some(difference) = Difference::between(known, &file) {
+                return Err(Contradiction { path: file.own_path().cloned(), difference });
+            }
+            known.merge(&file);
+            // Found here, so that a merge never costs more than a few checksums.
+            if known.has_too_many_checksums() {
+                let difference = Difference::TooManyChecksums;
+                return Err(Contradiction { path: file.own_path().cloned(), difference });
             }
         }
         Ok(Content::of_files(&files))
@@ -109,7 +119,8 @@ impl Content {
     }
 
     /// The content after a statement, what that does, and the first contradiction if it replaces
-    /// something. Where a file is contradicted, what was known of it goes, and what is stated stays.
+    /// something. Where a file is contradicted, what was known of it goes, and what is stated stays. A file
+    /// can then have more checksums than are stored of one.
     pub fn after(
         &self,
         granule_id: &GranuleId,
@@ -131,10 +142,10 @@ impl Content {
                 effect = effect.max(Effect::Describes);
                 continue;
             };
-            if let Some((known, stated)) = known[place].differing(file) {
+            if let Some(difference) = Difference::between(&known[place], file) {
                 effect = Effect::Replaces;
-                let (path, stated) = (file.own_path().cloned(), Some(stated));
-                contradiction.get_or_insert(Contradiction { path, known, stated });
+                let path = file.own_path().cloned();
+                contradiction.get_or_insert(Contradiction { path, difference });
                 continue;
             }
             let mut both = known[place].clone();
@@ -150,8 +161,8 @@ impl Content {
                 Extent::Named => after.insert(place, known),
                 Extent::Whole | Extent::All => {
                     effect = Effect::Replaces;
-                    let (path, known) = (known.own_path().cloned(), String::new());
-                    contradiction.get_or_insert(Contradiction { path, known, stated: None });
+                    let (path, difference) = (known.own_path().cloned(), Difference::NotListed);
+                    contradiction.get_or_insert(Contradiction { path, difference });
                 }
             }
         }
@@ -185,28 +196,53 @@ fn place(files: &[KnownFile], granule_id: &GranuleId, path: &str) -> Result<usiz
     files.binary_search_by(|file| file.path(granule_id).cmp(path))
 }
 
+fn too_many_checksums(file: &str) -> String {
+    format!("{file} has more than {} checksums", KnownFile::MAX_CHECKSUMS)
+}
+
+impl Difference {
+    /// What two statements about a file say differently. `None` means that they do not contradict each other.
+    fn between(known: &KnownFile, stated: &KnownFile) -> Option<Self> {
+        let (known, stated) = known.differing(stated)?;
+        Some(Difference::Other { known, stated })
+    }
+}
+
 impl Contradiction {
     /// The contradiction in words, for a granule.
     pub fn of(&self, granule_id: &GranuleId) -> String {
-        let (file, known) = (self.file(granule_id), &self.known);
-        match &self.stated {
-            Some(stated) => format!("{file} has {stated}, but {known} is known"),
-            None => format!("{file} is no longer listed"),
+        let file = self.file(granule_id);
+        match &self.difference {
+            Difference::Other { known, stated } => {
+                format!("{file} has {stated}, but {known} is known")
+            }
+            Difference::NotListed => format!("{file} is no longer listed"),
+            Difference::TooManyChecksums => too_many_checksums(&file),
         }
     }
 
     /// The same of two sides, which are somewhere in words.
     pub(crate) fn between(&self, granule_id: &GranuleId, [left, right]: [&str; 2]) -> String {
-        let (file, known) = (self.file(granule_id), &self.known);
-        let stated = self.stated.as_deref().unwrap_or("nothing");
-        format!("{file} has {known} {left}, but {stated} {right}")
+        let file = self.file(granule_id);
+        match &self.difference {
+            Difference::Other { known, stated } => {
+                format!("{file} has {known} {left}, but {stated} {right}")
+            }
+            Difference::NotListed => format!("{file} is not listed {right}"),
+            Difference::TooManyChecksums => too_many_checksums(&file),
+        }
     }
 
     /// The same where both were stated at once.
     pub fn at_once(&self, granule_id: &GranuleId) -> String {
-        let (file, known) = (self.file(granule_id), &self.known);
-        let stated = self.stated.as_deref().unwrap_or("nothing");
-        format!("{file} is listed twice, with {known} and with {stated}")
+        let file = self.file(granule_id);
+        match &self.difference {
+            Difference::Other { known, stated } => {
+                format!("{file} is listed twice, with {known} and with {stated}")
+            }
+            Difference::NotListed => format!("{file} is not listed"),
+            Difference::TooManyChecksums => too_many_checksums(&file),
+        }
     }
 
     /// The path of the file.
@@ -260,6 +296,10 @@ impl Content {
         let mut files = Vec::new();
         for WrittenFile { path, size, checksums } in written {
             let path = path.map(FilePath::new).transpose().map_err(|error| error.to_string())?;
+            if checksums.len() > KnownFile::MAX_CHECKSUMS {
+                let difference = Difference::TooManyChecksums;
+                return Err(Contradiction { path, difference }.at_once(granule_id));
+            }
             let mut known = size.map(|_| None).into_iter().collect::<Vec<Option<Checksum>>>();
             for text in &checksums {
                 let checksum = text.parse().map_err(|error: ValueError| error.to_string())?;
@@ -301,9 +341,9 @@ impl Content {
         for file in &files {
             let Some(same) = counterpart(granule_id, file, &files, &others) else { continue };
             pairs += 1;
-            if let Some((known, stated)) = file.differing(same) {
-                let (path, stated) = (file.own_path().cloned(), Some(stated));
-                return ContentMatch::Other(Contradiction { path, known, stated });
+            if let Some(difference) = Difference::between(file, same) {
+                let path = file.own_path().cloned();
+                return ContentMatch::Other(Contradiction { path, difference });
             }
             let mut algorithms = file.checksums().iter().map(Checksum::algorithm);
             let is_sized = file.size().is_some() && same.size().is_some();
@@ -436,6 +476,25 @@ mod tests {
         let (after, ..) = known.after(&id(), &stated, Extent::Named);
         assert_eq!(after, content(&[stated.files()[0].clone(), file("b", Some(1), None)]));
         assert_eq!(known.after(&id(), &stated, Extent::Whole).0, stated);
+    }
+
+    #[test]
+    fn a_file_has_at_most_64_checksums_wherever_they_come_from() {
+        let of = |numbers: std::ops::Range<usize>| {
+            let one = |n| file("A.nc", None, Some((format!("x{n}").as_str(), "1")));
+            numbers.map(one).collect::<Vec<_>>()
+        };
+        let most = content(&of(0..64));
+        assert_eq!(Content::decode(most.encoded().as_bytes()), Some(most.clone()));
+        let refused = Content::of(&id(), of(0..65)).unwrap_err();
+        assert_eq!(refused.at_once(&id()), "\"A.nc\" has more than 64 checksums");
+        let (more, effect, contradiction) = most.after(&id(), &content(&of(64..65)), Extent::Named);
+        assert_eq!((effect, contradiction), (Effect::Describes, None));
+        assert_eq!(more.encoded().most_checksums(), 65);
+        assert_eq!(Content::decode(more.encoded().as_bytes()), None);
+        // As many files as there are may have them.
+        let many = (0..100).map(|n| file(&format!("{n:03}"), None, Some(("md5", MD5)))).collect();
+        assert_eq!(Content::of(&id(), many).unwrap().encoded().most_checksums(), 1);
     }
 
     #[test]

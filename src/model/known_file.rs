@@ -24,6 +24,9 @@ pub struct KnownFile {
 }
 
 impl KnownFile {
+    /// The greatest number of checksums of a file, each of another algorithm.
+    pub const MAX_CHECKSUMS: usize = 64;
+
     /// A file of a granule. `None` means that nothing is known of it.
     pub fn new(
         granule_id: &GranuleId,
@@ -86,8 +89,15 @@ impl KnownFile {
                 is_more = true;
             }
         }
-        self.checksums.sort_by(|one, other| by_strength(one.algorithm(), other.algorithm()));
+        if is_more {
+            self.checksums.sort_by(|one, other| by_strength(one.algorithm(), other.algorithm()));
+        }
         is_more
+    }
+
+    /// Whether there are more checksums than a file may have.
+    pub(super) fn has_too_many_checksums(&self) -> bool {
+        self.checksums.len() > KnownFile::MAX_CHECKSUMS
     }
 }
 
@@ -154,7 +164,10 @@ impl<'a> EncodedFiles<'a> {
     pub fn check(bytes: &'a [u8]) -> Option<Self> {
         let mut rest = bytes;
         while !rest.is_empty() {
-            EncodedFile::read(&mut rest)?;
+            let file = EncodedFile::read(&mut rest)?;
+            if file.checksums.count > KnownFile::MAX_CHECKSUMS as u64 {
+                return None;
+            }
         }
         Some(EncodedFiles(bytes))
     }
@@ -171,6 +184,11 @@ impl<'a> EncodedFiles<'a> {
     /// Whether nothing is known.
     pub fn is_empty(self) -> bool {
         self.0.is_empty()
+    }
+
+    /// The number of checksums of the file that has the most of them.
+    pub fn most_checksums(self) -> u64 {
+        self.each().map(|file| file.checksums.count).max().unwrap_or(0)
     }
 
     fn each(self) -> impl Iterator<Item = EncodedFile<'a>> {

@@ -40,14 +40,16 @@ impl Licence {
         &self.0
     }
 
-    /// Returns the address of its text: that of the SPDX list's page if it is one of the list. `None` means
-    /// that it is an expression, or one's own `LicenseRef-…`.
+    /// Returns the address of its text: that of its page if the SPDX list has it. `None` means that it is an
+    /// expression, such as `(MIT)` or `Apache-2.0+`, or one's own `LicenseRef-…`.
     pub fn address(&self) -> Option<String> {
         if self.0.parse::<WebAddress>().is_ok() {
             return Some(self.0.to_string());
         }
-        let is_one = !self.0.contains(char::is_whitespace) && !self.0.contains("LicenseRef-");
-        is_one.then(|| format!("https://spdx.org/licenses/{}", self.0))
+        // `NOASSERTION` is not a licence, although the crate lists it.
+        let has_page = |name: &str| name == self.as_str() && name != "NOASSERTION";
+        let is_listed = LICENSES.iter().any(|licence| has_page(licence.name));
+        is_listed.then(|| format!("https://spdx.org/licenses/{}", self.0))
     }
 }
 
@@ -139,6 +141,26 @@ mod tests {
             let licence: Licence = text.parse().unwrap();
             assert_eq!(licence.to_string(), written);
             assert_eq!(written.parse(), Ok(licence));
+        }
+    }
+
+    #[test]
+    fn only_a_licence_of_the_spdx_list_has_a_page_there() {
+        for text in ["CC-BY-4.0", "GPL-2.0+", "GPL-2.0"] {
+            let address = text.parse::<Licence>().unwrap().address();
+            assert_eq!(address, Some(format!("https://spdx.org/licenses/{text}")));
+        }
+        let address = "https://example.org/licence";
+        assert_eq!(address.parse::<Licence>().unwrap().address().as_deref(), Some(address));
+        for text in [
+            "(MIT)",
+            "Apache-2.0+",
+            "MIT OR ISC",
+            "NOASSERTION",
+            "LicenseRef-US-Archive",
+            "DocumentRef-a:LicenseRef-b",
+        ] {
+            assert_eq!(text.parse::<Licence>().unwrap().address(), None, "{text}");
         }
     }
 

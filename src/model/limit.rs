@@ -41,11 +41,27 @@ impl Limit {
             }
         }
     }
+
+    /// Reads a limit of deletions or replacements: a number, or a percentage up to 100%. More than all granules
+    /// is a slip that would switch the guard off.
+    ///
+    /// # Errors
+    ///
+    /// - `"101%"`: more than 100%
+    /// - `"few"`, `"2 %"`: neither a number nor a percentage
+    pub fn of_held(text: &str) -> Result<Self, ValueError> {
+        match text.parse()? {
+            Limit::Percent(101..) => Err(ValueError::new("it is more than 100%")),
+            limit => Ok(limit),
+        }
+    }
 }
 
 impl FromStr for Limit {
     type Err = ValueError;
 
+    /// Reads a limit of additions, whose percentage may be greater than 100. [`Limit::of_held`] reads the
+    /// others.
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let read = match text.strip_suffix('%') {
             None => text.parse().map(Limit::Granules),
@@ -122,6 +138,16 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn only_a_limit_of_additions_may_be_more_than_all() {
+        assert_eq!(Limit::of_held("100%"), Ok(Limit::Percent(100)));
+        assert_eq!(Limit::of_held("500"), Ok(Limit::Granules(500)));
+        assert_eq!("500%".parse(), Ok(Limit::Percent(500)));
+        for refused in ["101%", "500%", "", "%", "-1", "2 %", "few"] {
+            assert!(Limit::of_held(refused).is_err(), "{refused}");
+        }
+    }
 
     #[test]
     fn two_of_a_hundred_may_be_deleted_but_ten_of_few_and_never_more_than_half() {

@@ -123,13 +123,9 @@ impl From<Criteria> for Option<Vec<Pattern>> {
 }
 
 impl Criteria {
-    /// The greatest length of the patterns of a subset together, in bytes, each with a separator.
-    pub const MAX_BYTES: usize = 64 * 1_024;
-
-    /// The length of patterns together, in bytes, each with a separator.
-    pub fn bytes_of<'a>(patterns: impl IntoIterator<Item = &'a Pattern>) -> usize {
-        patterns.into_iter().map(|pattern| pattern.as_str().len() + 1).sum()
-    }
+    /// The greatest number of patterns of a subset: whoever verifies the subset matches each of them against
+    /// every granule.
+    pub const MAX_PATTERNS: usize = 20;
 
     /// Sorts the patterns and removes repeated ones. `None` if there are no patterns.
     pub fn of_patterns(mut patterns: Vec<Pattern>) -> Option<Self> {

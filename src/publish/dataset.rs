@@ -4,16 +4,18 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use flate2::read::MultiGzDecoder;
+use flate2::read::{GzDecoder, MultiGzDecoder};
 use flate2::{Compression, GzBuilder};
 use tempfile::SpooledTempFile;
 
-use super::files::{ANNOTATIONS, SUBSETS, head_in, is_same, text_in, write_spooled};
+use super::files::{
+    ANNOTATIONS, SUBSETS, append_spooled, head_in, is_same, lock_to_publish, text_in, write_spooled,
+};
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{
-    Head, HeadFile, LinesDigest, LogWriter, MAX_LINE_BYTES, Position, Segment, Segments, verified,
-    write_annotations, write_subsets,
+    Head, HeadFile, Lines, LinesDigest, LogWriter, MAX_LINE_BYTES, Position, Segment, Segments,
+    continued_subsets, verified, write_annotations, write_subsets,
 };
 use crate::mirror::{FoundHead, HEAD, LOG, PublishedDirectory, read_log};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
@@ -42,6 +44,9 @@ struct Prepared {
     /// The lines that are new.
     lines: SpooledTempFile,
     subsets: SpooledTempFile,
+    /// After how many bytes of the published subsets the others are appended. `None` means that the file is
+    /// replaced by all of them.
+    subsets_after: Option<u64>,
     annotations: SpooledTempFile,
     /// What the head announces of both.
     digests: [LinesDigest; 2],
@@ -53,10 +58,11 @@ pub(super) fn publish(
     datasets: &Directory,
     name: &DatasetName,
 ) -> Result<PublishedDataset> {
-    // The snapshot ends with this call: files are compressed and made durable without it.
-    let mut prepared = prepare(&registry.snapshot()?, datasets, name)?;
-    let name = &prepared.listed.dataset.name;
     let directory = datasets.enter_or_create(name.as_str())?;
+    let lock = lock_to_publish(&directory)?;
+    // The snapshot ends with this call: files are compressed and made durable without it.
+    let mut prepared = prepare(&registry.snapshot()?, &directory, name)?;
+    let name = &prepared.listed.dataset.name;
     let log = directory.enter_or_create(LOG)?;
     if prepared.before.is_none() {
         // What exists was left by a run that was killed, or by the dataset that had the name before:
@@ -72,7 +78,10 @@ pub(super) fn publish(
     let segments = prepared.log.segments();
     let bytes = append(&log, &announced, segments, &mut prepared.lines)?;
     compress(&log, segments)?;
-    write_spooled(&directory, SUBSETS, &mut prepared.subsets)?;
+    match prepared.subsets_after {
+        Some(bytes) => append_spooled(&directory, SUBSETS, bytes, &mut prepared.subsets)?,
+        None => write_spooled(&directory, SUBSETS, &mut prepared.subsets)?,
+    }
     let [_, annotations] = prepared.digests;
     // Most datasets have none. Those that were published are not taken back.
     if !annotations.is_empty() || directory.read(ANNOTATIONS)?.is_some() {
@@ -83,8 +92,11 @@ pub(super) fn publish(
     let line =
         head.to_line().map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
+    // Two datasets that had each other's name must not wait for each other.
+    drop(lock);
     for former in &prepared.listed.former_names {
         let directory = datasets.enter_or_create(former.as_str())?;
+        let _lock = lock_to_publish(&directory)?;
         let line = HeadFile::moved_line(name)
             .map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
         write_head(&directory, &line)?;
@@ -98,14 +110,10 @@ pub(super) fn publish(
 }
 
 /// Compares what was published with the registry, and reads what is new.
-fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Result<Prepared> {
+fn prepare(snapshot: &Snapshot, directory: &Directory, name: &DatasetName) -> Result<Prepared> {
     let listed = snapshot.dataset(name)?;
     let name = &listed.dataset.name;
-    let directory = datasets.enter(name.as_str())?;
-    let before = match &directory {
-        Some(directory) => announced(snapshot, name, directory)?,
-        None => None,
-    };
+    let before = announced(snapshot, name, directory)?;
     let mut lines = scratch::spool();
     let latest = listed.latest.as_ref().map(|latest| latest.timestamp);
     let (mut log, after) = match &before {
@@ -133,13 +141,19 @@ fn prepare(snapshot: &Snapshot, datasets: &Directory, name: &DatasetName) -> Res
         }
     }
     let mut subsets = scratch::spool();
-    let cited = write_subsets(snapshot, name, Timestamp::MAX, &mut subsets, unwritten)?;
+    let published = match &before {
+        Some(head) => published_subsets(snapshot, name, head, directory)?,
+        None => None,
+    };
+    let subsets_after = published.as_ref().map(Lines::bytes);
+    let sink = (published.unwrap_or_default(), &mut subsets);
+    let cited = write_subsets(snapshot, name, Timestamp::MAX, sink, unwritten)?;
     let mut annotations = scratch::spool();
     let annotated = write_annotations(snapshot, name, &mut annotations, unwritten)?;
     let spooled = [&mut lines, &mut subsets, &mut annotations];
     spooled.into_iter().try_for_each(Seek::rewind).map_err(unwritten)?;
     let digests = [cited, annotated];
-    Ok(Prepared { listed, before, log, lines, subsets, annotations, digests })
+    Ok(Prepared { listed, before, log, lines, subsets, subsets_after, annotations, digests })
 }
 
 /// The head that was published of a dataset, if the registry continues its log. `None` means that
@@ -156,6 +170,18 @@ fn announced(
     check_end(&entered(directory)?, &head)?;
     check_continued(snapshot, name, &head, directory)?;
     Ok(Some(*head))
+}
+
+/// The published lines of the cited subsets, if the registry continues them.
+fn published_subsets(
+    snapshot: &Snapshot,
+    name: &DatasetName,
+    head: &Head,
+    directory: &Directory,
+) -> Result<Option<Lines>> {
+    let Some(file) = directory.read(SUBSETS)? else { return Ok(None) };
+    let failed = |source| Error::cannot("read", &directory.path_of(SUBSETS), source);
+    continued_subsets(snapshot, name, &head.subsets, &mut BufReader::new(file), failed)
 }
 
 /// Writes a head. One that says the same gets a new date: its age tells a registry without changes
@@ -243,17 +269,21 @@ fn append(
     Ok(appended)
 }
 
-/// Writes the compressed form of each complete segment beside it, unless it is there.
+/// Writes the compressed form of each complete segment beside it, unless it exists.
+///
+/// A run that was killed, or a registry that was restored since, can leave the compressed form of other lines
+/// under the same name. It is replaced: its header has another check.
 fn compress(log: &Directory, segments: &Segments) -> Result<()> {
-    for (index, _) in segments.0.iter().enumerate().filter(|(_, segment)| segment.is_sealed()) {
+    for (index, segment) in segments.0.iter().enumerate().filter(|(_, it)| it.is_sealed()) {
         let (name, zipped) = (Segment::file_name(index), zipped_name(index));
-        if log.read(&zipped)?.is_some() {
+        if log.read(&zipped)?.is_some_and(|file| segment.is_compressed_in(&GzDecoder::new(file))) {
             continue;
         }
         let Some(mut plain) = log.read(&name)? else { continue };
         log.replace(&zipped, |file| {
             // Without a time and a name, the same segment gives the same bytes.
-            let mut zip = GzBuilder::new().write(&mut *file, Compression::best());
+            let header = GzBuilder::new().comment(segment.check.to_string());
+            let mut zip = header.write(&mut *file, Compression::best());
             io::copy(&mut plain, &mut zip)?;
             zip.finish()?;
             file.sync_data()

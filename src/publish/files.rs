@@ -38,7 +38,7 @@ const PUBLISHED: [&str; 14] = [
     "style.css",
 ];
 
-/// A directory into which is published. As long as this exists, no other process publishes there.
+/// A directory into which is published. As long as this exists, no other process publishes the same there.
 pub struct PublishDirectory {
     pub root: Directory,
     /// The lock ends when the file is closed. `None`: the directory was never published into.
@@ -52,25 +52,31 @@ impl PublishDirectory {
     ///
     /// [`ErrorKind::NotReplaced`]: nothing was published there, and it has a file that would be replaced.
     pub fn to_publish(path: &Path) -> Result<Self> {
+        PublishDirectory::locked(path, File::lock)
+    }
+
+    /// The same for datasets, each of which is locked while it is published ([`lock_to_publish`]). Others are
+    /// published at the same time.
+    pub fn to_publish_datasets(path: &Path) -> Result<Self> {
+        PublishDirectory::locked(path, File::lock_shared)
+    }
+
+    fn locked(path: &Path, lock: fn(&File) -> io::Result<()>) -> Result<Self> {
         let root = Directory::create_all(path)?;
         // A run that was killed has left the lock, and one that was refused has not.
         if root.read(SHARED_LOCK)?.is_none() {
             refuse_to_replace(&root)?;
         }
         let file = root.lock_file(SHARED_LOCK)?;
-        file.lock().map_err(|source| Error::cannot("lock", &root.path_of(SHARED_LOCK), source))?;
+        lock(&file).map_err(|source| Error::cannot("lock", &root.path_of(SHARED_LOCK), source))?;
         Ok(PublishDirectory { root, _lock: Some(file) })
     }
 
     /// Opens a directory to read it, and waits until no process publishes into it.
     pub fn to_read(path: &Path) -> Result<Self> {
         let root = Directory::open(path)?;
-        let file = root.read(SHARED_LOCK)?;
-        if let Some(file) = &file {
-            let locked = file.lock_shared();
-            locked.map_err(|source| Error::cannot("lock", &root.path_of(SHARED_LOCK), source))?;
-        }
-        Ok(PublishDirectory { root, _lock: file })
+        let lock = lock_to_read(&root)?;
+        Ok(PublishDirectory { root, _lock: lock })
     }
 
     /// The directory of the datasets, which is created if it does not exist.
@@ -83,6 +89,24 @@ impl PublishDirectory {
         let Some(datasets) = self.root.enter(DATASETS)? else { return Ok(Vec::new()) };
         Ok(datasets.names()?.iter().filter_map(|name| name.parse().ok()).collect())
     }
+}
+
+/// Waits until no other process publishes into the directory of a dataset. The lock ends when the file is closed.
+pub(super) fn lock_to_publish(directory: &Directory) -> Result<File> {
+    let file = directory.lock_file(SHARED_LOCK)?;
+    let path = directory.path_of(SHARED_LOCK);
+    file.lock().map_err(|source| Error::cannot("lock", &path, source))?;
+    Ok(file)
+}
+
+/// Waits until no process publishes into a directory. `None` means that none ever did.
+pub(super) fn lock_to_read(directory: &Directory) -> Result<Option<File>> {
+    let file = directory.read(SHARED_LOCK)?;
+    if let Some(file) = &file {
+        let path = directory.path_of(SHARED_LOCK);
+        file.lock_shared().map_err(|source| Error::cannot("lock", &path, source))?;
+    }
+    Ok(file)
 }
 
 /// Refuses a directory that has something that publishing would replace.
@@ -125,6 +149,25 @@ pub fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
 /// Writes a file of lines durably, unless it is there as it is to be.
 pub fn write_spooled(directory: &Directory, name: &str, lines: &mut SpooledTempFile) -> Result<()> {
     replace_other(directory, name, lines, File::sync_data)
+}
+
+/// Appends lines durably to a file after its first bytes, unless there are none. What follows these bytes was
+/// written by a run that was killed, and is removed.
+pub(super) fn append_spooled(
+    directory: &Directory,
+    name: &str,
+    after: u64,
+    lines: &mut SpooledTempFile,
+) -> Result<()> {
+    let failed = |source| Error::cannot("write", &directory.path_of(name), source);
+    let gone = || failed(io::ErrorKind::NotFound.into());
+    let mut file = directory.write(name)?.ok_or_else(gone)?;
+    file.set_len(after).map_err(failed)?;
+    file.seek(io::SeekFrom::End(0)).map_err(failed)?;
+    if io::copy(lines, &mut file).map_err(failed)? > 0 {
+        file.sync_data().map_err(failed)?;
+    }
+    Ok(())
 }
 
 /// Replaces a file that has other content, or none.

@@ -50,7 +50,7 @@ pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_st
 /// not exist. `show` is called after each, with the error of one that cannot be published: the others are
 /// published all the same, unless `show` fails.
 ///
-/// Only one process publishes into a directory at a time; another one waits.
+/// Only one process publishes a dataset into a directory at a time; another one waits.
 ///
 /// # Errors
 ///
@@ -66,7 +66,7 @@ pub fn publish<E: From<Error>>(
 ) -> std::result::Result<(), E> {
     // Nothing is created for datasets that are not there.
     let names = names(registry, datasets)?;
-    let place = PublishDirectory::to_publish(directory)?;
+    let place = PublishDirectory::to_publish_datasets(directory)?;
     let made = place.datasets()?;
     for name in &names {
         show(name, dataset::publish(registry, &made, name))?;

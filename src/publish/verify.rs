@@ -11,13 +11,13 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::dataset::{check_all, check_continued, is_of_another};
-use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in};
+use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in, lock_to_read};
 use super::statements::{CHECKPOINT, POLICY, STATEMENTS, published_checkpoint};
 use super::tile::Tile;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
-use crate::mirror::log::{Head, HeadFile, LinesDigest, write_annotations, write_subsets};
+use crate::mirror::log::{Head, HeadFile, Lines, LinesDigest, write_annotations, write_subsets};
 use crate::model::{DatasetName, Digest, Timestamp};
 use crate::registry::{Listed, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
@@ -76,6 +76,7 @@ pub fn verify<E: From<Error>>(
         let mut found = VerifiedFiles { dataset, changes, current: false, ok, differences };
         match directory.flatten() {
             Some(directory) => {
+                let _lock = lock_to_read(&directory)?;
                 found.read(&registry.snapshot()?, &directory, lists.as_ref())?;
             }
             None => found.differs(HEAD, "it is missing"),
@@ -321,7 +322,7 @@ fn is_current(snapshot: &Snapshot, listed: &Listed, head: &Head) -> Result<bool>
     let name = &dataset.name;
     let failed = |source| Error::cannot("write", Path::new(SUBSETS), source);
     let out = &mut io::sink();
-    let subsets = write_subsets(snapshot, name, Timestamp::MAX, out, failed)?;
+    let subsets = write_subsets(snapshot, name, Timestamp::MAX, (Lines::default(), out), failed)?;
     let annotations = write_annotations(snapshot, name, out, failed)?;
     Ok((subsets, annotations) == (head.subsets, head.annotations))
 }

@@ -13,8 +13,25 @@ use super::parallel::ahead_within;
 use crate::disk::{Merge, Sorter, scratch};
 use crate::error::{Error, Result};
 use crate::model::{
-    Content, EncodedFiles, Event, EventKind, GranuleId, SourceLocation, Timestamp, quoted,
+    Content, EncodedFiles, Event, EventKind, GranuleId, KnownFile, SourceLocation, Timestamp,
+    quoted,
 };
+
+/// Refuses more metadata of the files of a granule than a registry stores.
+pub(super) fn check_limits(granule_id: &str, files: EncodedFiles<'_>) -> Result<()> {
+    let (bytes, most) = (files.as_bytes().len(), Content::MAX_BYTES);
+    if bytes > most {
+        let what = format!("the metadata of the files of {}", quoted(granule_id));
+        return Err(Error::too_long(&what, "bytes", bytes, most));
+    }
+    let (checksums, most) = (files.most_checksums(), KnownFile::MAX_CHECKSUMS);
+    if checksums > most as u64 {
+        let what = format!("a file of {}", quoted(granule_id));
+        let checksums = usize::try_from(checksums).unwrap_or(usize::MAX);
+        return Err(Error::too_long(&what, "checksums", checksums, most));
+    }
+    Ok(())
+}
 
 /// The order in which events are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -97,11 +114,7 @@ impl Staging {
         (source, line): (u32, u64),
         files: Option<EncodedFiles<'_>>,
     ) -> Result<()> {
-        let bytes = files.map_or(0, |files| files.as_bytes().len());
-        if bytes > Content::MAX_BYTES {
-            let what = format!("what is stated of the files of {}", quoted(granule_id));
-            return Err(Error::too_long(&what, "bytes", bytes, Content::MAX_BYTES));
-        }
+        files.map_or(Ok(()), |files| check_limits(granule_id, files))?;
         self.contents += u64::from(files.is_some());
         // In the order of the numbers.
         let time = (at.cast_unsigned() ^ 1 << 63).to_be_bytes();

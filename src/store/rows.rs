@@ -68,6 +68,8 @@ pub struct StoredSource {
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
+    /// Whether the last pull from it left files whose recorded checksums or sizes contradict it.
+    pub contradicts: bool,
 }
 
 /// Some consecutive changes of a dataset, as far as a plot needs them.

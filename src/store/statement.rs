@@ -85,7 +85,8 @@ tables! {
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
         ["dataset_id", "subset_id"] ["granule_id"];
     MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id"] ["id"],
-        "source", "read", "identical", "origin", "agreed", "pulled", "options", "failed", "failure";
+        "source", "read", "identical", "origin", "agreed", "pulled", "options", "failed", "failure",
+        "contradicts";
     LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id"] ["number"],
         "timestamp", "identifier", "digest", "line_check", "bytes", "granules", "ingested", "deleted",
         "described", "replaced", "note";
@@ -367,7 +368,9 @@ fn criteria_text(criteria: &Criteria) -> String {
 
 /// The criteria that a column states.
 fn criteria_from(text: &str) -> Option<Criteria> {
-    serde_json::from_str::<Option<Vec<Pattern>>>(text).ok().map(Criteria::from)
+    let patterns = serde_json::from_str::<Option<Vec<Pattern>>>(text).ok()?;
+    let are_few = patterns.as_ref().is_none_or(|it| it.len() <= Criteria::MAX_PATTERNS);
+    are_few.then(|| Criteria::from(patterns))
 }
 
 /// Its own error names it: a testing version permitted other names.

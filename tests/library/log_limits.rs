@@ -1,8 +1,12 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
-use accession::mirror::{HttpOptions, Primary, compare};
+use accession::mirror::{HttpOptions, Primary, PullOptions, compare, pull};
+use accession::model::Checksum;
 use accession::registry::Withdrawn;
-use accession::{Change, Dataset, Import, Members, Pattern, Registry, Stamp};
+use accession::{
+    Change, ChangeOptions, Dataset, ErrorKind, Import, Limits, Listing, Members, Pattern, Registry,
+    Stamp,
+};
 
 use crate::properties::resealed;
 use harness::exported::{manifest_of, primary_of};
@@ -10,6 +14,7 @@ use harness::history::{name, now, second};
 use harness::hostile_log::HostileLog;
 use harness::oracle::{naive, naive_digest};
 use harness::primary_at_address::{FOLLOW, World, quick};
+use harness::values::{stating, with_file};
 
 /// A primary whose log has these lines after its first one.
 fn world_of(lines: &[String]) -> World {
@@ -145,13 +150,24 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
         let error = refused(&[line(&format!("[{}]", ids(count)), "null")]);
         assert!(error.contains("more than 1,000 granules"), "{error}");
     }
+    let sums = |count: usize| {
+        let sums: Vec<String> = (0..count).map(|n| format!("\"x{n:06}:1\"")).collect();
+        format!("[{{\"granule\":\"A\",\"files\":[{{\"checksums\":[{}]}}]}}]", sums.join(","))
+    };
+    for count in [65, 100_000] {
+        let error = refused(&[line(&sums(count), "null")]);
+        assert!(error.contains("\"A\" has more than 64 checksums"), "{error}");
+    }
+    // The digest is that of a granule without files.
+    let read = world_of(&[line(&sums(64), "null")]).pull(0, FOLLOW);
+    assert_eq!(read.unwrap_err().kind(), ErrorKind::NotAsExpected);
     // At the limit, it is read.
     let world = World::new();
     let mut log = HostileLog::below(world.directory.path());
     log.change(second(0), ["[\"A\"]", "[]"], &most, &["A"]);
     log.subset(&format!(
         "{{\"subset\":\"{}\",\"digest\":\"{}\",\"timestamp\":\"{}\",\"patterns\":[{}],\"count\":1,\"cited\":\"{}\"}}\n",
-        naive(["A"]), naive_digest(["A"]), second(0), vec!["\"*\""; 32_769].join(","), second(0)
+        naive(["A"]), naive_digest(["A"]), second(0), vec!["\"*\""; 21].join(","), second(0)
     ));
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
@@ -159,7 +175,10 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     let remote = world.remote(quick());
     let read = accession::mirror::read_replica(&remote, None, &name("us"), &mut import);
     let error = read.err().unwrap().to_string();
-    assert!(error.contains("subsets.jsonl:1: ") && error.contains("64 KiB"), "{error}");
+    assert!(
+        error.contains("subsets.jsonl:1: ") && error.contains("more than 20 patterns"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -245,4 +264,59 @@ fn a_head_is_limited_too() {
     log.head(&format!("{{\"accession_head\":2,\"more\":\"{}\"", "m".repeat(4 << 20)));
     let error = world.pull(1, FOLLOW).unwrap_err().to_string();
     assert!(error.contains("more than 4 MiB"), "{error}");
+}
+
+#[test]
+fn a_registry_keeps_at_most_64_checksums_of_a_file() {
+    let registry = Registry::in_memory().unwrap();
+    harness::history::step(&registry, "us", 0, ["A"], []);
+    let sum = |n: usize| {
+        let algorithm = format!("x{n}").parse().unwrap();
+        with_file("A", "A", None, Some(Checksum::parse(algorithm, "1").unwrap()))
+    };
+    let state = |entries: Vec<accession::Entry>, at: i64| {
+        registry.change(&name("us"), &stating(entries), &Stamp::at(second(at), now()))
+    };
+    for n in 0..64 {
+        state(vec![sum(n)], n as i64 + 1).unwrap();
+    }
+    let refused = state(vec![sum(64)], 65).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLong);
+    assert!(refused.to_string().contains("65 checksums"), "{refused}");
+    // The granule is listed with one of them at a time.
+    let other = Registry::in_memory().unwrap();
+    let mut listing = Listing::new();
+    (0..65).for_each(|n| listing.add(sum(n)).unwrap());
+    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let stamp = Stamp::at(second(0), now());
+    let synced = other.sync(&name("us"), &listing, Limits::default(), &options, &stamp);
+    let refused = synced.unwrap_err().to_string();
+    assert!(refused.contains("\"A\" has more than 64 checksums"), "{refused}");
+    // A mirror knows 64 of its own, and the primary states another one.
+    let manifest = {
+        let us = Registry::in_memory().unwrap();
+        harness::history::step(&us, "us", 0, ["A"], []);
+        let stated = stating([sum(64)]);
+        us.change(&name("us"), &stated, &Stamp::at(second(1), now())).unwrap();
+        manifest_of(&us, "us")
+    };
+    let primary = primary_of(manifest).unwrap();
+    let options = PullOptions::default();
+    let pulled = pull(&registry, &name("us"), &primary, options, &Stamp::at(second(99), now()));
+    assert_eq!(pulled.unwrap_err().kind(), ErrorKind::TooLong);
+}
+
+#[test]
+fn a_subset_is_selected_by_at_most_20_patterns() {
+    let registry = Registry::in_memory().unwrap();
+    harness::history::step(&registry, "us", 0, ["A", "B"], []);
+    let members = |count: usize| {
+        let patterns = (0..count).map(|n| format!("A*{}", "?".repeat(n)).parse().unwrap());
+        Members::Patterns(patterns.collect())
+    };
+    registry.cite_subset(&name("us"), None, &members(20), second(1)).unwrap();
+    let refused = registry.cite_subset(&name("us"), None, &members(21), second(2)).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::TooLong);
+    let expected = "a selection has 21 patterns, but at most 20 are allowed";
+    assert_eq!(refused.to_string(), expected);
 }

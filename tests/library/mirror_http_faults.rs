@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use accession::Registry;
 use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
 use accession::registry::Withdrawn;
+use accession::{ErrorKind, Registry};
 
 use harness::exported::enlarge;
 use harness::history::{name, now, step, trust};
@@ -246,8 +246,7 @@ fn a_complete_segment_is_read_compressed_and_a_bomb_in_its_place_does_no_harm() 
             reply.body.clone_from(&bomb);
         }
     });
-    let error = world.compare().err().unwrap().to_string();
-    assert!(error.contains("log/000000.jsonl:1: not a manifest"), "{error}");
+    assert_eq!(world.compare().unwrap().1.len(), 9_000);
 
     // Damaged or missing, the plain form is read.
     for status in [200, 404] {
@@ -265,4 +264,62 @@ fn a_complete_segment_is_read_compressed_and_a_bomb_in_its_place_does_no_harm() 
         }
     });
     assert_eq!(world.compare().unwrap().1.len(), 9_000);
+}
+
+#[test]
+fn a_segment_whose_compressed_form_has_other_content_is_read_in_its_plain_form() {
+    let world = large();
+    let other = World::new();
+    (0..9).for_each(|at| enlarge(&other.us, "us", at, 1_001));
+    other.publish();
+    let (zipped, gz) = ("datasets/us/log/000000.jsonl.gz", "log/000000.jsonl.gz");
+    let (whole, of_other, plain) = (world.file(zipped), other.file(zipped), other.file(LOG));
+    // Compressed by another program, which does not say what it contains.
+    let mut compressed =
+        flate2::read::GzEncoder::new(plain.as_slice(), flate2::Compression::fast());
+    let mut by_others = Vec::new();
+    std::io::Read::read_to_end(&mut compressed, &mut by_others).unwrap();
+    let mut damaged = whole.clone();
+    let middle = damaged.len() / 2;
+    damaged[middle] ^= 1;
+    for body in [of_other, by_others, damaged] {
+        world.server.misbehave(move |request, reply| {
+            if request.path.ends_with(gz) {
+                reply.body.clone_from(&body);
+            }
+        });
+        world.server.served();
+        assert_eq!(world.compare().unwrap().1.len(), 9_000);
+        let served = world.server.served();
+        assert!(served.iter().any(|(request, _)| request.path == zipped));
+        assert!(served.iter().any(|(request, _)| request.path == LOG));
+    }
+}
+
+#[test]
+fn the_root_of_a_site_names_its_datasets() {
+    let world = World::small();
+    let root = world.server.dataset("").replace("datasets//", "");
+    let error = || {
+        let address = Address::parse(&root, false).unwrap();
+        let primary = Primary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
+        compare(&world.mirror, &name("mirror"), &primary).err().unwrap()
+    };
+    let refused = error();
+    assert_eq!(refused.kind(), ErrorKind::Response);
+    let expected = "head.json: the file does not exist: no dataset is published at this address";
+    assert!(refused.to_string().ends_with(expected), "{refused}");
+    world.server.misbehave(|request, reply| {
+        if request.path.is_empty() {
+            let page =
+                "<a href=\"datasets/us/\">us</a> <a href='/datasets/eu.1?x'>eu</a> datasets/";
+            (reply.status, reply.body) = (200, page.into());
+        }
+    });
+    let refused = error();
+    assert_eq!(refused.kind(), ErrorKind::Address);
+    let expected = format!(
+        "{root}: this is no dataset, but a site with us, eu.1: name the address of one, such as {root}datasets/us/"
+    );
+    assert_eq!(refused.to_string(), expected);
 }

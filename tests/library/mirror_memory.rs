@@ -1,20 +1,24 @@
 //! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
 
 use std::collections::BTreeSet;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
 use accession::mirror::{
-    Comparison, FirstDifference, Outcome, Primary, PullOptions, PullPolicy, Pulled, Status,
-    compare, pull, source_name,
+    Comparison, FirstDifference, HttpOptions, Outcome, Primary, PrimarySource, PullOptions,
+    PullPolicy, Pulled, Status, compare, pull, source_name,
 };
 use accession::model::SourceOptions;
 use accession::registry::{MirrorSource, NewAnnotation};
-use accession::{Import, Limits, Registry, Selection, Stamp, Timestamp};
+use accession::{ErrorKind, Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use harness::exported::{manifest_of, publish_all};
 use harness::history::{cases, name, now, second, step};
 use harness::store::new_registry;
+use harness::values::{stating, with_file};
 
 /// Writes the manifest of a dataset that held these sets in turn.
 fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
@@ -172,7 +176,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let mut mirror = Mirror::new();
     let first = mirror.path.clone();
     write_manifest(&first, &sets(&["A"]));
-    let options = SourceOptions { timeout_seconds: Some(7), ..SourceOptions::default() };
+    let options = SourceOptions { max_bytes: Some(7_000), ..SourceOptions::default() };
     let create_dataset = true;
     let pulling = PullOptions { create_dataset, ..PullOptions::default() };
     let primary = mirror.primary().with_options(options.clone());
@@ -214,7 +218,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
 fn a_failed_attempt_is_remembered_until_the_next_success() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A"]));
-    let source = mirror.path.canonicalize().unwrap().to_string_lossy().into_owned();
+    let source = source_name(&mirror.path.to_string_lossy());
     let fail = || {
         let stamp = Stamp::now(now());
         mirror
@@ -350,4 +354,202 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let mirror = new_registry();
     assert!(pull_from(directory.path(), &mirror).unwrap().is_identical());
     publishing.join().unwrap();
+}
+
+/// Pulls `mirror` from a source.
+fn pull_source(mirror: &Registry, source: &PrimarySource) -> accession::error::Result<Pulled> {
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    source.pull(mirror, &name("mirror"), options, &Stamp::now(now()))
+}
+
+/// The only source of `mirror`.
+fn source_of(mirror: &Registry) -> MirrorSource {
+    mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0)
+}
+
+#[test]
+fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
+    let place = tempfile::tempdir().unwrap();
+    let at = |path: &str| place.path().join(path);
+    std::fs::create_dir(at("real")).unwrap();
+    symlink(at("real"), at("link")).unwrap();
+    write_manifest(&at("real/us.jsonl"), &sets(&["A"]));
+    symlink(at("real/us.jsonl"), at("us.jsonl")).unwrap();
+    let us = Registry::create(&at("real/us.db")).unwrap();
+    step(&us, "us", 0, ["A"], []);
+    publish_all(&us, &at("real/www")).unwrap();
+    let paths = ["real/us.jsonl", "link/us.jsonl", "us.jsonl", "link/us.db", "link/www"];
+    let pull_all = |expected: bool, mirrors: &[Registry]| {
+        for (path, mirror) in paths.iter().zip(mirrors) {
+            let source = PrimarySource::named(at(path), SourceOptions::default());
+            assert_eq!(pull_source(mirror, &source).is_ok(), expected, "{path}");
+            assert_eq!(source_of(mirror).failed.is_none(), expected, "{path}");
+        }
+    };
+    let mirrors: Vec<Registry> = paths.iter().map(|_| new_registry()).collect();
+    pull_all(true, &mirrors);
+    drop(us);
+    std::fs::rename(at("real"), at("moved")).unwrap();
+    pull_all(false, &mirrors);
+    std::fs::rename(at("moved"), at("real")).unwrap();
+    pull_all(true, &mirrors);
+}
+
+#[test]
+fn a_remembered_file_that_is_now_a_pipe_or_a_device_is_refused() {
+    let mirror = Mirror::new();
+    write_manifest(&mirror.path, &sets(&["A"]));
+    let source = PrimarySource::named(&mirror.path, SourceOptions::default());
+    pull_source(&mirror.registry, &source).unwrap();
+    std::fs::remove_file(&mirror.path).unwrap();
+    let refuse = || {
+        let known = source_of(&mirror.registry);
+        let source = PrimarySource::of_last_pull(known, SourceOptions::default()).unwrap();
+        let refused = pull_source(&mirror.registry, &source).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Io);
+        assert!(refused.with_causes().contains("it is not a regular file"), "{refused:?}");
+        let failed = source_of(&mirror.registry).stored.failed.unwrap();
+        assert!(failed.message.contains("it is not a regular file"), "{}", failed.message);
+    };
+    assert!(Command::new("mkfifo").arg(&mirror.path).status().unwrap().success());
+    refuse();
+    std::fs::remove_file(&mirror.path).unwrap();
+    symlink("/dev/zero", &mirror.path).unwrap();
+    refuse();
+}
+
+#[test]
+fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ca.pem");
+    assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+    let ca_file = Some(path.to_string_lossy().into_owned());
+    let refused = HttpOptions::of(&SourceOptions { ca_file, ..SourceOptions::default() });
+    assert_eq!(refused.err().unwrap().kind(), ErrorKind::Io);
+}
+
+#[test]
+fn what_a_pull_has_left_is_known_after_an_attempt_that_failed_otherwise() {
+    let (us, mirror) = (new_registry(), new_registry());
+    let state = |registry: &Registry, dataset: &str, size: u64, at: i64| {
+        let stated = stating([with_file("A", "A", Some(size), None)]);
+        registry.change(&name(dataset), &stated, &Stamp::at(second(at), now())).unwrap();
+    };
+    step(&us, "us", 0, ["A"], []);
+    step(&mirror, "mirror", 0, ["A"], []);
+    state(&us, "us", 1, 1);
+    state(&mirror, "mirror", 2, 1);
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("us.jsonl");
+    let write = || std::fs::write(&path, manifest_of(&us, "us")).unwrap();
+    let source = PrimarySource::named(&path, SourceOptions::default());
+    write();
+    assert!(!pull_source(&mirror, &source).unwrap().is_identical());
+    let known = || {
+        let stored = source_of(&mirror).stored;
+        (stored.contradicts, stored.failed.map(|failed| failed.message))
+    };
+    let left = (true, known().1);
+    assert!(left.1.is_some());
+    assert_eq!(known(), left);
+    std::fs::remove_file(&path).unwrap();
+    pull_source(&mirror, &source).unwrap_err();
+    assert!(known() != left);
+    write();
+    let writable = || Ok(mirror.clone());
+    source.compare(&mirror, writable, &name("mirror"), 1, &Stamp::now(now())).unwrap();
+    assert_eq!(known(), left);
+}
+
+/// A gzip file with this content.
+fn gzip(content: &[u8]) -> Vec<u8> {
+    let mut zip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    std::io::Write::write_all(&mut zip, content).unwrap();
+    zip.finish().unwrap()
+}
+
+#[test]
+fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
+    let (site, us) = site();
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    let manifest = manifest_of(&us, "us");
+    let most = manifest.len() as u64;
+    std::fs::write(at("us.jsonl"), &manifest).unwrap();
+    std::fs::write(at("us.jsonl.gz"), gzip(&manifest)).unwrap();
+    let registry = Registry::create(&at("us.db")).unwrap();
+    step(&registry, "us", 0, ["A", "B"], []);
+    drop(registry);
+    let www = site.path().to_owned();
+    let pulled = |source: accession::error::Result<PrimarySource>| {
+        source.and_then(|source| pull_source(&new_registry(), &source)).map(drop)
+    };
+    let kind = |result: accession::error::Result<()>| result.err().map(|error| error.kind());
+    let read = |bytes: &[u8], options: &SourceOptions| {
+        kind(pulled(PrimarySource::read(bytes, "standard input", options.clone(), now())))
+    };
+    let named = |path: &Path, options: &SourceOptions| {
+        kind(pulled(Ok(PrimarySource::named(path, options.clone()))))
+    };
+    // After decompression, although the compressed file is shorter.
+    assert!(gzip(&manifest).len() + 1 < manifest.len());
+    for (max_bytes, expected) in [(most, None), (most - 1, Some(ErrorKind::TooManyBytes))] {
+        let options = SourceOptions { max_bytes: Some(max_bytes), ..SourceOptions::default() };
+        assert_eq!(read(&manifest, &options), expected);
+        assert_eq!(read(&gzip(&manifest), &options), expected);
+        assert_eq!(named(&at("us.jsonl"), &options), expected);
+        assert_eq!(named(&at("us.jsonl.gz"), &options), expected);
+    }
+    for (max_bytes, expected) in [(most, None), (9, Some(ErrorKind::TooManyBytes))] {
+        let options = SourceOptions { max_bytes: Some(max_bytes), ..SourceOptions::default() };
+        assert_eq!(named(&www, &options), expected);
+        assert_eq!(named(&at("us.db"), &options), expected);
+    }
+    // The time of publication is that at which the file was written last.
+    let options = SourceOptions { max_age_seconds: Some(3_600), ..SourceOptions::default() };
+    let files = [at("us.jsonl"), at("us.jsonl.gz"), www.join("datasets/us/head.json")];
+    let places = [at("us.jsonl"), at("us.jsonl.gz"), www.clone()];
+    let clock = std::time::UNIX_EPOCH + Duration::from_micros(now().as_micros() as u64);
+    for (age, expected) in [(60, None), (7_200, Some(ErrorKind::TooOld))] {
+        for (file, place) in files.iter().zip(&places) {
+            let opened = std::fs::File::options().write(true).open(file).unwrap();
+            opened.set_modified(clock - Duration::from_secs(age)).unwrap();
+            assert_eq!(named(place, &options), expected, "{place:?}");
+        }
+    }
+    assert_eq!(read(&manifest, &options), Some(ErrorKind::Usage));
+    assert_eq!(named(&at("us.db"), &options), Some(ErrorKind::Usage));
+}
+
+#[test]
+fn options_of_requests_are_refused_for_files_directories_and_streams() {
+    let (site, us) = site();
+    let path = site.path().join("us.jsonl");
+    let manifest = manifest_of(&us, "us");
+    std::fs::write(&path, &manifest).unwrap();
+    let of_requests = [
+        SourceOptions { timeout_seconds: Some(1), ..SourceOptions::default() },
+        SourceOptions { ca_file: Some("/ca.pem".to_owned()), ..SourceOptions::default() },
+        SourceOptions { insecure: true, ..SourceOptions::default() },
+    ];
+    for options in of_requests {
+        for place in [path.as_path(), site.path()] {
+            let source = PrimarySource::named(place, options.clone());
+            let refused = pull_source(&new_registry(), &source).unwrap_err();
+            assert_eq!(refused.kind(), ErrorKind::Usage, "{refused}");
+        }
+        let stream = PrimarySource::read(&*manifest, "standard input", options, now());
+        assert_eq!(stream.err().unwrap().kind(), ErrorKind::Usage);
+    }
+}
+
+#[test]
+fn a_directory_of_files_is_no_published_dataset() {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("A.nc"), "A").unwrap();
+    let refused = Primary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
+    assert_eq!(refused.kind(), ErrorKind::NoPublishedDataset);
+    let message = refused.to_string();
+    assert!(message.starts_with("no dataset is published in the directory \""), "{message}");
+    assert!(message.ends_with("it has neither head.json nor datasets/"), "{message}");
 }

@@ -2,14 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
+use std::os::unix::fs::MetadataExt;
 
-use accession::publish::unknown_datasets;
-use accession::{ErrorKind, Registry, Stamp};
+use accession::publish::{publish, unknown_datasets};
+use accession::{ErrorKind, Members, Registry, Stamp};
 use proptest::prelude::*;
 
-use harness::exported::{enlarge, manifest_of, published};
+use harness::exported::{enlarge, manifest_of, published, verified};
 use harness::files::files;
 use harness::history::{History, POOL, cases, change, name, now, second, step};
+use harness::primary_at_address::{HEAD, LOG, World};
 
 /// The manifest that the files of a dataset make up.
 fn assembled(files: &BTreeMap<String, Vec<u8>>, dataset: &str) -> Vec<u8> {
@@ -192,6 +194,111 @@ fn a_change_that_begins_in_a_complete_segment_is_continued() {
         }
         std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
     }
+}
+
+#[test]
+fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
+    let world = World::new();
+    let (gz, head) = ("datasets/us/log/000000.jsonl.gz", world.directory.path().join(HEAD));
+    let of = |at: i64| {
+        let registry = Registry::in_memory().unwrap();
+        enlarge(&registry, "us", 0, 3_000);
+        enlarge(&registry, "us", at, 6_000);
+        registry
+    };
+    let first = Registry::in_memory().unwrap();
+    enlarge(&first, "us", 0, 3_000);
+    published(&first, world.directory.path()).unwrap();
+    let first_head = std::fs::read(&head).unwrap();
+    // This run is killed before it writes the head; then the registry is restored and changed otherwise.
+    published(&of(1), world.directory.path()).unwrap();
+    let stale = world.file(gz);
+    std::fs::write(&head, first_head).unwrap();
+    let restored = of(2);
+    published(&restored, world.directory.path()).unwrap();
+    assert!(world.file(gz) != stale);
+    assert!(verified(&restored, world.directory.path())[0].ok);
+    assert_eq!(world.compare().unwrap().1.len(), 9_000);
+    // An earlier program has left it.
+    for left in [stale, Vec::new(), b"not compressed".to_vec()] {
+        std::fs::write(world.directory.path().join(gz), left).unwrap();
+        published(&restored, world.directory.path()).unwrap();
+        assert!(verified(&restored, world.directory.path())[0].ok);
+        world.server.served();
+        assert_eq!(world.compare().unwrap().1.len(), 9_000);
+        assert!(!world.server.served().iter().any(|(request, _)| request.path == LOG));
+    }
+}
+
+/// Cites the granules that a pattern selects.
+fn cite(registry: &Registry, pattern: &str, at: i64) {
+    let members = Members::Patterns(vec![pattern.parse().unwrap()]);
+    registry.cite_subset(&name("us"), None, &members, second(at)).unwrap();
+}
+
+#[test]
+fn subsets_are_appended_to_those_that_were_published() {
+    let place = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("datasets/us/subsets.jsonl");
+    let database = place.path().join("accession.db");
+    let registry = Registry::create(&database).unwrap();
+    step(&registry, "us", 0, ["A", "B", "C", "D"], []);
+    cite(&registry, "D", 1);
+    published(&registry, directory.path()).unwrap();
+    let first = std::fs::read(&path).unwrap();
+    let backup = place.path().join("backup.db");
+    registry.back_up(&backup).unwrap();
+    let number = path.metadata().unwrap().ino();
+    for (at, pattern) in (2..).zip(["C", "B"]) {
+        // As a run leaves it that was killed before its head.
+        let mut file = std::fs::File::options().append(true).open(&path).unwrap();
+        std::io::Write::write_all(&mut file, b"{\"subset\":").unwrap();
+        cite(&registry, pattern, at);
+        published(&registry, directory.path()).unwrap();
+        let found = files(directory.path());
+        assert!(found["datasets/us/subsets.jsonl"].starts_with(&first));
+        assert_eq!(path.metadata().unwrap().ino(), number);
+        assert_eq!(assembled(&found, "us"), manifest_of(&registry, "us"));
+        assert!(verified(&registry, directory.path())[0].current);
+    }
+    // A registry that was restored has fewer of them, and then others.
+    let restored = Registry::open(&backup, accession::Access::Write).unwrap();
+    for (at, pattern) in (9..).zip(["", "A", "A*", "?"]) {
+        if !pattern.is_empty() {
+            cite(&restored, pattern, at);
+        }
+        published(&restored, directory.path()).unwrap();
+        let found = files(directory.path());
+        assert_eq!(assembled(&found, "us"), manifest_of(&restored, "us"));
+        assert!(verified(&restored, directory.path())[0].ok);
+    }
+}
+
+#[test]
+fn a_dataset_is_published_while_another_one_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let registry = lines(&["A"]);
+    step(&registry, "other", 0, ["A"], []);
+    published(&registry, directory.path()).unwrap();
+    step(&registry, "other", 1, ["B"], []);
+    // What the other process holds meanwhile.
+    let lock = |path: &str| {
+        let path = directory.path().join(path).join(".accession-publish.lock");
+        std::fs::File::options().write(true).open(path).unwrap()
+    };
+    let (root, us) = (lock(""), lock("datasets/us"));
+    root.lock_shared().unwrap();
+    us.lock().unwrap();
+    let publish_other = || {
+        let mut new = 0;
+        publish(&registry, directory.path(), &[name("other")], |_, published| {
+            published.map(|published| new = published.new_changes)
+        })
+        .unwrap();
+        new
+    };
+    assert_eq!(publish_other(), 1);
 }
 
 #[test]

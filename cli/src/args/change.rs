@@ -3,7 +3,6 @@
 use accession::{ChangeOptions, DatasetName, Limit, Limits};
 use clap::ValueEnum;
 
-use super::set::deletions;
 use crate::applied::Application;
 use crate::session::ChangeTime;
 
@@ -54,7 +53,7 @@ impl ChangeArgs {
 pub struct LimitArgs {
     /// How many granules may be deleted: a number, or a percentage of those held [default: that of
     /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
-    #[arg(long, value_name = "N|P%", value_parser = deletions)]
+    #[arg(long, value_name = "N|P%", value_parser = Limit::of_held)]
     max_delete: Option<Limit>,
 
     /// How many granules may be added: a number, or a percentage of those held [default: that of

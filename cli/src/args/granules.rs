@@ -11,7 +11,6 @@ use accession::model::{Algorithm, Limit, quoted};
 use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use super::set::deletions;
 use crate::error::{Error, Result};
 use crate::paths::PathArgs;
 use crate::reading::{Entries, InputFile, MissingPages, listing};
@@ -239,7 +238,7 @@ pub struct InventoryArgs {
 pub struct ContentArgs {
     /// Of how many granules other bytes may be stated than are known: a number, or a percentage of those
     /// held [default: that of the dataset, else 0]. Say why with --note
-    #[arg(long, value_name = "N|P%", requires = "note", value_parser = deletions)]
+    #[arg(long, value_name = "N|P%", requires = "note", value_parser = Limit::of_held)]
     pub max_replace: Option<Limit>,
 }
 

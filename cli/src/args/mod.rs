@@ -14,6 +14,4 @@ pub use granules::{
     ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs, ListArgs,
 };
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
-pub use set::{
-    KnownAtArgs, Refusal, SetArgs, SiteArgs, deletions, edit, edit_as, public_url, resolver,
-};
+pub use set::{KnownAtArgs, Refusal, SetArgs, SiteArgs, edit, edit_as, public_url, resolver};

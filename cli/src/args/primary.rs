@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use accession::mirror::{Cosign, FollowOptions, PrimarySource, Remote, Retry};
-use accession::model::{SourceOptions, age};
+use accession::mirror::{Address, Cosign, FollowOptions, PrimarySource, Remote, Retry};
+use accession::model::{SourceOptions, age, quoted};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName};
 use clap::builder::RangedU64ValueParser;
@@ -88,7 +88,12 @@ impl PrimaryArgs {
         known: MirrorSource,
         session: &Session,
     ) -> Result<Option<PrimarySource>> {
-        let source = PrimarySource::of_last_pull(known, self.http.options()?);
+        let mut options = self.http.options()?;
+        if !Address::is_meant(&known.source) {
+            // These are for those of the mirrors whose primary is at an address.
+            (options.timeout_seconds, options.ca_file, options.insecure) = (None, None, false);
+        }
+        let source = PrimarySource::of_last_pull(known, options);
         Ok(source.map(|source| reporting(source, session)))
     }
 }
@@ -117,11 +122,12 @@ pub struct HttpArgs {
     timeout: Option<u64>,
 
     /// Give up after this many bytes, counted after decompression [default: 64 GiB]
-    #[arg(long, value_name = "N", help_heading = "Options for addresses")]
+    #[arg(long, value_name = "N")]
     max_bytes: Option<u64>,
 
-    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d
-    #[arg(long, value_name = "AGE", value_parser = age, help_heading = "Options for addresses")]
+    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. A manifest or a published
+    /// directory has the time at which it was last written
+    #[arg(long, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 
     /// Trust the certificates in this PEM file, and no others
@@ -147,11 +153,25 @@ impl HttpArgs {
         })
     }
 
-    /// The dataset at an address. Nothing is requested yet. `None`: the file is not an address.
+    /// The dataset at an address. Nothing is requested yet. `None`: the file is not an address, and none of
+    /// these options is given.
     pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Remote>> {
-        let Some(path) = file.path() else { return Ok(None) };
-        let source = reporting(PrimarySource::named(path, self.options()?), session);
-        Ok(source.remote(session.now()?)?)
+        let options = self.options()?;
+        let are_given = options != SourceOptions::default();
+        let remote = match file.path() {
+            Some(path) => {
+                let source = reporting(PrimarySource::named(path, options), session);
+                source.remote(session.now()?)?
+            }
+            None => None,
+        };
+        if remote.is_none() && are_given {
+            let name = file.name();
+            let what =
+                "--timeout, --max-bytes, --max-age, --ca-file and --insecure are for addresses";
+            return Err(Error::usage(format!("{} is not an address: {what}", quoted(&name))));
+        }
+        Ok(remote)
     }
 }
 

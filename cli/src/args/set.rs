@@ -6,7 +6,7 @@ use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_f
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, Limit, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, ErrorKind, Moment, Selection, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -174,15 +174,6 @@ pub fn edit_as<T>(
     read: impl FnOnce(&str) -> Result<T, Refusal>,
 ) -> Result<Edit<T>, Refusal> {
     if text.is_empty() { Ok(Edit::Clear) } else { read(text).map(Edit::Set) }
-}
-
-/// Reads how many granules may be deleted, or get other bytes. More than all of them is a slip: it would
-/// switch the guard off.
-pub fn deletions(text: &str) -> Result<Limit, Refusal> {
-    match text.parse()? {
-        Limit::Percent(101..) => Err("it is more than 100%".into()),
-        limit => Ok(limit),
-    }
 }
 
 /// The address of the site that resolves identifiers, from the environment. `None` means that it is not set.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write;
+use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -143,6 +144,13 @@ impl Compare {
                 let left = left.select(now, &snapshot)?;
                 // The list may be typed at a terminal.
                 drop(snapshot);
+                let one_named = if let [file] = files { named(file) } else { None };
+                let (source, files) = match &one_named {
+                    Some((name, file)) => (name.clone(), slice::from_ref(file)),
+                    None => {
+                        (files.iter().map(InputFile::name).collect::<Vec<_>>().join(", "), files)
+                    }
+                };
                 let (listing, has_paths) = lists.listing(session, files)?;
                 let snapshot = session.open(Access::Read)?.snapshot()?;
                 let mut differences = snapshot.compare_with(&left, &listing)?;
@@ -155,7 +163,6 @@ impl Compare {
                 }
                 let granules = sides.counts.matched + sides.counts.only_right;
                 warn_of_repeated(session, listing.repeated(granules)?);
-                let source = files.iter().map(InputFile::name).collect::<Vec<_>>().join(", ");
                 let identifier = differences.right();
                 let list = Compared::List { source, identifier, granules };
                 report(session, [set(&left), list], &sides, false, summary)

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::applied::Created;
-use crate::args::{ClockArgs, Refusal, TypedDataset, deletions, edit, edit_as};
+use crate::args::{ClockArgs, Refusal, TypedDataset, edit, edit_as};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in, count, in_words, write_fields};
 use crate::reading::{InputFile, read_record};
@@ -299,7 +299,7 @@ struct FieldArgs {
     /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
     /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
     /// one. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, deletions))]
+    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_delete: Option<Change<Limit>>,
 
     /// How many granules a sync may add: a number, or a percentage of those held. An empty string
@@ -309,7 +309,7 @@ struct FieldArgs {
 
     /// Of how many granules a change may state other bytes than are known, without a note: a number, or a
     /// percentage of those held. An empty string goes back to the default: 0. It is not published
-    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, deletions))]
+    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_replace: Option<Change<Limit>>,
 }
 

@@ -228,7 +228,7 @@ pub struct PullMirror {
     /// Of how many granules the primary's bytes may be taken where others are known here from elsewhere: a
     /// number, or a percentage of those held [default: that of the dataset; without one they are
     /// named and left]
-    #[arg(long, value_name = "N|P%")]
+    #[arg(long, value_name = "N|P%", value_parser = Limit::of_held)]
     max_replace: Option<Limit>,
 
     /// Create the dataset, with the primary's record, and the registry if they do not exist

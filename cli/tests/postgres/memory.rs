@@ -5,8 +5,8 @@ use std::path::Path;
 
 use accession::Registry;
 
-use harness::peak_memory::peak_memory;
 use crate::scene::{Scene, command, succeed};
+use harness::peak_memory::peak_memory;
 
 /// A registry with granules that have checksums.
 fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {

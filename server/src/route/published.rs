@@ -110,7 +110,7 @@ async fn publish(state: &Arc<ServerState>, name: &DatasetName) -> Result<(), Pro
     });
     let Some((registry, version)) = found.await? else { return Ok(()) };
     let work = async {
-        let turn = Arc::clone(&state.published.turn).acquire_owned().await;
+        let turn = state.published.turn(version.name()).await;
         let turn = turn.map_err(|_| Problem::busy())?;
         let shared = Arc::clone(state);
         let work = move || {

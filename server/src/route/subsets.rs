@@ -8,16 +8,17 @@ use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use serde::Deserialize;
 
 use crate::answer::{Answer, Body, Keep, Stop};
+use crate::config::ServerLimits;
 use crate::pages::Site;
 use crate::permits::{Cost, Deadline};
 use crate::problem::Problem;
 use crate::registration::Registering;
-use crate::request::{Asked, Format, MAX_PATTERNS, dataset_name, moment};
+use crate::request::{Asked, Format, dataset_name, moment};
 use crate::rows::json;
 use crate::state::ServerState;
 use accession::citation::typed::refuse_future;
 use accession::error::{Error, ErrorKind};
-use accession::model::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
+use accession::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
 use accession::registry::{Listing, Members};
 
 /// A selection by patterns, as JSON.
@@ -36,13 +37,14 @@ pub async fn register(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Re
     let _room = registering.room()?;
     let body = registering.body(body, state.limits.request_time).await?;
     let (members, at) = selected(asked, &body)?;
+    let bytes = body.len() as u64;
     drop(body);
-    let (cost, now, most) = (Cost::Registration, state.now(), state.limits.daily_subsets);
+    let (cost, now, limits) = (Cost::Registration, state.now(), state.limits);
     at.map_or(Ok(()), |at| refuse_future(at, now))?;
     let deadline = Deadline::after(state.source.permits.time(cost));
     let _waiting = deadline.waiting();
     let (registering, of) = (Arc::clone(registering), Arc::clone(&deadline));
-    let work = move || stored(&registering, &of, (&name, at, &members), now, most);
+    let work = move || stored(&registering, &of, (&name, at, &members), now, (bytes, &limits));
     let (set, is_new) = state.source.permits.run(cost, &deadline, work).await??;
     let row = match &set {
         Set::Subset { subset, .. } => json(subset),
@@ -63,10 +65,9 @@ fn selected(asked: &Asked, body: &[u8]) -> Result<(Members, Option<Moment>), Pro
         "application/json" => {
             let Selected { patterns, at } = serde_json::from_slice(body)
                 .map_err(|error| Problem::usage(format!("The body: {error}.")))?;
-            if patterns.is_empty() || patterns.len() > MAX_PATTERNS {
-                return Err(Problem::usage(format!(
-                    "A selection has 1 to {MAX_PATTERNS} patterns."
-                )));
+            let most = Criteria::MAX_PATTERNS;
+            if patterns.is_empty() || patterns.len() > most {
+                return Err(Problem::usage(format!("A selection has 1 to {most} patterns.")));
             }
             let refused = |error| Problem::usage(format!("A pattern: {error}."));
             let patterns = patterns.iter().map(|text| text.parse::<Pattern>().map_err(refused));
@@ -106,25 +107,28 @@ fn stored(
     deadline: &Arc<Deadline>,
     (name, at, members): (&DatasetName, Option<Moment>, &Members),
     now: Timestamp,
-    most: u64,
+    (bytes, limits): (u64, &ServerLimits),
 ) -> Result<(Set, bool), Problem> {
     let registry = registering.open().map_err(problem)?;
     let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
-    if !registering.take_one(now, most) {
+    if !registering.take(now, bytes, limits) {
         let found = registry.snapshot().and_then(|it| it.describe_subset(name, at, members, now));
         let (cited, is_stored) = found.map_err(problem)?;
-        return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, most)) };
+        return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, limits)) };
     }
     let registered = registry.register_subset(name, at, members, now);
     if !matches!(registered, Ok((_, true))) {
-        registering.give_back();
+        registering.give_back(bytes);
     }
     registered.map(|(cited, is_new)| (cited.period.set, is_new)).map_err(problem)
 }
 
-fn too_many(now: Timestamp, most: u64) -> Problem {
+fn too_many(now: Timestamp, limits: &ServerLimits) -> Problem {
     let seconds = (now.day().end().as_micros() - now.as_micros()) / 1_000_000 + 1;
-    let detail = format!("No more than {most} new subsets are saved on a day in UTC.");
+    let ServerLimits { daily_subsets, daily_subset_bytes, .. } = limits;
+    let detail = format!(
+        "At most {daily_subsets} new subsets, of {daily_subset_bytes} bytes together, are saved on a day in UTC."
+    );
     let problem = Problem::new(StatusCode::TOO_MANY_REQUESTS, "too-many-subsets", detail);
     Problem { retry_after_seconds: u32::try_from(seconds).ok(), ..problem }
 }

@@ -169,3 +169,14 @@ fn what_goes_wrong_is_said_and_readers_do_not_wait() {
     assert!(refused.text().contains("disk") && !refused.text().contains("/srv"));
     assert_eq!(served.get("/datasets/US.FOOL2.002/").status, 200);
 }
+
+#[test]
+fn a_day_has_so_many_bytes_of_new_subsets() {
+    let held = ids("us-2001-01-02.txt");
+    let daily_subset_bytes = held[0].len() as u64 + 2;
+    let served = served(None, ServerLimits { daily_subset_bytes, ..ServerLimits::default() });
+    assert_eq!(post(&served, &LINES, &held[..2].join("\n")).problem().1, "too-many-subsets");
+    assert_eq!(post(&served, &LINES, &held[0]).status, 201);
+    assert_eq!(post(&served, &LINES, &held[0]).status, 200);
+    assert_eq!(post(&served, &LINES, &held[1]).problem().1, "too-many-subsets");
+}

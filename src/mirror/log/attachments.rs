@@ -1,12 +1,12 @@
 //! What is beside a log: the annotations and the cited subsets of a dataset.
 
 use std::borrow::Cow;
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, Read, Write};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use super::line::LINE_GRANULES;
+use super::line::{LINE_GRANULES, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
 use crate::model::{
     Annotation, AtMost, Criteria, DatasetName, Digest, GranuleId, Identifier, Pattern, Timestamp,
@@ -66,6 +66,11 @@ impl Lines {
     pub fn add(&mut self, line: &[u8]) {
         self.hash.update(line);
         self.bytes += line.len() as u64;
+    }
+
+    /// The length of the lines.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// Adds the line of a value, and writes it.
@@ -156,17 +161,17 @@ struct WrittenSubset<'a> {
     cited: Option<Timestamp>,
 }
 
-/// Writes the lines of the cited subsets of the instances of a dataset up to a time. `failed` is the
-/// error of what `out` returns.
+/// Writes the lines of the cited subsets of the instances of a dataset up to a time, after those that `lines`
+/// has already, in the order in which they were stored. `failed` is the error of what `out` returns.
 pub(crate) fn write_subsets(
     snapshot: &Snapshot,
     dataset: &DatasetName,
     until: Timestamp,
-    out: &mut impl Write,
+    (mut lines, out): (Lines, &mut impl Write),
     failed: impl Fn(io::Error) -> Error,
 ) -> Result<LinesDigest> {
-    let mut lines = Lines::default();
-    for subset in snapshot.subsets(dataset)?.into_iter().filter(|it| it.timestamp <= until) {
+    let subsets = snapshot.subsets_from(dataset, lines.count + 1)?;
+    for subset in subsets.into_iter().filter(|it| it.timestamp <= until) {
         lines.count += 1;
         let part = WrittenSubset {
             subset: subset.identifier,
@@ -199,8 +204,44 @@ pub(crate) fn write_subsets(
     Ok(lines.digest())
 }
 
-/// The greatest number of patterns that have the greatest length together.
-const MAX_PATTERNS: usize = Criteria::MAX_BYTES / 2;
+/// The lines of the cited subsets of a dataset in a file, as far as a head announces them. `None` means that
+/// they are not those that were announced, or that a registry does not continue them.
+///
+/// The rows of subsets are only added to. So a registry whose last announced subset is the same has the others,
+/// too: one that was restored has cited another one at another time.
+///
+/// # Errors
+///
+/// `failed` is the error of reading the file; those of the registry.
+pub(crate) fn continued_subsets(
+    snapshot: &Snapshot,
+    dataset: &DatasetName,
+    announced: &LinesDigest,
+    file: &mut impl BufRead,
+    failed: impl Fn(io::Error) -> Error,
+) -> Result<Option<Lines>> {
+    let (mut lines, mut line) = (Lines::default(), Vec::new());
+    let mut file = file.take(announced.bytes);
+    loop {
+        let mut next = Vec::new();
+        file.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut next).map_err(&failed)?;
+        if next.is_empty() {
+            break;
+        }
+        lines.add(&next);
+        line = next;
+    }
+    if !lines.are(announced) {
+        return Ok(None);
+    }
+    lines.count = announced.count;
+    let stored = snapshot.subsets_from(dataset, announced.count.max(1))?.into_iter().next();
+    let stored = stored.map(|it| (it.identifier, it.digest, it.timestamp, it.cited));
+    let last: Option<ReadSubset> = serde_json::from_slice(&line).ok();
+    let last = last.and_then(|it| Some((it.subset, it.digest, it.timestamp, it.cited?)));
+    let is_continued = announced.is_empty() || (last.is_some() && last == stored);
+    Ok(is_continued.then_some(lines))
+}
 
 /// A line, as it is read.
 #[derive(Deserialize)]
@@ -209,7 +250,7 @@ struct ReadSubset {
     digest: Digest,
     timestamp: Timestamp,
     #[serde(default)]
-    patterns: Option<AtMost<Pattern, MAX_PATTERNS>>,
+    patterns: Option<AtMost<Pattern, { Criteria::MAX_PATTERNS }>>,
     #[serde(default)]
     granules: Option<AtMost<GranuleId, LINE_GRANULES>>,
     count: Option<u64>,
@@ -239,9 +280,8 @@ impl SubsetReader {
         let (set, timestamp) = ((read.subset, read.digest), read.timestamp);
         let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
-                if patterns.has_more || Criteria::bytes_of(&patterns.elements) > Criteria::MAX_BYTES
-                {
-                    return Err("its patterns have more than 64 KiB".to_owned());
+                if patterns.has_more {
+                    return Err(format!("it has more than {} patterns", Criteria::MAX_PATTERNS));
                 }
                 Members::Patterns(patterns.elements)
             }

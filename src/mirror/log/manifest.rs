@@ -9,7 +9,7 @@ use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use super::{
-    Head, HeadFile, LinesDigest, LogWriter, MAX_HEAD_BYTES, write_annotations, write_subsets,
+    Head, HeadFile, Lines, LinesDigest, LogWriter, MAX_HEAD_BYTES, write_annotations, write_subsets,
 };
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
@@ -69,7 +69,7 @@ fn write_listed(
             out.write_all(line.as_bytes()).map_err(failed)?;
         }
     }
-    let subsets = write_subsets(snapshot, dataset, last, out, failed)?;
+    let subsets = write_subsets(snapshot, dataset, last, (Lines::default(), out), failed)?;
     let annotations = match until {
         None => write_annotations(snapshot, dataset, out, failed)?,
         Some(_) => LinesDigest::default(),

@@ -19,7 +19,8 @@ mod reader;
 mod writer;
 
 pub(crate) use attachments::{
-    Lines, LinesDigest, SubsetReader, read_annotation, write_annotations, write_subsets,
+    Lines, LinesDigest, SubsetReader, continued_subsets, read_annotation, write_annotations,
+    write_subsets,
 };
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, MAX_HEAD_BYTES};
 pub use line::BEGINNING;

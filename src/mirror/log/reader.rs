@@ -77,6 +77,11 @@ impl LogReader {
         (self.source, self.line) = (source, line);
     }
 
+    /// Reads the last line, which was wrong, again.
+    pub fn repeat(&mut self) {
+        self.line -= 1;
+    }
+
     /// How many bytes were read, and those before.
     pub fn bytes(&self) -> u64 {
         self.position.bytes

@@ -1,5 +1,7 @@
 //! Writes the lines of a log, and divides it into segments, which are its files.
 
+use flate2::GzHeader;
+use flate2::read::GzDecoder;
 use serde::{Deserialize, Serialize};
 
 use super::line::{
@@ -122,6 +124,13 @@ impl Segment {
     /// Whether it is complete: no line is ever added to it again.
     pub fn is_sealed(&self) -> bool {
         self.bytes > SEGMENT_BYTES
+    }
+
+    /// Whether a compressed file says that it contains this segment: the comment in its header is the check
+    /// of the last line.
+    pub fn is_compressed_in<R>(&self, file: &GzDecoder<R>) -> bool {
+        let comment = file.header().and_then(GzHeader::comment);
+        comment.is_some_and(|comment| comment == self.check.to_string().as_bytes())
     }
 
     /// The name of the file of the segment with this zero-based number.

@@ -118,13 +118,20 @@ impl Error {
     }
 }
 
-/// What a mirror calls a primary that was named so: its address, or the absolute path of its file.
+/// What a mirror calls a primary that was named so: its address, or the absolute path of its file or
+/// directory. Symbolic links are kept, so the name stays the same when the file no longer exists.
 pub fn source_name(text: &str) -> String {
     if Address::is_meant(text) {
         // Whether http is permitted decides only whether it is read.
         return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
     }
-    Registry::full_name(Path::new(text)).to_string_lossy().into_owned()
+    let path = Path::new(text);
+    let name = match Registry::check_is_file(path, "a primary") {
+        Ok(()) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+        // The address of a server can contain a password.
+        Err(_) => Registry::full_name(path),
+    };
+    name.to_string_lossy().into_owned()
 }
 
 /// The proxy that the environment names for an origin. `None` means that requests go straight to it.

@@ -1,7 +1,6 @@
 //! Requests, with limits, redirects within the origin, and repetitions; their responses, counted,
 //! limited, and not too slow; and why a request failed.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +17,8 @@ use url::Url;
 
 use super::Failure;
 use super::address::{is_loopback, proxy_of};
-use crate::disk::read_small;
+use super::byte_limit::{ByteLimit, LimitedReader};
+use crate::disk::{self, read_small};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{SourceOptions, quoted};
 
@@ -61,7 +61,7 @@ impl Default for HttpOptions {
     fn default() -> Self {
         HttpOptions {
             timeout: Duration::from_secs(30),
-            max_bytes: 64 << 30,
+            max_bytes: MAX_BYTES,
             max_age: None,
             permits_http: false,
             authorities: None,
@@ -81,7 +81,8 @@ impl HttpOptions {
     /// [`ErrorKind::Io`]: that file cannot be read.
     pub fn of(options: &SourceOptions) -> Result<Self> {
         let read = |path: &String| {
-            let content = File::open(path).and_then(|file| read_small(file, MAX_CA_FILE_BYTES));
+            let content = disk::open_regular(Path::new(path))
+                .and_then(|file| read_small(file, MAX_CA_FILE_BYTES));
             content.map_err(|source| Error::cannot("read", Path::new(path), source))
         };
         let default = HttpOptions::default();
@@ -96,6 +97,9 @@ impl HttpOptions {
     }
 }
 
+/// How many bytes may be read of a primary by default.
+pub(in crate::mirror) const MAX_BYTES: u64 = 64 << 30;
+
 /// How often a request that makes no progress is made.
 const ATTEMPTS: u32 = 5;
 
@@ -108,21 +112,14 @@ const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 /// How many redirects are followed.
 const MAX_REDIRECTS: u32 = 5;
 
-/// How a body is compressed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Coding {
-    Identity,
-    Gzip,
-}
-
 /// Makes requests to one origin, and counts what is received.
 pub(super) struct Client {
     agent: Agent,
     proxy: Option<Proxy>,
     options: HttpOptions,
     received: Arc<AtomicU64>,
-    /// How many bytes were read, after decompression.
-    read: Arc<AtomicU64>,
+    /// The bytes that were read, after decompression.
+    read: ByteLimit,
     requests: AtomicU64,
 }
 
@@ -152,7 +149,8 @@ impl Client {
             .timeout_per_write(Some(options.timeout))
             .build()
             .new_agent();
-        let (received, read, requests) = (Arc::default(), Arc::default(), AtomicU64::default());
+        let (received, requests) = (Arc::default(), AtomicU64::default());
+        let read = ByteLimit::of(options.max_bytes);
         Ok(Client { agent, proxy, options, received, read, requests })
     }
 
@@ -196,7 +194,7 @@ impl Client {
                 code => {
                     let (asked, url) = (retry_after(&response), at.to_string());
                     let said = match is_problem(&response) {
-                        true => detail(self.body(response, MAX_PROBLEM_BYTES, Coding::Identity)),
+                        true => detail(self.body(response, MAX_PROBLEM_BYTES)),
                         false => None,
                     };
                     let said = said.map(|said| format!(": {said}"));
@@ -234,7 +232,7 @@ impl Client {
                 return Ok(None);
             }
             let mut content = Vec::new();
-            let mut body = self.body(response, limit.saturating_add(1), Coding::Identity);
+            let mut body = self.body(response, limit.saturating_add(1));
             body.read_to_end(&mut content).map_err(|error| self.broken(url, &error))?;
             if content.len() as u64 > limit {
                 let what = format!("it is longer than {limit} bytes");
@@ -289,25 +287,36 @@ impl Client {
     }
 
     /// The content of a body, counted, at most `limit` bytes of it.
-    pub fn body(&self, response: Response<Body>, limit: u64, coding: Coding) -> LimitedBody {
+    pub fn body(&self, response: Response<Body>, limit: u64) -> LimitedReader {
+        self.limited(self.counted(response, limit).take(limit))
+    }
+
+    /// The content of a compressed body, counted, at most `limit` bytes of it. `None` means that `is_it` does
+    /// not accept its header.
+    pub fn unzipped(
+        &self,
+        response: Response<Body>,
+        limit: u64,
+        is_it: impl FnOnce(&GzDecoder<Counted>) -> bool,
+    ) -> Option<LimitedReader> {
+        // A .gz file that is larger than its plain segment is ignored.
+        let file = GzDecoder::new(self.counted(response, limit.saturating_add(1_024)));
+        is_it(&file).then(|| self.limited(file.take(limit)))
+    }
+
+    fn counted(&self, response: Response<Body>, limit: u64) -> Counted {
         let reader = response.into_body().into_with_config().limit(u64::MAX).reader();
-        // A .gz file larger than its plain segment is ignored.
-        let sent = reader.take(limit.saturating_add(1_024));
-        let sent = Counted::of(sent, Arc::clone(&self.received), self.options.timeout);
-        let (read, max_bytes) = (Arc::clone(&self.read), self.options.max_bytes);
-        match coding {
-            Coding::Identity => LimitedBody::of(sent.take(limit), read, max_bytes),
-            Coding::Gzip => LimitedBody::of(GzDecoder::new(sent).take(limit), read, max_bytes),
-        }
+        Counted::of(reader.take(limit), Arc::clone(&self.received), self.options.timeout)
+    }
+
+    fn limited(&self, reader: impl Read + Send + 'static) -> LimitedReader {
+        self.read.limit(reader)
     }
 
     /// Why a body could not be read to its end.
     pub fn broken(&self, url: &Url, error: &io::Error) -> Failure {
-        match error.get_ref().and_then(|inner| inner.downcast_ref()) {
-            Some(TooMany(max_bytes)) => {
-                let what = format!("more than {max_bytes} bytes were read");
-                Failure::Lasting(Error::of_url(ErrorKind::TooManyBytes, url, what))
-            }
+        match Error::of_byte_limit(url, error) {
+            Some(refused) => Failure::Lasting(refused),
             None => Failure::Passing(Error::of_url(ErrorKind::NoResponse, url, error), None),
         }
     }
@@ -378,38 +387,8 @@ fn is_fast(bytes: u64, time: Duration) -> bool {
     u128::from(bytes) * 1_000 >= u128::from(MIN_RATE) * time.as_millis()
 }
 
-/// More bytes were read than are permitted.
-#[derive(Debug, thiserror::Error)]
-#[error("more than {0} bytes")]
-struct TooMany(u64);
-
-/// What a body contains after decompression, counted together with all others, and limited.
-pub(super) struct LimitedBody {
-    reader: Box<dyn Read + Send>,
-    read: Arc<AtomicU64>,
-    max_bytes: u64,
-}
-
-impl LimitedBody {
-    /// Counts what is read into `read`. Fails with [`TooMany`] beyond `max_bytes`.
-    fn of(reader: impl Read + Send + 'static, read: Arc<AtomicU64>, max_bytes: u64) -> Self {
-        LimitedBody { reader: Box::new(reader), read, max_bytes }
-    }
-}
-
-impl Read for LimitedBody {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.reader.read(buffer)?;
-        let before = self.read.fetch_add(read as u64, Ordering::Relaxed);
-        match before.saturating_add(read as u64) > self.max_bytes {
-            true => Err(io::Error::other(TooMany(self.max_bytes))),
-            false => Ok(read),
-        }
-    }
-}
-
 /// The body of a response as it is sent, counted.
-struct Counted {
+pub(super) struct Counted {
     reader: Box<dyn Read + Send>,
     received: Arc<AtomicU64>,
     /// How long a server may be too slow.

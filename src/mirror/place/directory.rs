@@ -3,49 +3,60 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use super::address::source_name;
+use super::byte_limit::ByteLimit;
+use super::client::MAX_BYTES;
 use super::statements::StatementPlace;
-use super::{Failure, FoundHead, HEAD, LOG, Part, Place, only_line, parse_head};
+use super::{
+    DATASETS, Failure, FoundHead, HEAD, LOG, Part, Place, check_age_of_file, only_line, parse_head,
+};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
-use crate::model::{DatasetName, SourceLocation, quoted};
+use crate::model::{DatasetName, SourceLocation, SourceOptions, Timestamp, quoted};
 use crate::registry::Registry;
-
-/// The directory of the datasets in one into which several are published.
-const DATASETS: &str = "datasets";
 
 /// The directory of a dataset. No symbolic link in it is followed.
 pub(crate) struct PublishedDirectory {
     directory: Directory,
     source: Option<String>,
+    read: ByteLimit,
 }
 
 impl PublishedDirectory {
     /// The directory of a dataset, which nobody remembers.
     pub fn of(directory: Directory) -> Self {
-        PublishedDirectory { directory, source: None }
+        PublishedDirectory { directory, source: None, read: ByteLimit::of(u64::MAX) }
     }
 
     /// Finds the directory of a dataset: `path` itself, or that of one of the datasets that are published
     /// into it, which is `named`, or has the name of the mirror, or is the only one. `None` means that
-    /// nothing is published there. A mirror remembers it as it was named, so that a failure, or that it is
-    /// forgotten, finds it.
+    /// nothing is published there.
     ///
     /// # Errors
     ///
-    /// It cannot be read; [`ErrorKind::PrimaryDatasetUnknown`].
+    /// It cannot be read; [`ErrorKind::PrimaryDatasetUnknown`]; [`ErrorKind::TooOld`].
     pub fn find(
         path: &Path,
         mirror: &DatasetName,
-        named: Option<&DatasetName>,
+        options: &SourceOptions,
+        now: Timestamp,
     ) -> Result<Option<Self>> {
         if !path.join(HEAD).exists() && !path.join(DATASETS).is_dir() {
             return Ok(None);
         }
+        let named = options.primary_dataset.as_ref();
         let directory = Directory::open(&directory_of(path, mirror, named)?)?;
-        let source = Registry::full_name(path).to_string_lossy().into_owned();
-        Ok(Some(PublishedDirectory { directory, source: Some(source) }))
+        if let Some(head) = directory.read(HEAD)? {
+            let name = directory.path_of(HEAD);
+            let max_age = options.max_age_seconds.map(Duration::from_secs);
+            check_age_of_file(&name.to_string_lossy(), &head, max_age, now)?;
+        }
+        let source = source_name(&path.to_string_lossy());
+        let read = ByteLimit::of(options.max_bytes.unwrap_or(MAX_BYTES));
+        Ok(Some(PublishedDirectory { directory, source: Some(source), read }))
     }
 
     /// The directory as it was found.
@@ -116,7 +127,7 @@ impl Place for PublishedDirectory {
         let missing = || self.broken(of, part, io::ErrorKind::NotFound.into());
         let mut file = self.file(of, part)?.ok_or_else(missing)?;
         file.seek(SeekFrom::Start(from)).map_err(|error| self.broken(of, part, error))?;
-        Ok(Box::new(file))
+        Ok(Box::new(self.read.limit(file)))
     }
 
     fn name(&self, of: &FoundHead, part: Part) -> String {

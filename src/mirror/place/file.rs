@@ -5,6 +5,7 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use super::byte_limit::ByteLimit;
 use super::{Failure, FoundHead, Part, Place};
 use crate::disk::scratch;
 use crate::error::{Error, Result};
@@ -24,13 +25,16 @@ pub(in crate::mirror) struct ManifestFile {
 }
 
 impl ManifestFile {
-    /// A file, which is copied to a temporary file if it is compressed.
+    /// A file, which is copied to a temporary file if it is compressed. It has at most `max_bytes` bytes after
+    /// decompression.
     ///
     /// # Errors
     ///
-    /// It cannot be read; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn open(file: File, name: &str, source: Option<String>) -> Result<Self> {
+    /// It cannot be read; [`ErrorKind::TooManyBytes`](crate::ErrorKind::TooManyBytes);
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn open(file: File, name: &str, source: Option<String>, max_bytes: u64) -> Result<Self> {
         let failed = |source| Error::cannot("read", Path::new(name), source);
+        let limit = ByteLimit::of(max_bytes);
         let mut plain = &file;
         plain.rewind().map_err(failed)?;
         let mut beginning = Vec::new();
@@ -38,18 +42,24 @@ impl ManifestFile {
         plain.rewind().map_err(failed)?;
         // What was copied from a stream may have been unzipped before.
         let shown = if source.is_none() { name.trim_end_matches(".gz") } else { name };
-        let mut unzipped =
-            OpenedFile::open(file.try_clone().map_err(failed)?, shown)?.unzipped()?;
+        let unzipped = OpenedFile::open(file.try_clone().map_err(failed)?, shown)?.unzipped()?;
         let is_plain =
             !beginning.starts_with(b"\x1f\x8b") && !beginning.starts_with(b"\xef\xbb\xbf");
         let name = name.to_owned();
         if is_plain {
+            if file.metadata().map_err(failed)?.len() > max_bytes {
+                return Err(Error::too_many_bytes(&name, max_bytes));
+            }
             return Ok(ManifestFile { file, name, source });
         }
         let mut lines = 1;
+        let mut unzipped = BufReader::with_capacity(BUFFER_BYTES, limit.limit(unzipped));
         let file = copied(&mut unzipped, |read| {
-            let read =
-                read.map_err(|cause| Error::unreadable(&cause).at_line(&Arc::from(&*name), lines))?;
+            let read = read.map_err(|cause| {
+                let refused = Error::of_byte_limit(&name, &cause);
+                refused
+                    .unwrap_or_else(|| Error::unreadable(&cause).at_line(&Arc::from(&*name), lines))
+            })?;
             lines += line_ends(read);
             Ok(read)
         })?;
@@ -61,12 +71,14 @@ impl ManifestFile {
     /// # Errors
     ///
     /// Those of [`ManifestFile::open`].
-    pub fn copy(manifest: impl Read, name: &str) -> Result<Self> {
+    pub fn copy(manifest: impl Read, name: &str, max_bytes: u64) -> Result<Self> {
+        // One byte more shows that it is too long.
+        let manifest = manifest.take(max_bytes.saturating_add(1));
         let mut manifest = BufReader::with_capacity(BUFFER_BYTES, manifest);
         let file = copied(&mut manifest, |read| {
             read.map_err(|source| Error::cannot("read", Path::new(name), source))
         })?;
-        ManifestFile::open(file, name, None)
+        ManifestFile::open(file, name, None, max_bytes)
     }
 
     fn cannot(&self, source: io::Error) -> Error {

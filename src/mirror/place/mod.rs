@@ -7,8 +7,8 @@
 //! # What is refused
 //!
 //! A primary may be broken or hostile. Nothing is read beyond the lengths that the head announces, and
-//! the head itself is limited; at an address, a limit of the caller bounds everything together, counted after
-//! decompression. Only `https` is
+//! the head itself is limited; a limit of the caller bounds everything together, counted after
+//! decompression. At an address, only `https` is
 //! used, except to this machine or where the caller permits it; redirects stay within the origin;
 //! a server that sends nothing for a time, or less than 10 kB a second on average, is given up; the
 //! rate also covers reconnections. Lines are verified one by one, wherever they are.
@@ -19,6 +19,7 @@
 //! them.
 
 mod address;
+mod byte_limit;
 mod client;
 mod directory;
 mod file;
@@ -26,11 +27,14 @@ mod remote;
 mod statements;
 mod witness;
 
+use std::fmt;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 use std::time::Duration;
 
 pub use address::{Address, source_name};
+pub(super) use client::MAX_BYTES;
 pub use client::{HttpOptions, Retry};
 pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
@@ -39,8 +43,11 @@ pub(crate) use statements::StatementPlace;
 pub use witness::ask_witness;
 
 use super::log::{Head, HeadFile, LinesDigest, Segment};
-use crate::error::{Error, Result};
-use crate::model::{DatasetName, SourceLocation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{DatasetName, SourceLocation, Timestamp};
+
+/// The directory of the datasets of a site.
+pub(super) const DATASETS: &str = "datasets";
 
 /// The head of a log.
 pub const HEAD: &str = "head.json";
@@ -137,7 +144,9 @@ pub(crate) trait Place: Send + Sync {
 
     /// Why a part could not be read to its end.
     fn broken(&self, of: &FoundHead, part: Part, error: io::Error) -> Failure {
-        Failure::Lasting(Error::cannot("read", Path::new(&self.name(of, part)), error))
+        let name = self.name(of, part);
+        let refused = Error::of_byte_limit(&name, &error);
+        Failure::Lasting(refused.unwrap_or_else(|| Error::cannot("read", Path::new(&name), error)))
     }
 
     /// Waits before something is read again after so many attempts that made no progress, with this one.
@@ -184,6 +193,41 @@ pub(crate) trait Place: Send + Sync {
     fn statements(&self) -> Option<StatementPlace<'_>> {
         None
     }
+}
+
+/// Refuses a source that was last published too long ago.
+///
+/// # Errors
+///
+/// [`ErrorKind::TooOld`].
+pub(super) fn check_age(
+    source: impl fmt::Display,
+    published: Timestamp,
+    max_age: Duration,
+    now: Timestamp,
+) -> Result<()> {
+    let age_seconds = (now.as_micros() - published.as_micros()) / 1_000_000;
+    if age_seconds > i64::try_from(max_age.as_secs()).unwrap_or(i64::MAX) {
+        let why = "the primary may no longer publish";
+        let message = format!("{source} was last written at {published}: {why}");
+        return Err(Error::new(ErrorKind::TooOld, message));
+    }
+    Ok(())
+}
+
+/// As [`check_age`], of a file, whose time of publication is that of its last change.
+pub(super) fn check_age_of_file(
+    name: &str,
+    file: &File,
+    max_age: Option<Duration>,
+    now: Timestamp,
+) -> Result<()> {
+    let Some(max_age) = max_age else { return Ok(()) };
+    let failed = |source| Error::cannot("read", Path::new(name), source);
+    let modified = file.metadata().and_then(|found| found.modified()).map_err(failed)?;
+    let modified = Timestamp::try_from(modified);
+    let modified = modified.map_err(|error| failed(io::Error::other(error)))?;
+    check_age(name, modified, max_age, now)
 }
 
 /// Parses a head, which is all that a file contains.

@@ -3,17 +3,22 @@
 use std::io::{self, Read};
 use std::sync::Mutex;
 
+use flate2::read::GzDecoder;
 use ureq::Body;
 use ureq::http::{Response, header};
 use url::Url;
 
 use super::address::Address;
-use super::client::{Client, Coding, HttpOptions, Pace};
+use super::client::{Client, HttpOptions, Pace};
 use super::statements::StatementPlace;
-use super::{Failure, FoundHead, HEAD, Part, Place, only_line, parse_head};
+use super::{DATASETS, Failure, FoundHead, HEAD, Part, Place, check_age, only_line, parse_head};
 use crate::error::{Error, ErrorKind, Result};
-use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES};
+use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
+use crate::mirror::primary::{MAX_NAMED, named};
 use crate::model::{DatasetName, SourceLocation, Timestamp};
+
+/// The greatest length of the page of a site that is read for the names of its datasets.
+const MAX_PAGE_BYTES: u64 = 1 << 20;
 
 /// How many renamings are followed.
 const MAX_RENAMINGS: u32 = 5;
@@ -90,15 +95,53 @@ impl Remote {
         let lasting = |what: &str| Failure::Lasting(Error::of_url(ErrorKind::Response, url, what));
         match response.status().as_u16() {
             200 => {}
-            404 | 410 => return Err(lasting("there is no dataset at this address")),
+            404 | 410 => return Err(Failure::Lasting(self.no_dataset(url))),
             _ => return Err(lasting("the server did not respond with a head")),
         }
         self.check_age(url, &response)?;
         let mut line = Vec::new();
         // One byte more shows that it is too long.
-        let mut body = self.client.body(response, MAX_HEAD_BYTES + 1, Coding::Identity);
+        let mut body = self.client.body(response, MAX_HEAD_BYTES + 1);
         body.read_to_end(&mut line).map_err(|error| self.client.broken(url, &error))?;
         Ok(parse_head(url.as_str(), &line)?)
+    }
+
+    /// The error for a head that does not exist. The root of a site names its datasets.
+    fn no_dataset(&self, url: &Url) -> Error {
+        let names = match self.address.site() {
+            None => self.datasets_of_page(),
+            // It is the address of a dataset.
+            Some(_) => Vec::new(),
+        };
+        let Some(first) = names.first() else {
+            let what = "the file does not exist: no dataset is published at this address";
+            return Error::of_url(ErrorKind::Response, url, what);
+        };
+        let example = self.address.file(&format!("{DATASETS}/{first}/"));
+        let listed = named(&names);
+        let what = format!(
+            "this is no dataset, but a site with {listed}: name the address of one, such as {example}"
+        );
+        Error::of_url(ErrorKind::Address, &self.address, what)
+    }
+
+    /// The datasets to which the page at the address leads. A page that cannot be read leads to none.
+    fn datasets_of_page(&self) -> Vec<DatasetName> {
+        let page = self.client.content(&self.address.file(""), MAX_PAGE_BYTES);
+        let page = page.ok().flatten().unwrap_or_default();
+        let page = String::from_utf8_lossy(&page);
+        let mut names: Vec<DatasetName> = Vec::new();
+        for link in page.split("datasets/").skip(1) {
+            let end = link.find(['/', '"', '\'', '<', '>', '?', '#']).unwrap_or(link.len());
+            match link[..end].parse() {
+                Ok(name) if !names.contains(&name) => names.push(name),
+                _ => {}
+            }
+            if names.len() > MAX_NAMED {
+                break;
+            }
+        }
+        names
     }
 
     /// Refuses a head that was last written too long ago.
@@ -110,20 +153,18 @@ impl Remote {
             let what = "it has no Last-Modified, so its age is not known".to_owned();
             return Err(Error::of_url(ErrorKind::Response, url.to_string(), what));
         };
-        let age_seconds = (self.now.as_micros() - modified.as_micros()) / 1_000_000;
-        if age_seconds > i64::try_from(max_age.as_secs()).unwrap_or(i64::MAX) {
-            let why = "the primary may no longer publish";
-            let message = format!("{url} was last written at {modified}: {why}");
-            return Err(Error::new(ErrorKind::TooOld, message));
-        }
-        Ok(())
+        check_age(url, modified, max_age, self.now)
     }
 
-    /// Opens a whole segment in its compressed form. `None` means that there is none.
-    fn zipped(&self, url: &Url, bytes: u64) -> Result<Option<Box<dyn Read + '_>>, Failure> {
+    /// Opens a whole segment in its compressed form. `None` means that the server has no file that says that
+    /// it is this form.
+    fn zipped(&self, url: &Url, segment: &Segment) -> Result<Option<Box<dyn Read + '_>>, Failure> {
         let response = self.client.get(url, &[])?;
-        let is_there = response.status().as_u16() == 200;
-        Ok(is_there.then(|| Box::new(self.client.body(response, bytes, Coding::Gzip)) as _))
+        if response.status().as_u16() != 200 {
+            return Ok(None);
+        }
+        let is_it = |file: &GzDecoder<_>| segment.is_compressed_in(file);
+        Ok(self.client.unzipped(response, segment.bytes, is_it).map(|body| Box::new(body) as _))
     }
 
     /// Opens what is left of a segment, as a range if the server has ranges.
@@ -164,7 +205,7 @@ impl Remote {
             _ => return Err(wrong("the server did not respond with the segment").into()),
         };
         let left = bytes - from + skipped;
-        let mut body = self.client.body(response, left, Coding::Identity);
+        let mut body = self.client.body(response, left);
         match io::copy(&mut body.by_ref().take(skipped), &mut io::sink()) {
             Ok(copied) if copied == skipped => Ok(Box::new(body)),
             Ok(_) => Err(too_short()),
@@ -182,7 +223,7 @@ impl Remote {
             return Err(Error::of_url(ErrorKind::Response, url, what).into());
         }
         // One byte more shows that there is more than was announced.
-        Ok(Box::new(self.client.body(response, bytes.saturating_add(1), Coding::Identity)))
+        Ok(Box::new(self.client.body(response, bytes.saturating_add(1))))
     }
 }
 
@@ -217,10 +258,11 @@ impl Place for Remote {
         }
         let Part::Segment(index) = part else { return self.beside(of, part) };
         let (segment, url) = (&of.head.segments.0[index], self.file(of, &part.file()));
-        // The compressed form cannot be resumed. Where it is missing or damaged, the plain one is read.
+        // The compressed form cannot be resumed. If it is missing, damaged or another segment's, the plain one
+        // is read.
         if segment.is_sealed() && from == 0 && attempt == 1 {
             let zipped = self.file(of, &format!("{}.gz", part.file()));
-            if let Some(body) = self.zipped(&zipped, segment.bytes)? {
+            if let Some(body) = self.zipped(&zipped, segment)? {
                 return Ok(body);
             }
         }

@@ -464,6 +464,15 @@ impl Snapshot {
         })
     }
 
+    /// The subsets of a dataset from a number on, in the order in which they were stored. The first has the
+    /// number 1.
+    pub(crate) fn subsets_from(&self, dataset: &DatasetName, first: u64) -> Result<Vec<Subset>> {
+        self.ask_of(dataset, |read, key| {
+            let found = read.subsets_from(key, first)?;
+            Ok(found.into_iter().map(|(_, subset)| subset).collect())
+        })
+    }
+
     /// The subsets of a dataset that were cited last, the last first, at most `limit` of them, and how many
     /// there are.
     pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<(Vec<Subset>, u64)> {

@@ -193,6 +193,7 @@ mod tests {
                 is_identical: true,
                 pulled_with: None,
                 refusal: None,
+                contradicts: false,
                 forget_from: None,
                 changes: Some(&changes),
                 statements: None,

@@ -143,9 +143,9 @@ impl Registry {
         now: Timestamp,
     ) -> Result<(Selected, bool)> {
         if let Members::Patterns(patterns) = members {
-            let (bytes, most) = (Criteria::bytes_of(patterns), Criteria::MAX_BYTES);
-            if bytes > most {
-                return Err(Error::too_long("the list of patterns", "bytes", bytes, most));
+            let (count, most) = (patterns.len(), Criteria::MAX_PATTERNS);
+            if count > most {
+                return Err(Error::too_long("a selection", "patterns", count, most));
             }
         }
         let selection = Selection::Dataset { name: dataset.clone(), at };

@@ -18,10 +18,10 @@ use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Limits,
-    Timestamp, quoted,
+    Timestamp,
 };
 use crate::registry::error::made_of;
-use crate::registry::staging::{each_batch, is_repetition};
+use crate::registry::staging::{check_limits, each_batch, is_repetition};
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
 
@@ -565,14 +565,10 @@ fn refuse_other_content(
     }
 }
 
-/// Refuses more of the files of a granule than a row may have.
+/// Refuses more metadata of the files of a granule than a row may have.
 fn check_length(event: &Event, content: &Content) -> Result<()> {
-    let (bytes, most) = (content.encoded().as_bytes().len(), Content::MAX_BYTES);
-    if bytes > most {
-        let what = format!("what is known of the files of {}", quoted(event.granule_id.as_str()));
-        return Err(Error::too_long(&what, "bytes", bytes, most).at(event.location.clone()));
-    }
-    Ok(())
+    let checked = check_limits(event.granule_id.as_str(), content.encoded());
+    checked.map_err(|error| error.at(event.location.clone()))
 }
 
 fn line_of(granule_id: &GranuleId, content: &Content) -> Vec<u8> {

@@ -127,7 +127,8 @@ struct Batch {
 
 impl Batch {
     fn add(&mut self, patterns: Vec<Pattern>, at: Timestamp, number: usize) {
-        self.bytes += Criteria::bytes_of(&patterns) + (patterns.len() + 1) * OVERHEAD_BYTES;
+        let texts: usize = patterns.iter().map(|pattern| pattern.as_str().len()).sum();
+        self.bytes += texts + (patterns.len() + 1) * OVERHEAD_BYTES;
         self.subsets.entry((patterns, at)).or_default().push(number);
         self.subsets.entry((vec![any()], at)).or_default();
     }

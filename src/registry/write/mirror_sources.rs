@@ -24,6 +24,8 @@ pub(crate) struct Remembered<'a> {
     pub pulled_with: Option<&'a SourceOptions>,
     /// Why the dataset may not be pulled from it. `None` means that it may.
     pub refusal: Option<&'a str>,
+    /// Whether the dataset has files whose recorded checksums or sizes contradict it, which a pull has left.
+    pub contradicts: bool,
     /// The first change that is to be forgotten. `None` keeps all that was read before.
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
@@ -58,6 +60,7 @@ impl Remembered<'_> {
                 .pulled_with
                 .map(|options| LastPull { recorded: read, options: options.clone() }),
             failed: self.refusal.map(|refusal| FailedAttempt::new(read, refusal)),
+            contradicts: self.contradicts,
         };
         let source = transaction.save_mirror_source(dataset, &stored)?;
         self.statements.map_or(Ok(()), |statements| statements.save(transaction, read))?;

@@ -14,7 +14,7 @@ impl Row for (SourceKey, StoredSource) {
     }
 }
 
-part!(StoredSource { source, read, identical, origin, agreed, pulled, failed });
+part!(StoredSource { source, read, identical, origin, agreed, pulled, failed, contradicts });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
 optional_part!(LastPull);

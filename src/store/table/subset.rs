@@ -107,6 +107,19 @@ impl View {
         self.select(&OF_DATASET, &[dataset.into()])
     }
 
+    /// The subsets of a dataset from a number on, in the order in which they were stored.
+    pub fn subsets_from(
+        &self,
+        dataset: DatasetKey,
+        first: u64,
+    ) -> Result<Vec<(SubsetKey, Subset)>> {
+        static FROM: Sql = select_saved!(
+            "WHERE subset.dataset_id = ?1 AND subset.id >= ?2
+            ORDER BY subset.id"
+        );
+        self.select(&FROM, &[dataset.into(), first.into()])
+    }
+
     /// The granules that a subset names, as they were held at an instant, after an id, in canonical
     /// order, at most `limit` of them. The second value is `None` if the granule was not held then.
     pub fn named_after(

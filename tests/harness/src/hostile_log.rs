@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use accession::chain::Chain;
 use accession::{Identifier, Timestamp};
-use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 
 use crate::oracle::naive_digest;
@@ -68,7 +67,8 @@ impl HostileLog {
         let segment = self.segment();
         let name = format!("log/{:06}.jsonl.gz", self.sealed.len());
         let file = std::fs::File::create(self.directory.join(name)).unwrap();
-        let mut zipped = GzEncoder::new(file, Compression::best());
+        let header = GzBuilder::new().comment(self.check.as_str());
+        let mut zipped = header.write(file, Compression::best());
         zipped.write_all(&self.growing).unwrap();
         zipped.finish().unwrap();
         self.sealed.push(segment);
