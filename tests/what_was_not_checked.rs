@@ -1,20 +1,22 @@
 //! Says what a run of the tests did not check, because the machine lacks what it takes.
 //!
 //! Cargo runs the test programs in the order of their names, and this one is the last. With
-//! `ACCESSION_TEST_ALL=1`, a program that is not installed is a failure. A run of selected tests says
-//! nothing.
+//! `ACCESSION_TEST_ALL=1`, all but a cluster must be there. A run of selected tests says nothing.
 
 #![expect(clippy::print_stdout, reason = "what was not checked is reported")]
 
 use std::process::ExitCode;
 
 use installed::installed;
+use mounts::may_mount;
 
 #[path = "harness/installed.rs"]
 mod installed;
+#[path = "harness/mounts.rs"]
+mod mounts;
 
 /// What is tested, the program that it takes, and the command that installs it.
-const NEEDS: [(&str, &str, &str); 13] = [
+const NEEDS: [(&str, &str, &str); 14] = [
     ("PostgreSQL", "initdb", "apt-get install postgresql"),
     ("a pooler of connections", "pgbouncer", "apt-get install pgbouncer"),
     ("a mirror of a directory on nginx", "nginx", "apt-get install nginx-light"),
@@ -24,6 +26,7 @@ const NEEDS: [(&str, &str, &str); 13] = [
     ("completions of zsh", "zsh", "apt-get install zsh"),
     ("completions of fish", "fish", "apt-get install fish"),
     ("output on a terminal", "script", "apt-get install util-linux"),
+    ("checksums of files by other programs", "sha384sum", "apt-get install coreutils"),
     ("proofs by openssl", "openssl", "apt-get install openssl"),
     ("the calls of the documented addresses", "curl", "apt-get install curl"),
     ("the identifier in JavaScript", "node", "apt-get install nodejs"),
@@ -48,14 +51,17 @@ fn main() -> ExitCode {
             lines.push(format!("NOT CHECKED: {what}, because {why}"));
         }
     }
+    #[cfg(unix)]
+    if !rustix::process::geteuid().is_root() {
+        lines.push("NOT CHECKED: the owner of a copy, because only root can keep it".to_owned());
+    }
+    if cfg!(target_os = "linux") && may_mount().is_none() {
+        lines.push("NOT CHECKED: full disks, because nothing can be mounted here".to_owned());
+    }
     let is_refused = !lines.is_empty() && std::env::var_os("ACCESSION_TEST_ALL").is_some();
     if std::env::var_os(CLUSTER).is_none() {
         let why = format!("{CLUSTER} does not name the coordinator of a cluster (postgres://...)");
         lines.push(format!("NOT CHECKED: Citus, because {why}"));
-    }
-    #[cfg(unix)]
-    if !rustix::process::geteuid().is_root() {
-        lines.push("NOT CHECKED: the owner of a copy, because only root can keep it".to_owned());
     }
     if !lines.is_empty() {
         println!("\n{}\n", lines.join("\n"));

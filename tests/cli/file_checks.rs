@@ -142,6 +142,37 @@ fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_writte
 }
 
 #[test]
+fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_checked() {
+    let sandbox = Sandbox::after(&[
+        "mkdir data; printf abc > data/A; printf abc > data/B",
+        "printf 'A\nB\n' | accession ingest D --create --from -",
+        "accession fixity compute D --root data",
+    ]);
+    set_mode(&sandbox.path().join("data/B"), 0o000);
+    for (depth, status, findings) in [("", 1, 1), ("--size-only", 0, 0)] {
+        let check = format!("--json fixity check D --root data {depth}");
+        let output = as_nobody(&sandbox, 0o755, &check);
+        assert_eq!(output.status.code(), Some(status), "{}", stderr(&output));
+        let printed = String::from_utf8(output.stdout).unwrap();
+        assert!(printed.contains(&format!("\"findings\":{findings},")), "{printed}");
+        let is_unreadable = printed.contains("\"unreadable\"") && printed.contains("denied");
+        assert_eq!(is_unreadable, findings == 1, "{printed}");
+    }
+}
+
+#[test]
+fn a_mirror_is_compared_where_the_registry_cannot_be_written() {
+    let sandbox = sandbox();
+    sandbox.run("accession export D --output us.jsonl");
+    sandbox.run("accession mirror pull M us.jsonl --create --at 2001-02-01");
+    set_mode(&sandbox.path().join("accession.db"), 0o444);
+    let output = as_nobody(&sandbox, 0o555, "--json mirror compare M us.jsonl");
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stderr(&output).contains("mirror-not-remembered"), "{}", stderr(&output));
+    assert!(output.stdout.starts_with(b"{\"status\":\"identical\""), "{output:?}");
+}
+
+#[test]
 fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
     let sandbox = sandbox();
     std::fs::write(sandbox.path().join("two"), "C\nA\n").unwrap();

@@ -54,6 +54,7 @@ pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
         Ok::<(), Error>(())
     })
     .unwrap();
+    assert!(!rows.is_empty(), "nothing was verified");
     assert!(rows.iter().all(|row| row.ok == row.differences.is_empty()));
     rows
 }

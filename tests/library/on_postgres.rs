@@ -2,13 +2,14 @@
 //! process of their own, against a server that is started for them, and against the cluster of
 //! `ACCESSION_TEST_CITUS`.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 
 use accession::Registry;
 
 use crate::harness::given_server::VARIABLE;
-use crate::harness::server::Server;
+use crate::harness::server::{Server, client};
 use crate::harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
@@ -55,6 +56,9 @@ fn the_tests_of_the_library_pass_on_postgresql_as_well() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(VARIABLE, server.url()).env(TEMPLATE, template);
     run_all(&mut command, "8", "PostgreSQL");
+    let databases = "SELECT count(*) FROM pg_database WHERE datname LIKE 'accession_%'";
+    let created: i64 = client(&url).query_one(databases, &[]).unwrap().get(0);
+    assert!(created > 100, "{created} databases: the tests used another store");
 }
 
 #[test]
@@ -71,13 +75,20 @@ fn run_all(command: &mut Command, cases: &str, store: &str) {
     if std::env::var_os("PROPTEST_CASES").is_none() {
         command.env("PROPTEST_CASES", cases);
     }
+    let listed = Command::new(std::env::current_exe().unwrap()).arg("--list").output().unwrap();
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let tests = || listed.lines().filter_map(|line| line.strip_suffix(": test"));
     for (name, _) in OF_SQLITE {
+        assert!(tests().any(|test| test.contains(name)), "no test is named {name}");
         command.args(["--skip", name]);
     }
     let output = command.output().unwrap();
     let printed = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{printed}{}", String::from_utf8_lossy(&output.stderr));
-    let passed = printed.matches("... ok").count();
-    println!("{passed} tests passed on {store}");
-    assert!(passed > 50, "{printed}");
+    let is_of_sqlite = |test: &str| OF_SQLITE.iter().any(|(name, _)| test.contains(name));
+    let expected: BTreeSet<&str> = tests().filter(|test| !is_of_sqlite(test)).collect();
+    let results = printed.lines().filter_map(|line| line.strip_prefix("test "));
+    let passed: BTreeSet<&str> = results.filter_map(|line| line.strip_suffix(" ... ok")).collect();
+    println!("{} tests passed on {store}", passed.len());
+    assert_eq!(passed, expected);
 }

@@ -35,6 +35,8 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
         ("23505", "dataset_name_key", "conflict", 8),
         ("23505", "granule_pkey", "database", 1),
         ("23514", "granule_check", "database", 1),
+        ("57014", "", "cancelled", 1),
+        ("22021", "", "unstorable", 1),
     ] {
         fail_at_commit(&scene, code, constraint);
         let error = registry.change(&name("D"), &ingest("A"), &stamp()).unwrap_err();
@@ -46,4 +48,19 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
     }
     scene.client().batch_execute("DROP TRIGGER fail ON accession.granule").unwrap();
     registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
+}
+
+#[test]
+fn a_read_whose_connection_is_cut_reports_that() {
+    let Some(scene) = Scene::new() else { return };
+    let registry = scene.open();
+    registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    let snapshot = registry.snapshot().unwrap();
+    let end_others = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+        WHERE datname = current_database() AND pid <> pg_backend_pid()";
+    scene.client().batch_execute(end_others).unwrap();
+    let error = snapshot.dataset(&name("D")).unwrap_err();
+    assert_eq!(error.kind().as_str(), "connection-lost", "{error}");
+    drop(snapshot);
+    assert_eq!(periods_of(&registry, "A"), 1);
 }

@@ -37,9 +37,10 @@ fn the_list_of_what_was_not_checked_is_the_last_test_program_and_the_only_such_l
         let name = path.file_stem().unwrap().to_str().unwrap();
         assert!(!is_program || name <= "what_was_not_checked", "{name} is run after it");
     }
-    let phrase = ["NOT", "CHECKED"].join(" ");
+    let phrases = ["CHECKED:", "TESTED:"].map(|word| format!("NOT {word}"));
     for (path, text) in rust_files(&["tests"]) {
         let is_summary = path.to_str() == Some(SUMMARY);
-        assert!(is_summary || !text.contains(&phrase), "{}: nobody sees it", path.display());
+        let says_it = phrases.iter().any(|phrase| text.contains(phrase));
+        assert!(is_summary || !says_it, "{}: nobody sees it", path.display());
     }
 }

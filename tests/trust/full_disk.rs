@@ -2,10 +2,11 @@
 //! and a disk that is mounted read-only.
 //!
 //! The last two need a file system that is mounted in a new namespace (`unshare --mount`). If that
-//! is not permitted, the test prints on stdout that it was not run.
+//! is not permitted, `tests/what_was_not_checked.rs` says so.
 
 use std::process::{Command, Output};
 
+use crate::harness::mounts::may_mount;
 use crate::harness::program::program;
 use crate::rounds::is_long;
 use crate::scene::{Action, Place, Scene};
@@ -97,17 +98,6 @@ fn until_each_is_done(
     assert!(refused > 3 * scene.actions.len());
 }
 
-/// The command that creates a namespace in which the process may mount file systems: as root, or as
-/// an unprivileged user. `None` means that there is none.
-fn may_mount() -> Option<&'static [&'static str]> {
-    const WAYS: [&[&str]; 2] = [&["unshare", "--mount"], &["unshare", "-r", "--mount"]];
-    WAYS.into_iter().find(|way| {
-        let mut command = Command::new(way[0]);
-        command.args(&way[1..]).args(["mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
-        command.output().is_ok_and(|output| output.status.success())
-    })
-}
-
 #[test]
 fn a_command_on_a_full_disk_reports_it_and_changes_all_or_nothing() {
     // The content of the small disk is copied back, since the disk disappears with the namespace.
@@ -127,10 +117,7 @@ fn a_command_on_a_full_disk_reports_it_and_changes_all_or_nothing() {
         cp "$disk"/accession.db* "$directory" 2>/dev/null
         umount "$disk" && rmdir "$disk"
         exit $status"#;
-    let Some(wrapper) = may_mount() else {
-        println!("full disk: NOT TESTED: nothing can be mounted here");
-        return;
-    };
+    let Some(wrapper) = may_mount() else { return };
     // The size of the registry with its -shm file, which every command needs.
     let from = |scene: &Scene, action: &Action| match action.creates {
         true => 4,
@@ -152,10 +139,7 @@ fn a_read_only_disk_is_read_and_not_written() {
         "$0" --registry "$directory/accession.db" verify >/dev/null || exit 8
         "$0" --registry "$directory/accession.db" history OWN >/dev/null || exit 8
         exec "$0" --json --registry "$directory/accession.db" "$@""#;
-    let Some(wrapper) = may_mount() else {
-        println!("read-only disk: NOT TESTED: nothing can be mounted here");
-        return;
-    };
+    let Some(wrapper) = may_mount() else { return };
     let scene = Scene::new();
     for action in scene.actions.iter().filter(|action| !action.creates) {
         let place = scene.place(false);

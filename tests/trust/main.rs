@@ -44,6 +44,8 @@ mod harness {
     #[cfg(target_os = "linux")]
     pub mod hostile_log;
     mod listener;
+    #[cfg(target_os = "linux")]
+    pub mod mounts;
     pub mod oracle;
     #[cfg(target_os = "linux")]
     pub mod peak_memory;
