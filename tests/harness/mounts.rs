@@ -1,0 +1,15 @@
+//! File systems that a test mounts, in a namespace of its own. A test that may not has nothing to test;
+//! `tests/what_was_not_checked.rs` says so at the end of a run.
+
+use std::process::Command;
+
+/// The command that creates a namespace in which the process may mount file systems: as root, or as
+/// an unprivileged user. `None` means that there is none.
+pub fn may_mount() -> Option<&'static [&'static str]> {
+    const WAYS: [&[&str]; 2] = [&["unshare", "--mount"], &["unshare", "-r", "--mount"]];
+    WAYS.into_iter().find(|way| {
+        let mut command = Command::new(way[0]);
+        command.args(&way[1..]).args(["mount", "-t", "tmpfs", "tmpfs", "/mnt"]);
+        command.output().is_ok_and(|output| output.status.success())
+    })
+}
