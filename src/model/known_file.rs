@@ -5,7 +5,6 @@
 //! and sizes have seven bits in a byte, the least significant first. What is read again and again of a
 //! registry, such as the line of a granule in a list, is made from the encoding directly.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use super::checksum::{Algorithm, Checksum, FilePath};
@@ -52,7 +51,7 @@ impl KnownFile {
         self.size
     }
 
-    /// Returns the checksums, at most one of each algorithm, the strongest first.
+    /// Returns the checksums, at most one of each algorithm, in the [order of strength](super::Strength).
     pub fn checksums(&self) -> &[Checksum] {
         &self.checksums
     }
@@ -86,22 +85,9 @@ impl KnownFile {
                 is_more = true;
             }
         }
-        self.checksums.sort_by(|one, other| by_strength(one.algorithm(), other.algorithm()));
+        self.checksums.sort_by(|one, other| one.strength().cmp(&other.strength()));
         is_more
     }
-}
-
-/// The order of the digest: the strongest first, and those that are not known to be strong by their names.
-fn by_strength(one: &Algorithm, other: &Algorithm) -> Ordering {
-    let rank = |algorithm: &Algorithm| match algorithm {
-        Algorithm::Sha512 => 0,
-        Algorithm::Sha384 => 1,
-        Algorithm::Sha256 => 2,
-        Algorithm::Sha1 => 3,
-        Algorithm::Md5 => 4,
-        _ => 5,
-    };
-    rank(one).cmp(&rank(other)).then_with(|| one.as_str().cmp(other.as_str()))
 }
 
 impl fmt::Display for KnownFile {
