@@ -169,7 +169,7 @@ impl<'a> EncodedFiles<'a> {
     }
 
     /// Whether all of it is known there, too.
-    pub(super) fn is_within(self, other: EncodedFiles<'_>) -> bool {
+    pub fn is_within(self, other: EncodedFiles<'_>) -> bool {
         let mut others = other.each();
         // Both are in the order of the paths.
         self.each().all(|mut file| {
@@ -178,6 +178,31 @@ impl<'a> EncodedFiles<'a> {
                     && file.checksums.all(|one| other.checksums.clone().any(|it| it == one))
             })
         })
+    }
+
+    /// Whether a file has another size or another checksum of the same algorithm there, or is gone. Where
+    /// nothing is recorded of any file, nothing is known to be replaced.
+    pub fn is_replaced_by(self, other: EncodedFiles<'_>) -> bool {
+        if self == other || other.is_empty() {
+            return false;
+        }
+        let mut others = other.each();
+        // Both are in the order of the paths.
+        self.each().any(|file| {
+            others.by_ref().find(|other| other.path == file.path).is_none_or(|other| {
+                let sizes = file.size.zip(other.size);
+                sizes.is_some_and(|(one, other)| one != other)
+                    || file.checksums.into_iter().any(|one| {
+                        let mut of_both = other.checksums.clone();
+                        of_both.any(|it| it.algorithm == one.algorithm && it.value != one.value)
+                    })
+            })
+        })
+    }
+
+    /// The number of files, sizes and checksums that are recorded.
+    pub fn facts(self) -> u64 {
+        self.each().map(|it| 1 + u64::from(it.size.is_some()) + it.checksums.count).sum()
     }
 
     /// Appends the line of a granule in the canonical list of its set.

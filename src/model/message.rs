@@ -193,6 +193,8 @@ warning_kinds! {
     CheckNotRecorded = "check-not-recorded",
     /// The citation lacks fields that its format requires.
     CitationIncomplete = "citation-incomplete",
+    /// The date or the digest of a citation cannot be checked here, and was ignored.
+    CitationNotChecked = "citation-not-checked",
     /// The clock is behind the dataset's latest change.
     ClockBehind = "clock-behind",
     /// Lines begin with `#`: the file may contain comments.

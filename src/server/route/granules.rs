@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::dataset::{identifier_of, selection};
 use crate::error::Result;
-use crate::fixity::{ListStyle, each_checksum, listed_set};
+use crate::fixity::{ListStyle, each_checksum};
 use crate::model::{
     Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
@@ -433,7 +433,7 @@ async fn written(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Resul
     let format = asked.format(&[Format::Lines])?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let set = listed_set(&snapshot, &selection)?;
+        let set = snapshot.select_contents(&selection)?;
         let registry = reading.unlimited.clone();
         Ok(ChecksumQuery { registry, set, lines: lines.clone() })
     });
