@@ -234,6 +234,31 @@ fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
 }
 
 #[test]
+fn a_digest_beside_an_identifier_is_one_that_its_set_had() {
+    let served = Served::seed();
+    let latest = served.latest("US.FOOL2.002");
+    let digest = |at: &str| {
+        let at = Some(at.parse().unwrap());
+        let selection = Selection::Dataset { name: name("US.FOOL2.002"), at };
+        let snapshot = served.registry.snapshot().unwrap();
+        snapshot.select(&selection).unwrap().set.digest()
+    };
+    let (own, other) = (digest("2001-01-05"), digest("2001-03-05"));
+    let unknown = "0".repeat(32);
+    for format in ["", "&format=json", "&format=jsonl", "&format=bibtex"] {
+        let status = |identifier: &str, digest: &str| {
+            served.get(&format!("/DI:{identifier}?digest={digest}{format}")).status
+        };
+        assert_eq!(status(SECOND, &own.to_string()), 200, "{format}");
+        assert_eq!(status(SECOND, &own.to_string()[..19]), 200, "{format}");
+        assert_eq!(status(SECOND, &other.to_string()), 404, "{format}");
+        assert_eq!(status(&latest.to_string(), &own.to_string()), 404, "{format}");
+        assert_eq!(status(&unknown, &own.to_string()), 404, "{format}");
+        assert_eq!(status(SECOND, "sha256:000000000000"), 404, "{format}");
+    }
+}
+
+#[test]
 fn lists_of_an_identifier_whose_files_were_replaced_need_a_digest_or_a_time() {
     let served = Served::seed();
     let latest = served.latest("US.FOOL2.002");

@@ -10,7 +10,7 @@ use super::select::{Selected, Selection};
 use super::view::{
     Snapshot, all_known, as_known, dataset_of, instance_of, instances, subset_as_known,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Annotation, DatasetName, Digest, DigestPrefix, GranuleId, Identifier, Instance, Listed, Moment,
     Set, Subset, Timestamp, Withdrawal,
@@ -245,6 +245,23 @@ impl Snapshot {
         self.ask(|read| {
             let instances = read.all_with(identifier, after).map(|it| as_known(read, it?));
             let periods = periods(instances.filter_map(Result::transpose));
+    /// The digest with these first digits that the set of an identifier had.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown, or its
+    /// set never had the digest.
+    pub fn digest_of(&self, identifier: Identifier, prefix: &DigestPrefix) -> Result<Digest> {
+        if let Some(row) = self.resolve_with(identifier, Some(prefix), None, None)?.rows.first() {
+            return Ok(row.set.digest());
+        }
+        if self.resolve(identifier, None, None)?.rows.is_empty() {
+            return Err(Error::identifier_unknown(identifier, None));
+        }
+        let message = format!("{identifier} never had the digest {prefix}");
+        Err(Error::new(ErrorKind::IdentifierUnknown, message).about(prefix))
+    }
+
             let mut periods = periods.take(limit as usize).collect::<Result<Vec<_>>>()?;
             add_withdrawals(read, &mut periods)?;
             Ok(periods)
