@@ -344,7 +344,7 @@ impl Resolve {
         let meant = |unknown: &str| {
             suggestion(&snapshot, unknown).map_or(String::new(), |meant| format!(": {meant}"))
         };
-        let resolution = match self.named.resolve(&snapshot, dataset, self.at) {
+        let mut resolution = match self.named.resolve(&snapshot, dataset, at) {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 let meant = error.unknown().map(meant).unwrap_or_default();
                 session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
@@ -352,6 +352,9 @@ impl Resolve {
             }
             found => found?,
         };
+        for row in &mut resolution.rows {
+            row.is_of_site = self.site.is_given();
+        }
         let identifier = match (&self.named, resolution.rows.first()) {
             (TypedName::Identifier(_), Some(row)) => row.set.identifier().to_string(),
             (named, _) => named.to_string(),
