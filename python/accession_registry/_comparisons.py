@@ -86,14 +86,15 @@ class Comparison(_Compared):
 
 
 class MirrorComparison(_Compared):
-    """How a mirror compares with its primary: true if they are identical."""
+    """How a mirror compares with its primary: true if they are identical, and no check found files of the mirror
+    that are not as recorded."""
 
     __module__ = "accession_registry"
     _names = ("unexpected", "missing")
 
-    def __init__(self, status: str, behind_by: int | None, sides: Sides) -> None:
+    def __init__(self, status: str, behind_by: int | None, open_findings: int, sides: Sides) -> None:
         super().__init__(sides)
-        self._status, self._behind_by = status, behind_by
+        self._status, self._behind_by, self._open_findings = status, behind_by, open_findings
 
     @property
     def status(self) -> str:
@@ -105,6 +106,12 @@ class MirrorComparison(_Compared):
     def behind_by(self) -> int | None:
         """By how many changes the mirror is behind; None unless it is."""
         return self._behind_by
+
+    @property
+    def open_findings(self) -> int:
+        """How many files of the mirror are not as recorded, according to their last checks; ``status`` lists
+        them."""
+        return self._open_findings
 
     @property
     def unexpected(self) -> Rows[str]:
@@ -122,14 +129,18 @@ class MirrorComparison(_Compared):
         return self._sides.ids(2, "of which the primary states other bytes")
 
     def __bool__(self) -> bool:
-        return self.status == "identical"
+        return self.status == "identical" and self.open_findings == 0
+
+    def _of_files(self) -> str:
+        return f", {self.open_findings} files not as recorded" if self.open_findings else ""
 
     def _repr_html_(self) -> str:
         mirror, primary = self.unexpected, self.missing
         lists = {"only in the mirror": mirror, "missing": primary, "other bytes": self.other_content}
-        return _html.lists(f"{self.status}: {self.matched} granules in both", lists)
+        return _html.lists(f"{self.status}{self._of_files()}: {self.matched} granules in both", lists)
 
     def __repr__(self) -> str:
         missing, unexpected = len(self.missing), len(self.unexpected)
         both = f"{self.matched} in both"
-        return f"<MirrorComparison: {self.status}, {both}, {missing} missing, {unexpected} unexpected>"
+        status = f"{self.status}{self._of_files()}"
+        return f"<MirrorComparison: {status}, {both}, {missing} missing, {unexpected} unexpected>"

@@ -126,13 +126,19 @@ impl Asked {
         }
     }
 
-    /// The time for which it is cited: the one that was named or, of a dataset that was typed, the present
-    /// day.
+    /// Whether it was named by a string, and not by a set that was found.
+    pub fn is_typed(&self) -> bool {
+        matches!(self.what, What::Typed(_))
+    }
+
+    /// The time for which it is cited: the one that was named, or that of a citation; of a dataset that was typed
+    /// the present day.
     pub fn cited_at(&self, selection: &Selection) -> Option<Moment> {
         match (&self.what, selection) {
             (What::Typed(typed), Selection::Dataset { .. }) => {
                 typed.at(self.at).or(Some(Moment::Day(now().day())))
             }
+            (What::Typed(_), Selection::Identifier { at, .. }) => self.at.or(*at),
             (What::Typed(typed), _) => typed.at(self.at),
             (What::Selection(_), _) => None,
         }

@@ -102,8 +102,9 @@ pub fn pulled<'py>(
     object(py, "Pulled", &value)
 }
 
-/// The status, by how many changes the mirror is behind, and what differs.
-type Compared = (String, Option<u64>, Sides);
+/// The status, by how many changes the mirror is behind, how many of its files are not as recorded, and what
+/// differs.
+type Compared = (String, Option<u64>, u64, Sides);
 
 /// Compares a mirror with its primary, and remembers what was read of it. Returns the warnings, too.
 ///
@@ -120,12 +121,13 @@ pub fn compare(
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
     let writable = || opened.writable(Arc::clone(monitor));
-    let ComparedMirror { status: found, sides, warnings, .. } =
+    let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
         source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
     let behind = found.standing.filter(|_| found.status == Status::Behind);
     let status = serde_json::to_value(found.status).unwrap_or_default();
     let status = status.as_str().unwrap_or_default().to_owned();
-    Ok(((status, behind.map(|behind| behind.changes_ago), sides.into()), warnings))
+    let behind_by = behind.map(|behind| behind.changes_ago);
+    Ok(((status, behind_by, open_findings, sides.into()), warnings))
 }
 
 /// A history that is imported.

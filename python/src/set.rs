@@ -65,6 +65,10 @@ pub fn cite(
             (selection, _) => selection,
         };
         let Some(members) = members else {
+            // The files that are cited are not chosen silently.
+            if asked.is_typed() {
+                snapshot.select_contents(&selection)?;
+            }
             return Ok((snapshot.cite(&selection)?, at, Vec::new()));
         };
         drop(snapshot);

@@ -181,7 +181,11 @@ impl Checker {
         if let Some(known) = self.resolved.get(&(identifier, at)) {
             return Ok(Arc::clone(known));
         }
-        let resolution = Arc::new(self.snapshot.resolve(identifier, None, at)?);
+        let mut resolution = self.snapshot.resolve(identifier, None, at)?;
+        for row in &mut resolution.rows {
+            row.is_of_site = !self.knows_recorded;
+        }
+        let resolution = Arc::new(resolution);
         self.kept_rows += resolution.rows.len() + 1;
         if self.kept_rows > MAX_KEPT_ROWS {
             self.resolved.clear();

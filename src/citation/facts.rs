@@ -419,7 +419,8 @@ impl Citation {
             confirmed: None,
         };
         let set = Set::Instance(instance);
-        let period = Resolved { set, instances: Vec::new(), agreement: None, withdrawn: None };
+        let (instances, withdrawn) = (Vec::new(), None);
+        let period = Resolved { set, instances, agreement: None, withdrawn, is_of_site: false };
         let cited = Cited { dataset, period, others: Vec::new(), previous: None, next: None };
         let citation = Citation::new(cited, Some(Moment::Day(now.day())), now.day());
         Citation { states_digest: true, is_listed: true, ..citation }

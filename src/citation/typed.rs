@@ -8,9 +8,9 @@ use super::recognise::{Pasted, Statement, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
-    ValueError, strip_prefix_of_any_case,
+    ValueError, Warning, WarningKind, strip_prefix_of_any_case,
 };
-use crate::registry::{EarlierSet, Resolution, Selection, Snapshot};
+use crate::registry::{Agreement, EarlierSet, Resolution, Resolved, Selection, Snapshot};
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits, a
 /// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a
@@ -41,12 +41,24 @@ impl TypedSet {
     ///
     /// # Errors
     ///
-    /// The time is after `now`; a DOI or the first digits of an identifier are those of no dataset or
-    /// identifier, or of several.
+    /// The time is after `now`; those of [`TypedSet::named`].
     pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
         match self.named(snapshot)? {
             Selection::Dataset { name, at } => dataset_at(name, at, now),
             identifier => Ok(identifier),
+        }
+    }
+
+    /// What a citation states beside its identifier and cannot be checked here: a date for which no dataset
+    /// has the DOI, and a digest that no set has.
+    ///
+    /// # Errors
+    ///
+    /// The registry cannot be read.
+    pub fn unchecked(&self, snapshot: &Snapshot) -> Result<Vec<Warning>> {
+        match self {
+            TypedSet::Name(name) => name.unchecked(snapshot),
+            TypedSet::Dataset(..) => Ok(Vec::new()),
         }
     }
 
@@ -63,7 +75,8 @@ impl TypedSet {
     ///
     /// # Errors
     ///
-    /// A DOI or the first digits of an identifier are those of no dataset or identifier, or of several.
+    /// A DOI or the first digits of an identifier are those of no dataset or identifier, or of several; the
+    /// identifier and the date or digest of a citation contradict each other.
     pub fn named(self, snapshot: &Snapshot) -> Result<Selection> {
         match self {
             TypedSet::Dataset(dataset, at) => {
@@ -128,11 +141,7 @@ impl FromStr for TypedSet {
         // A name never contains an identifier with DI: before it, which a citation does.
         let found = identifier_in(text);
         if let Ok(Some(identifier)) = found {
-            let digest = find(text).into_iter().find_map(|it| match it.digest {
-                Some(Statement::Read(digest)) => Some(digest),
-                _ => None,
-            });
-            let given = GivenIdentifier { digest, ..GivenIdentifier::of(&identifier.to_string()) };
+            let given = GivenIdentifier::cited(identifier, text);
             return Ok(TypedSet::Name(TypedName::Identifier(given)));
         }
         if let (Ok(None), Some(digest)) = (&found, digest_in(text)) {
@@ -227,8 +236,125 @@ pub struct GivenIdentifier {
     text: String,
     /// The digits, if an identifier can begin so.
     digits: Result<IdentifierPrefix, ValueError>,
-    /// The digest that a citation has beside it.
+    /// What a citation states beside it.
+    stated: Stated,
+}
+
+/// What a citation states beside an identifier, as far as it can be read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+struct Stated {
+    doi: Option<Doi>,
+    date: Option<Moment>,
     digest: Option<DigestPrefix>,
+}
+
+impl Stated {
+    /// What a text states of an identifier in it.
+    fn of(identifier: Identifier, text: &str) -> Self {
+        let mut stated = Stated::default();
+        let is_meant = |pasted: &Pasted| pasted.identifier == Some(Statement::Read(identifier));
+        for Pasted { doi, date, digest, .. } in find(text).into_iter().filter(is_meant) {
+            stated.doi = stated.doi.or(doi);
+            if let (None, Some(Statement::Read(date))) = (stated.date, date) {
+                stated.date = Some(date);
+            }
+            if let (None, Some(Statement::Read(digest))) = (&stated.digest, digest) {
+                stated.digest = Some(digest);
+            }
+        }
+        stated
+    }
+
+    /// The datasets to which the date refers: those with the DOI. Any (`None`) if there is no DOI.
+    fn datasets(&self, snapshot: &Snapshot) -> Result<Option<Vec<DatasetName>>> {
+        self.doi.as_ref().map(|doi| snapshot.datasets_with_doi(doi)).transpose()
+    }
+
+    /// The date, if it can be checked here.
+    fn date(&self, snapshot: &Snapshot) -> Result<Option<Moment>> {
+        let is_other_archive = self.datasets(snapshot)?.is_some_and(|names| names.is_empty());
+        Ok(self.date.filter(|_| !is_other_archive))
+    }
+
+    /// The digest, if a set with the identifier had it here.
+    fn digest(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Option<&DigestPrefix>> {
+        let Some(digest) = &self.digest else { return Ok(None) };
+        let rows = snapshot.resolve_with(identifier, Some(digest), None, None)?.rows;
+        Ok(Some(digest).filter(|_| !rows.is_empty()))
+    }
+
+    /// The set with the identifier, as it is cited.
+    fn selection(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Selection> {
+        let digest = self.digest(identifier, snapshot)?;
+        let any = || match digest {
+            Some(digest) => Selection::Digest(digest.clone()),
+            None => Selection::Identifier { identifier, dataset: None, at: None },
+        };
+        let Some(at) = self.date(snapshot)? else { return Ok(any()) };
+        let datasets = self.datasets(snapshot)?;
+        let mut resolution = Resolution::default();
+        for dataset in datasets.iter().flatten().map(Some).chain(datasets.is_none().then_some(None))
+        {
+            let resolved = snapshot.resolve_with(identifier, digest, dataset, Some(at))?;
+            resolution.rows.extend(resolved.rows);
+        }
+        if resolution.is_unknown_then() {
+            return Ok(any());
+        }
+        let agreeing = resolution.rows.iter().max_by_key(|row| row.agreement);
+        let Some((agreement, row)) = agreeing.and_then(|row| Some((row.agreement?, row))) else {
+            let rows = snapshot.resolve_with(identifier, None, None, None)?.rows;
+            if rows.is_empty() {
+                return Ok(any());
+            }
+            return Err(self.contradiction(identifier, at, digest, datasets.as_deref(), &rows));
+        };
+        if digest.is_some() {
+            return Ok(any());
+        }
+        let dataset = Some(row.set.dataset().clone());
+        if agreement == Agreement::AsKnownNow {
+            let dataset = dataset.filter(|_| self.doi.is_some());
+            return Ok(Selection::Identifier { identifier, dataset, at: Some(at) });
+        }
+        // It was in force then as far as was known, with the files of this instance.
+        let was_known = |instance: &&crate::model::Instance| {
+            instance.timestamp.max(instance.recorded) <= at.last_instant()
+        };
+        let instance = row.instances.iter().rfind(was_known);
+        let at = instance.map(|instance| Moment::Instant(instance.timestamp));
+        Ok(Selection::Identifier { identifier, dataset, at })
+    }
+
+    /// That the date, or the digest at the date, is not that of the identifier here.
+    fn contradiction(
+        &self,
+        identifier: Identifier,
+        at: Moment,
+        digest: Option<&DigestPrefix>,
+        datasets: Option<&[DatasetName]>,
+        rows: &[Resolved],
+    ) -> Error {
+        let is_of_dataset =
+            |row: &&Resolved| datasets.is_none_or(|names| names.contains(row.set.dataset()));
+        let periods: Vec<String> = rows
+            .iter()
+            .filter(is_of_dataset)
+            .take(3)
+            .map(|row| format!("{} in {}", row.in_force(), row.set.dataset()))
+            .collect();
+        let was = match (periods.is_empty(), &self.doi) {
+            (true, Some(doi)) => format!("no dataset with doi:{} had it", doi.as_str()),
+            _ => format!("it was in force {}", periods.join(", ")),
+        };
+        let what = match digest {
+            Some(digest) => {
+                format!("the files of DI:{identifier} did not have the digest {digest} at {at}")
+            }
+            None => format!("DI:{identifier} was not in force at {at}"),
+        };
+        Error::new(ErrorKind::IdentifierUnknown, format!("{what}: {was}"))
+    }
 }
 
 impl FromStr for GivenIdentifier {
@@ -242,13 +368,19 @@ impl FromStr for GivenIdentifier {
         }
         let message = "it contains no identifier: 32 hexadecimal characters, with or without \"DI:\" before them";
         let identifier = identifier_in(text)?.ok_or_else(|| ValueError::new(message))?;
-        Ok(GivenIdentifier::of(&identifier.to_string()))
+        Ok(GivenIdentifier::cited(identifier, text))
     }
 }
 
 impl GivenIdentifier {
     fn of(text: &str) -> Self {
-        GivenIdentifier { text: text.to_owned(), digits: text.parse(), digest: None }
+        GivenIdentifier { text: text.to_owned(), digits: text.parse(), stated: Stated::default() }
+    }
+
+    /// An identifier in a citation or an address.
+    fn cited(identifier: Identifier, text: &str) -> Self {
+        let stated = Stated::of(identifier, text);
+        GivenIdentifier { stated, ..GivenIdentifier::of(&identifier.to_string()) }
     }
 
     /// The digits that were typed.
@@ -288,16 +420,7 @@ impl GivenIdentifier {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 Err(unknown.unwrap_or(error))
             }
-            whole => {
-                let (identifier, digest) = (whole?, self.digest.clone().map(Selection::Digest));
-                // What is known of files may differ here from what the archive knew that is cited.
-                let stated = digest.filter(|digest| {
-                    let set = snapshot.select(digest).map(|selected| selected.set);
-                    set.is_ok_and(|set| set.identifier() == identifier)
-                });
-                let any = Selection::Identifier { identifier, dataset: None, at: None };
-                Ok(stated.unwrap_or(any))
-            }
+            whole => self.stated.selection(whole?, snapshot),
         }
     }
 }
@@ -322,7 +445,44 @@ impl TypedName {
         }
     }
 
-    /// The periods in which a set with this name was in force.
+    /// The date of the citation in which it stands, if it can be checked here.
+    ///
+    /// # Errors
+    ///
+    /// The registry cannot be read.
+    pub fn date(&self, snapshot: &Snapshot) -> Result<Option<Moment>> {
+        match self {
+            TypedName::Identifier(given) => given.stated.date(snapshot),
+            TypedName::Digest(_) => Ok(None),
+        }
+    }
+
+    /// As [`TypedSet::unchecked`].
+    ///
+    /// # Errors
+    ///
+    /// The registry cannot be read.
+    pub fn unchecked(&self, snapshot: &Snapshot) -> Result<Vec<Warning>> {
+        let mut unchecked = Vec::new();
+        let TypedName::Identifier(GivenIdentifier { stated, digits, .. }) = self else {
+            return Ok(unchecked);
+        };
+        if let (Some(_), None, Some(doi)) = (stated.date, stated.date(snapshot)?, &stated.doi) {
+            let what =
+                format!("the date was not checked: no dataset here has doi:{}", doi.as_str());
+            unchecked.push(Warning::new(WarningKind::CitationNotChecked, what));
+        }
+        let identifier = digits.as_ref().ok().and_then(IdentifierPrefix::whole);
+        if let (Some(digest), Some(identifier)) = (&stated.digest, identifier)
+            && stated.digest(identifier, snapshot)?.is_none()
+        {
+            let what = format!("the digest was not checked: no set here has {digest}");
+            unchecked.push(Warning::new(WarningKind::CitationNotChecked, what));
+        }
+        Ok(unchecked)
+    }
+
+    /// The periods in which a set with this name was in force; of a citation, with the digest that it states.
     ///
     /// # Errors
     ///
@@ -336,7 +496,19 @@ impl TypedName {
     ) -> Result<Resolution> {
         match self {
             TypedName::Identifier(given) => {
-                snapshot.resolve(given.whole(snapshot, dataset)?, dataset, at)
+                let identifier = given.whole(snapshot, dataset)?;
+                let digest = given.stated.digest(identifier, snapshot)?;
+                let mut resolution = snapshot.resolve_with(identifier, digest, dataset, at)?;
+                // A DOI and a date are relative to one archive.
+                if at.is_some()
+                    && at == given.stated.date
+                    && let Some(names) = given.stated.datasets(snapshot)?
+                {
+                    for row in &mut resolution.rows {
+                        row.agreement = row.agreement.filter(|_| names.contains(row.set.dataset()));
+                    }
+                }
+                Ok(resolution)
             }
             TypedName::Digest(prefix) => snapshot.resolve_digest(prefix, dataset, at),
         }
@@ -402,12 +574,19 @@ mod tests {
     fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
         let identifier = TypedName::Identifier(GivenIdentifier::of(&Identifier::EMPTY.to_string()));
         let of_identifier = TypedSet::Name(identifier);
+        let stated = Stated {
+            doi: Some("10.9999/US".parse().unwrap()),
+            date: Some("2001-01-05".parse().unwrap()),
+            digest: None,
+        };
+        let of_digits = GivenIdentifier::of(&Identifier::EMPTY.to_string());
+        let cited = GivenIdentifier { stated, ..of_digits };
         let dataset = TypedDataset::Name("US.FOOL2.002".parse().unwrap());
         let at = Some("2001-01-02".parse().unwrap());
         let cases = [
             (
                 "{ doi:10.9999/US, 5 January 2001, DI:d41d8cd98f00b204e9800998ecf8427e }",
-                of_identifier.clone(),
+                TypedSet::Name(TypedName::Identifier(cited)),
             ),
             ("https://example.org/di/d41d8cd98f00b204e9800998ecf8427e", of_identifier),
             ("US.FOOL2.002", TypedSet::Dataset(dataset.clone(), None)),

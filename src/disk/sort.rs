@@ -80,6 +80,11 @@ impl SortedEntries {
     pub fn of(sorter: Sorter) -> Result<Self> {
         Ok(SortedEntries { merge: Merge::of(&sorter)?, sorter })
     }
+
+    /// The entries, to be read from the first one again.
+    pub fn into_sorter(self) -> Sorter {
+        self.sorter
+    }
 }
 
 impl Iterator for SortedEntries {

@@ -161,7 +161,7 @@ error_kinds! {
     IdentifierUnknown = "identifier-unknown":
         "{`accession history` lists|Registry.history() lists} the identifiers of a dataset";
     /// What was named in short is the name of several.
-    Ambiguous = "ambiguous": "name one of them: the set of one dataset is DATASET@TIME";
+    Ambiguous = "ambiguous": "name one of them; the set of one dataset is DATASET@TIME";
     /// The identifier is that of a subset, and an instance is needed.
     NotAnInstance = "not-an-instance": "name the instance as DATASET@TIME: `accession resolve` shows it";
     /// A citation would select no granules.

@@ -265,7 +265,7 @@ impl FileProblem {
         let wrong = pairs.filter(|(expected, found)| {
             expected.algorithm() == found.algorithm() && expected != found
         });
-        let (expected, found) = wrong.max_by_key(|(it, _)| it.algorithm().checksum_bytes())?;
+        let (expected, found) = wrong.min_by_key(|(it, _)| it.strength())?;
         let (expected, found) = (Some(format!("{expected:?}")), Some(format!("{found:?}")));
         Some(FileProblem { status: "checksum", expected, found })
     }

@@ -17,8 +17,8 @@ use crate::model::{
     WarningKind,
 };
 use crate::registry::{
-    Change, ChangeOptions, FileCheck, GranuleFiles, Monitor, NewCheck, Registry, Selection,
-    Snapshot, Stamp, Work,
+    Change, ChangeOptions, FileCheck, GranuleFiles, HeldContents, Monitor, NewCheck, Registry,
+    Selection, Snapshot, Stamp, Work,
 };
 
 /// How often what was checked is recorded, and how often what was computed is stated, which is a change; and
@@ -208,6 +208,58 @@ pub fn check(
         FileRun::start(&root, Box::new(files), Purpose::Check(depth), reading, records, work)?;
     let not_recorded = not_recorded.map(|it| Warning::new(WarningKind::CheckNotRecorded, it));
     Ok(FileRun { not_recorded, ..run })
+}
+
+/// Of the contents of a set, those from which the fewest files below a directory differ: their index. Only the
+/// files that differ between two contents are read, once for each of the two. Nothing is recorded.
+///
+/// # Errors
+///
+/// The directory cannot be read, or has none of the files; a set cannot be read; the monitor stopped it.
+pub fn nearest(
+    registry: &Registry,
+    contents: &[HeldContents],
+    tree: &FileTree,
+    depth: Depth,
+) -> Result<usize> {
+    let root = tree.open()?;
+    let reading = ReadOptions { begin_until: None, ..tree.reading.clone() };
+    // The latest first: they are the likeliest.
+    let mut nearest = contents.len().saturating_sub(1);
+    for other in (0..nearest).rev() {
+        let sets = [&contents[nearest].set, &contents[other].set];
+        let mut findings = [0, 0];
+        for (own, findings) in findings.iter_mut().enumerate() {
+            let files = differing(registry, sets, own)?;
+            for file in Check::start(&root, files, Purpose::Check(depth), reading.clone())? {
+                *findings += u64::from(file?.problem().is_some());
+            }
+        }
+        if findings[1] < findings[0] {
+            nearest = other;
+        }
+    }
+    Ok(nearest)
+}
+
+/// The files of one of two sets with the same granules, of those granules whose files differ between both.
+fn differing(
+    registry: &Registry,
+    [one, two]: [&Set; 2],
+    own: usize,
+) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
+    let snapshot = registry.snapshot()?;
+    let pairs = snapshot.files(one)?.zip(snapshot.files(two)?);
+    let differing = pairs.filter_map(move |pair| match pair {
+        (Ok(one), Ok(two)) if one.content == two.content => None,
+        (Ok(one), Ok(two)) => Some(Ok([one, two])),
+        (Err(error), _) | (_, Err(error)) => Some(Err(error)),
+    });
+    let own = differing.map(move |pair| {
+        let [one, two] = pair?;
+        Ok(if own == 0 { one } else { two })
+    });
+    Ok(of_granules(own))
 }
 
 /// The name under which the checks of a root are recorded that has no other: that of the host, and the path.

@@ -11,7 +11,7 @@ use crate::disk::scratch::{record_of, value_of};
 use crate::disk::{Merge, SortedEntries, Sorter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Checksum, Entry, Set};
-use crate::registry::{Monitor, Registry};
+use crate::registry::{HeldContents, Monitor, Registry};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
 /// in a temporary file.
@@ -76,6 +76,36 @@ impl FoundFiles {
             return Err(Error::new(ErrorKind::Input, message));
         }
         Ok(ComparedFiles { monitor, ..self.compare()? })
+    }
+
+    /// Of the contents of a set, those from which the fewest found files differ: their index, and what was
+    /// found. Costs a comparison with each.
+    ///
+    /// # Errors
+    ///
+    /// A set cannot be read.
+    pub fn nearest(
+        mut self,
+        registry: &Registry,
+        contents: &[HeldContents],
+    ) -> Result<(Self, usize)> {
+        let mut nearest = (u64::MAX, contents.len().saturating_sub(1));
+        for (index, contents) in contents.iter().enumerate().rev() {
+            for file in FilesOfSet::new(registry, contents.set.clone()).read()? {
+                self.expect(&file?)?;
+            }
+            let mut compared = self.compare()?;
+            compared.by_ref().try_for_each(|finding| finding.map(drop))?;
+            let findings = compared.summary.findings;
+            self = FoundFiles { found: compared.found.into_sorter(), recorded: Sorter::default() };
+            if findings < nearest.0 {
+                nearest = (findings, index);
+            }
+            if findings == 0 {
+                break;
+            }
+        }
+        Ok((self, nearest.1))
     }
 
     /// Whether something was found at a path at which something is recorded.

@@ -1,14 +1,10 @@
 //! The checksums of the files of a set, in lists as other programs read them.
 
-use std::collections::BTreeSet;
 use std::io::{self, Write};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    Algorithm, Checksum, DatasetName, GranuleId, Identifier, KnownFile, Moment, Set, Warning,
-    WarningKind, count,
-};
-use crate::registry::{GranuleFiles, Selection, Snapshot};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Algorithm, Checksum, GranuleId, KnownFile, Set, Warning, WarningKind, count};
+use crate::registry::{GranuleFiles, Snapshot};
 
 /// The form of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,73 +118,6 @@ pub fn each_checksum<E: From<Error>>(
         0 => Err(no_checksums(set, listed.algorithm.as_str()).into()),
         _ => Ok(listed),
     }
-}
-
-/// The set that is selected. Of several datasets that hold an identifier, one that has checksums or, where
-/// none has, sizes.
-///
-/// # Errors
-///
-/// Those of [`Snapshot::select`]; [`ErrorKind::Ambiguous`]: several datasets hold the identifier, and
-/// their lists differ.
-pub fn listed_set(snapshot: &Snapshot, selection: &Selection) -> Result<Set> {
-    let set = snapshot.select(selection)?.set;
-    match selection {
-        Selection::Identifier { identifier, dataset: None, at } => {
-            Ok(the_listed_one(snapshot, *identifier, *at)?.unwrap_or(set))
-        }
-        _ => Ok(set),
-    }
-}
-
-/// Of the sets with an identifier, at a time or the latest, one that has checksums or, where none has, sizes.
-/// `None` means that the same is known of all of them.
-fn the_listed_one(
-    snapshot: &Snapshot,
-    identifier: Identifier,
-    at: Option<Moment>,
-) -> Result<Option<Set>> {
-    let rows = snapshot.resolve(identifier, None, None)?.rows;
-    let names: BTreeSet<DatasetName> =
-        rows.into_iter().map(|row| row.set.dataset().clone()).collect();
-    if names.len() < 2 {
-        return Ok(None);
-    }
-    let mut sets = Vec::new();
-    for name in names {
-        let selection = Selection::Identifier { identifier, dataset: Some(name), at };
-        match snapshot.select(&selection) {
-            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {}
-            selected => sets.push(selected?.set),
-        }
-    }
-    let are_alike = |sets: &[Set]| sets.windows(2).all(|pair| pair[0].digest() == pair[1].digest());
-    if are_alike(&sets) {
-        return Ok(None);
-    }
-    let (mut with_checksums, mut with_sizes) = (Vec::new(), Vec::new());
-    for set in sets {
-        let totals = snapshot.files(&set)?.totals()?;
-        match (totals.with_checksums, totals.files) {
-            (0, 0) => {}
-            (0, _) => with_sizes.push(set),
-            _ => with_checksums.push(set),
-        }
-    }
-    let listed = if with_checksums.is_empty() { with_sizes } else { with_checksums };
-    match are_alike(&listed) {
-        true => Ok(listed.into_iter().next()),
-        false => Err(ambiguous(identifier, &listed)),
-    }
-}
-
-fn ambiguous(identifier: Identifier, sets: &[Set]) -> Error {
-    let datasets: Vec<String> = sets.iter().map(|set| set.dataset().to_string()).collect();
-    let message = format!(
-        "{identifier} is held by several datasets whose files differ: {}",
-        datasets.join(", ")
-    );
-    Error::new(ErrorKind::Ambiguous, message)
 }
 
 /// The error for a set of which no file has a checksum, or one of an algorithm.

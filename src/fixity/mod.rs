@@ -42,9 +42,9 @@ mod unexpected;
 pub use check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
-pub use files_of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute};
+pub use files_of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute, nearest};
 pub use found::{ComparedFiles, FoundFiles};
-pub use list::{ListStyle, ListedChecksums, each_checksum, listed_set};
+pub use list::{ListStyle, ListedChecksums, each_checksum};
 pub use reader::{Check, ReadOptions};
 pub use root::{Mounted, Root};
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

@@ -437,7 +437,14 @@ fn has_file_group(text: &[u8]) -> bool {
 fn is_canonical(line: &[u8]) -> bool {
     const STATED: [&str; 6] = ["size:", "sha-512:", "sha-384:", "sha-256:", "sha-1:", "md5:"];
     let file = line.split(|&byte| byte == b'\t').nth(1).unwrap_or_default();
-    STATED.iter().any(|stated| file.starts_with(stated.as_bytes()))
+    let is_long_hash = || {
+        let file = std::str::from_utf8(file).unwrap_or_default();
+        let mut parts = file.splitn(3, ':');
+        let value = parts.nth(1).unwrap_or_default();
+        let is_hexadecimal = value.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
+        is_hexadecimal && value.len() >= 56
+    };
+    STATED.iter().any(|stated| file.starts_with(stated.as_bytes())) || is_long_hash()
 }
 
 fn is_change(line: &[u8]) -> bool {

@@ -407,3 +407,17 @@ fn a_document_is_read_whole_or_refused() {
         assert!(error.contains("a row has more than 16777216 bytes"), "{error}");
     }
 }
+
+#[test]
+fn a_canonical_list_is_recognised_by_the_strongest_checksum_of_its_first_file() {
+    for (stated, is_recognised) in [
+        (format!("blake3:{}", "a1".repeat(32)), true),
+        (format!("md5:{}:a/b.nc", "0".repeat(32)), true),
+        ("size:7".to_owned(), true),
+        (format!("blake3:{}", "x".repeat(64)), false),
+        ("12:30".to_owned(), false),
+    ] {
+        let refused = ids(format!("A\t{stated}\n"), "list.txt").err().unwrap_or_default();
+        assert_eq!(refused.contains("the canonical list of a set"), is_recognised, "{stated}");
+    }
+}

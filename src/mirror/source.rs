@@ -5,12 +5,12 @@ use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::MirrorStatus;
 use super::compare::{Outcome, compare};
 use super::followed_statements::FollowOptions;
 use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
 use super::pull::{PullOptions, Pulled, pull};
+use super::{MirrorStatus, Status};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, SourceOptions, Timestamp, Warning, WarningKind};
 use crate::registry::{MirrorSource, Registry, Stamp, TwoSides};
@@ -44,8 +44,17 @@ pub struct ComparedMirror {
     pub status: MirrorStatus,
     /// How their granules differ: the left side is the mirror's.
     pub sides: TwoSides,
+    /// The number of the mirror's files that are not as recorded, according to their last checks.
+    pub open_findings: u64,
     /// What who compares them should know.
     pub warnings: Vec<Warning>,
+}
+
+impl ComparedMirror {
+    /// Whether the mirror is identical to its primary, and no check found a file that is not as recorded.
+    pub fn is_identical(&self) -> bool {
+        self.status.status == Status::Identical && self.open_findings == 0
+    }
 }
 
 impl PrimarySource {
@@ -185,7 +194,9 @@ impl PrimarySource {
         warnings.extend(Warning::of_pinned_keys(comparison.status()));
         let withdrawn = comparison.primary_withdrawn();
         warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
-        Ok(ComparedMirror { dataset, status: comparison.into_status(), sides, warnings })
+        let open_findings = registry.snapshot()?.count_open_findings(&dataset)?;
+        let status = comparison.into_status();
+        Ok(ComparedMirror { dataset, status, sides, open_findings, warnings })
     }
 
     /// Pulls a mirror ([`pull()`]). That it failed is remembered, unless a time that was named may be why.

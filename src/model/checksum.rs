@@ -298,6 +298,17 @@ impl Checksum {
         }
     }
 
+    /// Returns its place in the order of strength.
+    pub fn strength(&self) -> Strength<'_> {
+        let characters = match (&self.algorithm, self.algorithm.checksum_bytes()) {
+            // A decimal number of 32 bits has at most 10 digits.
+            (Algorithm::Cksum, _) => 10,
+            (_, Some(bytes)) => 2 * bytes,
+            (_, None) => String::from_utf8_lossy(&self.bytes).chars().count(),
+        };
+        Strength::of(self.algorithm.as_str(), characters)
+    }
+
     /// Returns the algorithm.
     pub fn algorithm(&self) -> &Algorithm {
         &self.algorithm
@@ -307,6 +318,59 @@ impl Checksum {
     /// text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
+    }
+}
+
+/// The place of a checksum in the order of strength: the strongest checksum of a file is the least.
+///
+/// The digest covers the strongest checksum of each file, and registries and logs list the checksums of a file in
+/// this order.
+///
+/// 1. `sha-512`, `sha-384`, `sha-256`
+/// 2. any other algorithm whose value has 56 characters or more, ascending by the bytes of the name
+/// 3. `sha-1`
+/// 4. `md5`
+/// 5. other algorithms whose value has 17 to 55 characters, by name
+/// 6. those whose value has 16 characters or fewer, by name
+/// 7. `s3-etag`
+///
+/// # Examples
+///
+/// ```
+/// use accession::model::{Checksum, Strength};
+///
+/// let blake3: Checksum = format!("blake3:{}", "ab".repeat(32)).parse()?;
+/// let adler32: Checksum = "adler32:00620062".parse()?;
+/// assert!(blake3.strength() < adler32.strength());
+/// assert_eq!(blake3.strength(), Strength::of("blake3", 64));
+/// # Ok::<(), accession::model::ValueError>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Strength<'a> {
+    rank: u8,
+    algorithm: &'a str,
+}
+
+impl<'a> Strength<'a> {
+    /// The place of a checksum of an algorithm whose value is written with so many characters.
+    pub fn of(algorithm: &'a str, characters: usize) -> Self {
+        let rank = match (algorithm, characters) {
+            ("sha-512", _) => 0,
+            ("sha-384", _) => 1,
+            ("sha-256", _) => 2,
+            ("sha-1", _) => 4,
+            ("md5", _) => 5,
+            ("s3-etag", _) => 8,
+            (_, 56..) => 3,
+            (_, 17..) => 6,
+            _ => 7,
+        };
+        Strength { rank, algorithm }
+    }
+
+    /// Returns whether the checksum is at least as strong as `md5`.
+    pub fn is_of_a_hash(self) -> bool {
+        self.rank <= 5
     }
 }
 
@@ -492,6 +556,37 @@ mod tests {
             let error = Checksum::parse(algorithm.clone(), text);
             assert_eq!(error, Err(not_of(&algorithm)), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_checksum_is_as_strong_as_its_algorithm_or_the_length_of_its_value() {
+        let of = |algorithm: &str, characters: usize| {
+            Checksum::parse(algorithm.parse().unwrap(), &"0".repeat(characters)).unwrap()
+        };
+        let strongest_first = [
+            of("sha-512", 128),
+            of("sha-384", 96),
+            of("sha-256", 64),
+            of("blake2b-512", 128),
+            of("blake3", 64),
+            of("tiger", 56),
+            of("sha-1", 40),
+            of("md5", 32),
+            of("a", 17),
+            of("tiger2", 55),
+            of("adler32", 8),
+            of("cksum", 10),
+            of("crc32", 8),
+            of("xxh64", 16),
+            of("s3-etag", 64),
+        ];
+        let is_stronger = |a: &Checksum, b: &Checksum| a.strength() < b.strength();
+        assert!(strongest_first.is_sorted_by(is_stronger), "{strongest_first:?}");
+        let characters = of("a", 1).algorithm().clone();
+        let characters = Checksum::parse(characters, &"ö".repeat(16)).unwrap();
+        assert_eq!(characters.strength(), Strength::of("a", 16));
+        let hashes = strongest_first.iter().take_while(|it| it.strength().is_of_a_hash());
+        assert_eq!(hashes.count(), 8);
     }
 
     #[test]

@@ -5,7 +5,6 @@
 //! and sizes have seven bits in a byte, the least significant first. What is read again and again of a
 //! registry, such as the line of a granule in a list, is made from the encoding directly.
 
-use std::cmp::Ordering;
 use std::fmt;
 
 use super::checksum::{Algorithm, Checksum, FilePath};
@@ -55,7 +54,7 @@ impl KnownFile {
         self.size
     }
 
-    /// Returns the checksums, at most one of each algorithm, the strongest first.
+    /// Returns the checksums, at most one of each algorithm, in the [order of strength](super::Strength).
     pub fn checksums(&self) -> &[Checksum] {
         &self.checksums
     }
@@ -90,7 +89,7 @@ impl KnownFile {
             }
         }
         if is_more {
-            self.checksums.sort_by(|one, other| by_strength(one.algorithm(), other.algorithm()));
+            self.checksums.sort_by(|one, other| one.strength().cmp(&other.strength()));
         }
         is_more
     }
@@ -99,19 +98,6 @@ impl KnownFile {
     pub(super) fn has_too_many_checksums(&self) -> bool {
         self.checksums.len() > KnownFile::MAX_CHECKSUMS
     }
-}
-
-/// The order of the digest: the strongest first, and those that are not known to be strong by their names.
-fn by_strength(one: &Algorithm, other: &Algorithm) -> Ordering {
-    let rank = |algorithm: &Algorithm| match algorithm {
-        Algorithm::Sha512 => 0,
-        Algorithm::Sha384 => 1,
-        Algorithm::Sha256 => 2,
-        Algorithm::Sha1 => 3,
-        Algorithm::Md5 => 4,
-        _ => 5,
-    };
-    rank(one).cmp(&rank(other)).then_with(|| one.as_str().cmp(other.as_str()))
 }
 
 impl fmt::Display for KnownFile {
@@ -201,7 +187,7 @@ impl<'a> EncodedFiles<'a> {
     }
 
     /// Whether all of it is known there, too.
-    pub(super) fn is_within(self, other: EncodedFiles<'_>) -> bool {
+    pub fn is_within(self, other: EncodedFiles<'_>) -> bool {
         let mut others = other.each();
         // Both are in the order of the paths.
         self.each().all(|mut file| {
@@ -210,6 +196,31 @@ impl<'a> EncodedFiles<'a> {
                     && file.checksums.all(|one| other.checksums.clone().any(|it| it == one))
             })
         })
+    }
+
+    /// Whether a file has another size or another checksum of the same algorithm there, or is gone. Where
+    /// nothing is recorded of any file, nothing is known to be replaced.
+    pub fn is_replaced_by(self, other: EncodedFiles<'_>) -> bool {
+        if self == other || other.is_empty() {
+            return false;
+        }
+        let mut others = other.each();
+        // Both are in the order of the paths.
+        self.each().any(|file| {
+            others.by_ref().find(|other| other.path == file.path).is_none_or(|other| {
+                let sizes = file.size.zip(other.size);
+                sizes.is_some_and(|(one, other)| one != other)
+                    || file.checksums.into_iter().any(|one| {
+                        let mut of_both = other.checksums.clone();
+                        of_both.any(|it| it.algorithm == one.algorithm && it.value != one.value)
+                    })
+            })
+        })
+    }
+
+    /// The number of files, sizes and checksums that are recorded.
+    pub fn facts(self) -> u64 {
+        self.each().map(|it| 1 + u64::from(it.size.is_some()) + it.checksums.count).sum()
     }
 
     /// Appends the line of a granule in the canonical list of its set.

@@ -234,6 +234,8 @@ warning_kinds! {
     CheckNotRecorded = "check-not-recorded",
     /// The citation lacks fields that its format requires.
     CitationIncomplete = "citation-incomplete",
+    /// The date or the digest of a citation cannot be checked here, and was ignored.
+    CitationNotChecked = "citation-not-checked",
     /// The clock is far ahead of everything that the registry has recorded.
     ClockAhead = "clock-ahead",
     /// The clock is behind the dataset's latest change.

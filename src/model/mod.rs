@@ -22,7 +22,7 @@ mod text;
 mod time;
 mod web_address;
 
-pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
+pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, Strength};
 pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentMatch, Contradiction, Effect, Extent};
 pub use creator::{Creator, Orcid};

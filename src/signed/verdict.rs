@@ -26,8 +26,10 @@ pub struct ProofVerdict {
     pub witnesses: Vec<Witnessed>,
     /// What the list proves. `None` means that there was none, or another one.
     pub list: Option<ListedBy>,
-    /// Of how many granules the list has checksums.
+    /// The number of granules of which every listed file has a checksum that is at least as strong as `md5`.
     pub with_checksums: Option<u64>,
+    /// The algorithms of the checksums by which the list is proved, the strongest first.
+    pub algorithms: Vec<String>,
     /// Why it is not proved.
     pub problems: Vec<ProofProblem>,
 }
@@ -79,6 +81,7 @@ impl ProofVerdict {
             witnesses: Vec::new(),
             list: None,
             with_checksums: None,
+            algorithms: Vec::new(),
             problems: Vec::new(),
         };
         verdict.examine_inclusion(proof);
@@ -168,13 +171,13 @@ impl ProofVerdict {
     fn examine_list(&mut self, list: &ListedSet) {
         let stated = &self.statement;
         let is_other_set = list.granules != stated.granules
-            || list.with_checksums == 0
-                && list.identifier.is_some_and(|it| it != stated.identifier);
+            || list.identifier.is_some_and(|it| it != stated.identifier);
         if list.digest == stated.digest && is_other_set {
             let text = "the statement contradicts itself: its digest is that of another set";
             self.add("list", text.to_owned());
         } else if list.digest == stated.digest {
             (self.list, self.with_checksums) = (Some(ListedBy::Digest), Some(list.with_checksums));
+            self.algorithms.clone_from(&list.algorithms);
         } else if list.identifier == Some(stated.identifier) {
             self.list = Some(ListedBy::Names);
         } else {
@@ -213,6 +216,9 @@ impl fmt::Display for ProofVerdict {
             (Some(ListedBy::Names), _) => write!(f, ", names, by MD5 only")?,
             (_, Some(with_checksums)) => write!(f, ", with checksums of {with_checksums}")?,
             _ => {}
+        }
+        if !self.algorithms.is_empty() {
+            write!(f, " ({})", self.algorithms.join(", "))?;
         }
         let name = |key: &String| key.split('+').take(2).collect::<Vec<_>>().join("+");
         let signed_by: Vec<String> = self.signed_by.iter().map(name).collect();
@@ -312,7 +318,7 @@ mod tests {
         assert_eq!(
             verdict.to_string(),
             format!(
-                "stated at 2001-01-06T02:00:00Z: on 2001-01-05 US.FOOL2.002 (doi:10.9999/US/FOOL2.v2) held these 2 granules, with checksums of 1; signed by us.example/statements+{id}; seen by {one}, {two}"
+                "stated at 2001-01-06T02:00:00Z: on 2001-01-05 US.FOOL2.002 (doi:10.9999/US/FOOL2.v2) held these 2 granules, with checksums of 1 (md5); signed by us.example/statements+{id}; seen by {one}, {two}"
             )
         );
         assert_eq!(proof.to_string().parse(), Ok(proof.clone()));

@@ -1,6 +1,7 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
-use accession::{Instance, Registry, Selection, Stamp};
+use accession::citation::typed::TypedSet;
+use accession::{ErrorKind, Instance, Moment, Registry, Selection, Stamp};
 
 use harness::history::{change, name, now};
 use harness::store::new_registry;
@@ -122,4 +123,29 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
             );
         }
     }
+}
+
+#[test]
+fn a_citation_that_was_true_on_its_day_selects_what_was_held_then() {
+    let registry = new_registry();
+    let recorded = |at: &str, on: &str| Stamp::at(at.parse().unwrap(), on.parse().unwrap());
+    let (dataset, first) = (name("dataset"), "2001-01-01T00:00:00Z");
+    let made = registry.change(&dataset, &change(["A"], []), &recorded(first, first)).unwrap();
+    let identifier = made.instance().unwrap().identifier;
+    // On 20 January it is recorded that the set was another one since 5 January.
+    let late = recorded("2001-01-05T00:00:00Z", "2001-01-20T00:00:00Z");
+    registry.change(&dataset, &change(["B"], []), &late).unwrap();
+    let selected = |day: &str| {
+        let citation = format!("FOO. [Dataset]. (DI:{identifier}, as held at {day}).");
+        let typed: TypedSet = citation.parse().unwrap();
+        typed.into_selection(now(), &registry.snapshot().unwrap())
+    };
+    let of = |dataset, at| Selection::Identifier { identifier, dataset, at: Some(at) };
+    let day = "2001-01-03".parse().unwrap();
+    assert_eq!(selected("2001-01-03").unwrap(), of(None, day));
+    let held_since = Moment::Instant(first.parse().unwrap());
+    assert_eq!(selected("2001-01-10").unwrap(), of(Some(dataset), held_since));
+    let error = selected("2001-01-25").unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::IdentifierUnknown);
+    assert!(error.to_string().contains("was not in force at 2001-01-25"), "{error}");
 }

@@ -3,9 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use accession::Entry;
 use accession::fixity::{DirectoryFiles, FoundFiles, Mounted, RecordedFile, Root};
 use accession::model::{Algorithm, Checksum, Content, KnownFile};
+use accession::{Entry, Selection, Stamp};
+
+use harness::history::{change, name, now, second, stating, with_file};
+use harness::store::new_registry;
 
 fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
     let root = Root::open(root, Mounted::Unknown).unwrap();
@@ -54,6 +57,31 @@ fn a_link_is_a_file_unless_it_leads_to_a_directory() {
         unexpected(directory.path(), &["data/a"]),
         ["dangling unexpected", "file unexpected", "\u{fffd} unexpected"]
     );
+}
+
+#[test]
+fn a_short_checksum_that_is_added_is_neither_listed_nor_in_the_digest_beside_a_long_one() {
+    let registry = new_registry();
+    let of_file = |text: &str| with_file("A", "A", None, Some(text.parse().unwrap()));
+    let dataset = name("US");
+    let state = |text: &str, seconds| {
+        let stated = stating([of_file(text)]);
+        registry.change(&dataset, &stated, &Stamp::at(second(seconds), now())).unwrap();
+        let snapshot = registry.snapshot().unwrap();
+        let selection = Selection::Dataset { name: dataset.clone(), at: None };
+        let set = snapshot.select(&selection).unwrap().set;
+        let files = snapshot.files(&set).unwrap();
+        drop(snapshot);
+        let totals = files.totals().unwrap();
+        (set.digest(), totals.usual_algorithm().unwrap().to_string())
+    };
+    registry.change(&dataset, &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let of_long = state(&format!("blake3:{}", "a1".repeat(32)), 1);
+    assert_eq!(of_long.1, "blake3");
+    assert_eq!(state("adler32:00620062", 2), of_long);
+    let of_sha256 = state(&format!("sha-256:{}", "b2".repeat(32)), 3);
+    assert_eq!(of_sha256.1, "sha-256");
+    assert_ne!(of_sha256.0, of_long.0);
 }
 
 fn sha256(digit: &str) -> Checksum {

@@ -237,7 +237,7 @@ fn a_renamed_dataset_is_looked_for_under_a_name_and_not_at_a_path() {
     world.pull(0, FOLLOW).unwrap();
     for moved_to in ["a/../../../../secret", "../secret", "/secret", "a/b", "..", "a%2fb", ""] {
         let log = HostileLog::below(world.directory.path());
-        log.head(&format!("{{\"accession_head\":2,\"moved_to\":\"{moved_to}\""));
+        log.head(&format!("{{\"accession_head\":3,\"moved_to\":\"{moved_to}\""));
         world.server.served();
         let error = world.pull(1, FOLLOW).unwrap_err();
         assert!(error.to_string().contains("is not a valid dataset name"), "{moved_to}: {error}");
@@ -254,14 +254,14 @@ fn a_head_is_limited_too() {
         [(names.as_str(), "", "10000 creators"), ("", names.as_str(), "10000 former names")]
     {
         log.head(&format!(
-            "{{\"accession_head\":2,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\",\"creators\":[{creators}]}},\"former_names\":[{former}],\"withdrawn\":null,\"changes\":0,\"timestamp\":null,\"identifier\":null,\"digest\":null,\"granules\":0,\"check\":\"{0}\",\"segments\":[{{\"bytes\":1,\"timestamp\":null,\"check\":\"{0}\"}}],\"subsets\":{{\"count\":0,\"bytes\":0,\"sha256\":\"{1}\"}}",
+            "{{\"accession_head\":3,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\",\"creators\":[{creators}]}},\"former_names\":[{former}],\"withdrawn\":null,\"changes\":0,\"timestamp\":null,\"identifier\":null,\"digest\":null,\"granules\":0,\"check\":\"{0}\",\"segments\":[{{\"bytes\":1,\"timestamp\":null,\"check\":\"{0}\"}}],\"subsets\":{{\"count\":0,\"bytes\":0,\"sha256\":\"{1}\"}}",
             "0".repeat(64),
             "0".repeat(64)
         ));
         let error = world.pull(1, FOLLOW).unwrap_err().to_string();
         assert!(error.contains(said), "{error}");
     }
-    log.head(&format!("{{\"accession_head\":2,\"more\":\"{}\"", "m".repeat(4 << 20)));
+    log.head(&format!("{{\"accession_head\":3,\"more\":\"{}\"", "m".repeat(4 << 20)));
     let error = world.pull(1, FOLLOW).unwrap_err().to_string();
     assert!(error.contains("more than 4 MiB"), "{error}");
 }

@@ -453,6 +453,85 @@ fn assert_periods(registry: &Registry, model: &Model) {
     }
 }
 
+/// Whether a file of some granule has another size or another checksum of the same algorithm in a later state,
+/// or is gone. Where nothing is recorded, nothing is replaced.
+fn is_replaced(earlier: &State, later: &State) -> bool {
+    earlier.iter().any(|(granule, files)| {
+        let then = &later[granule];
+        !then.is_empty()
+            && files.iter().any(|(path, one)| {
+                let Some(two) = then.get(path) else { return true };
+                let differs = |name: &&str| {
+                    two.sums.contains_key(name) && one.sums.get(name) != two.sums.get(name)
+                };
+                one.size.zip(two.size).is_some_and(|(one, two)| one != two)
+                    || one.sums.keys().any(differs)
+            })
+    })
+}
+
+/// The number of files, sizes and checksums that are recorded.
+fn facts(state: &State) -> usize {
+    let files = state.values().flat_map(|files| files.values());
+    files.map(|file| 1 + usize::from(file.size.is_some()) + file.sums.len()).sum()
+}
+
+/// The contents that each identifier had are those of the model, from one replacement to the next; and each
+/// time has its own.
+fn assert_contents(registry: &Registry, model: &Model) {
+    let states: Vec<(&Timestamp, &State)> = model.states.iter().collect();
+    let mut of_identifier: BTreeMap<Identifier, Vec<usize>> = BTreeMap::new();
+    for (index, (_, state)) in states.iter().enumerate() {
+        let identifier = naive(state.keys().map(String::as_str));
+        of_identifier.entry(identifier).or_default().push(index);
+    }
+    for (identifier, indexes) in of_identifier {
+        let mut expected: Vec<Vec<usize>> = Vec::new();
+        for index in indexes {
+            let replaces = |earlier: &usize| is_replaced(states[*earlier].1, states[index].1);
+            match expected.last_mut().filter(|part| !part.iter().any(replaces)) {
+                Some(part) => part.push(index),
+                None => expected.push(vec![index]),
+            }
+        }
+        let most = |part: &[usize]| {
+            let most = part.iter().max_by_key(|index| (facts(states[**index].1), **index));
+            states[*most.unwrap()].1
+        };
+        // Contents that were put back are those of the later period.
+        let mut later: Vec<&State> = Vec::new();
+        for index in (0..expected.len()).rev() {
+            let state = most(&expected[index]);
+            if later.contains(&state) {
+                expected.remove(index);
+            } else {
+                later.push(state);
+            }
+        }
+        let contents = |at| {
+            let selection = Selection::Identifier { identifier, dataset: None, at };
+            registry.snapshot().unwrap().contents(&selection).unwrap()
+        };
+        let found = contents(None);
+        assert_eq!(found.len(), expected.len(), "{identifier}: {expected:?} {found:#?}");
+        for (found, part) in found.iter().zip(&expected) {
+            let (first, last) = (part[0], part[part.len() - 1]);
+            assert_eq!(found.from, *states[first].0);
+            assert_eq!(found.until, states.get(last + 1).map(|(at, _)| **at));
+            assert_eq!(listed(registry, &found.set), list(most(part)));
+            for index in part {
+                let at = contents(Some(Moment::Instant(*states[*index].0)));
+                assert_eq!(at.len(), 1);
+                assert_eq!(listed(registry, &at[0].set), list(states[*index].1));
+            }
+        }
+        let selection = Selection::Identifier { identifier, dataset: None, at: None };
+        let selected = registry.snapshot().unwrap().select_contents(&selection);
+        let kind = selected.err().map(|error| error.kind());
+        assert_eq!(kind, (expected.len() > 1).then_some(ErrorKind::Ambiguous));
+    }
+}
+
 /// What a dataset holds.
 fn set_of(registry: &Registry, dataset: &str) -> Option<Set> {
     let selection = Selection::Dataset { name: name(dataset), at: None };
@@ -491,6 +570,7 @@ proptest! {
             }
             assert_agrees(&registry, "D", &model, true);
             assert_periods(&registry, &model);
+            assert_contents(&registry, &model);
             let file = import_elsewhere(&registry, &model);
             // A mirror that holds nothing of its own proves the digest, however often it pulls.
             if seconds % 3 == 0 || seconds + 1 == steps.len() as i64 {

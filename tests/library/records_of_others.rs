@@ -12,8 +12,8 @@ use harness::history::{change, name, now, second};
 /// A manifest without changes, whose head has this record, with the checks of its lines.
 fn manifest(record: &str) -> Vec<u8> {
     let text = format!(
-        r#"{{"accession_log":2,"rule":"md5-chain"
-{{"accession_head":2,"rule":"md5-chain","dataset":{record},"former_names":[],"withdrawn":null,"changes":0,"timestamp":null,"identifier":null,"digest":null,"granules":0,"check":"","segments":[{{"bytes":0,"timestamp":null,"check":""}}],"subsets":{{}}"#
+        r#"{{"accession_log":3,"rule":"md5-chain"
+{{"accession_head":3,"rule":"md5-chain","dataset":{record},"former_names":[],"withdrawn":null,"changes":0,"timestamp":null,"identifier":null,"digest":null,"granules":0,"check":"","segments":[{{"bytes":0,"timestamp":null,"check":""}}],"subsets":{{}}"#
     );
     resealed(&text, str::to_owned)
 }

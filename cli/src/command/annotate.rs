@@ -61,6 +61,7 @@ impl Args {
         let registry = session.open(Access::Write)?;
         let snapshot = registry.snapshot()?;
         let at = self.set.at(None);
+        session.warn_all(self.set.unchecked(&snapshot)?);
         let selection = self.set.into_selection(session.now()?, &snapshot)?;
         if at.is_some() {
             session.warn_all(Warning::of_others(at, &snapshot.select(&selection)?.others));

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, listed_dataset};
-use accession::fixity::listed_set;
 use accession::input::Options;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::GranuleFiles;
@@ -185,6 +184,7 @@ impl Args {
         let typed_at = set.typed_at();
         let registry = session.open(Access::Read)?;
         let snapshot = registry.snapshot()?;
+        session.warn_all(set.typed().unchecked(&snapshot)?);
         let (selection, at) = match set.into_selection(now, &snapshot)? {
             Selection::Dataset { name, .. } => {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
@@ -192,10 +192,12 @@ impl Args {
             }
             // It is cited from the dataset that held it first, of which the files are not chosen silently.
             selection => {
-                if self.digest || matches!(self.format, Format::RoCrate) {
-                    listed_set(&snapshot, &selection)?;
-                }
-                (selection, typed_at)
+                snapshot.select_contents(&selection)?;
+                let at = match &selection {
+                    Selection::Identifier { at, .. } => typed_at.or(*at),
+                    _ => typed_at,
+                };
+                (selection, at)
             }
         };
         drop(snapshot);

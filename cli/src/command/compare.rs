@@ -7,9 +7,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::fixity::listed_set;
 use accession::model::{ValueError, WarningKind, quoted};
-use accession::registry::{ContentCounts, Counts, Identified, Presence, SideBySide, TwoSides};
+use accession::registry::{
+    ContentCounts, Counts, HeldContents, Identified, Presence, SideBySide, TwoSides,
+};
 use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,6 +28,9 @@ use crate::session::Session;
 /// only the right set or the list has after >, and files with other bytes after ~. Files are matched by path,
 /// a lone file of a granule with a lone file, and then by their names. Where only one side knows something of
 /// them, or both have no algorithm in common, they are counted. The exit status is 1 if they differ.
+///
+/// If files were replaced while an identifier was in force, it had different contents. Each is tried, and the
+/// nearest is compared. `identical to the contents held T to T` names the period in which it had these.
 ///
 /// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has
 /// it, - for one that does not, and ≠ for one whose files have other bytes than on a side before it. How many
@@ -76,14 +80,42 @@ const PLACES: [&str; 2] = ["on the left", "on the right"];
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Compared {
-    Set(Box<Instance>),
-    List { source: String, identifier: Identifier, granules: u64 },
+    Set {
+        #[serde(flatten)]
+        instance: Box<Instance>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        held: Option<HeldPeriod>,
+    },
+    List {
+        source: String,
+        identifier: Identifier,
+        granules: u64,
+    },
+}
+
+/// When a set had the files that are compared, if its identifier had different contents.
+#[derive(Serialize)]
+struct HeldPeriod {
+    from: Timestamp,
+    until: Option<Timestamp>,
+    /// The number of different contents.
+    contents: usize,
+    /// The period in words.
+    #[serde(skip)]
+    held: String,
 }
 
 impl Compared {
+    fn held(&self) -> Option<&HeldPeriod> {
+        match self {
+            Compared::Set { held, .. } => held.as_ref(),
+            Compared::List { .. } => None,
+        }
+    }
+
     fn side(&self, name: &str) -> Value {
         match self {
-            Compared::Set(instance) => side(name, instance),
+            Compared::Set { instance, .. } => side(name, instance),
             Compared::List { source, identifier, .. } => {
                 json!({ "side": name, "identifier": identifier, "dataset": source })
             }
@@ -132,16 +164,20 @@ impl Compare {
         match (sets.as_slice(), from.as_slice()) {
             ([left, right], []) => {
                 let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
-                let (left, right) = (left.select(now, &snapshot)?, right.select(now, &snapshot)?);
-                let mut differences = snapshot.compare_files(&left, &right)?;
+                let left = left.contents(session, now, &snapshot)?;
+                let right = right.contents(session, now, &snapshot)?;
+                let (one, two) = snapshot.nearest(&left, &right)?;
+                let compared = [compared(&left, one), compared(&right, two)];
+                let (left, right) = (&left[one].set, &right[two].set);
+                let mut differences = snapshot.compare_files(left, right)?;
                 drop(snapshot);
                 let sides = TwoSides::read(&mut differences, PLACES, limit)?;
                 let is_digest_equal = left.digest() == right.digest();
-                report(session, [set(&left), set(&right)], &sides, is_digest_equal, summary)
+                report(session, compared, &sides, is_digest_equal, summary)
             }
             ([left], files) if files.len() == 1 || !are_named(files) => {
                 let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
-                let left = left.select(now, &snapshot)?;
+                let left = left.contents(session, now, &snapshot)?;
                 // The list may be typed at a terminal.
                 drop(snapshot);
                 let one_named = if let [file] = files { named(file) } else { None };
@@ -153,7 +189,8 @@ impl Compare {
                 };
                 let (listing, has_paths) = lists.listing(session, files)?;
                 let snapshot = session.open(Access::Read)?.snapshot()?;
-                let mut differences = snapshot.compare_with(&left, &listing)?;
+                let nearest = snapshot.nearest_to(&left, &listing)?;
+                let mut differences = snapshot.compare_with(&left[nearest].set, &listing)?;
                 drop(snapshot);
                 let sides = TwoSides::read(&mut differences, PLACES, limit)?;
                 if sides.counts.matched == 0 && has_paths {
@@ -165,7 +202,7 @@ impl Compare {
                 warn_of_repeated(session, listing.repeated(granules)?);
                 let identifier = differences.right();
                 let list = Compared::List { source, identifier, granules };
-                report(session, [set(&left), list], &sides, false, summary)
+                report(session, [compared(&left, nearest), list], &sides, false, summary)
             }
             (sets, files) => compare_many(session, sets, files, &lists, limit, summary),
         }
@@ -200,12 +237,23 @@ fn report(
             contents: *contents,
         })?;
     } else {
-        match is_identical {
-            true => writeln!(session.out(), "identical: {}", count(matched, "granule"))?,
-            false => writeln!(
+        let held: Vec<&HeldPeriod> =
+            [&left, &right].into_iter().filter_map(Compared::held).collect();
+        let tried: Vec<String> =
+            held.iter().map(|it| format!("the contents held {}", it.held)).collect();
+        let tried = tried.join(" and ");
+        if is_identical {
+            let to = if tried.is_empty() { "" } else { " to " };
+            let granules = count(matched, "granule");
+            writeln!(session.out(), "identical{to}{tried}: {granules}")?;
+        } else {
+            writeln!(
                 session.out(),
                 "different: {matched} in both, {only_left} only left, {only_right} only right"
-            )?,
+            )?;
+            if !tried.is_empty() {
+                writeln!(session.out(), "nearest: {tried}")?;
+            }
         }
         let ContentCounts { compared, other, not_comparable } = contents;
         if !is_digest_equal && compared + not_comparable > 0 {
@@ -235,10 +283,18 @@ pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
 }
 
 /// A set, named as itself: a subset is not the instance from which it is selected.
-fn set(set: &Set) -> Compared {
+fn compared(contents: &[HeldContents], index: usize) -> Compared {
+    let compared = &contents[index];
+    let HeldContents { ref set, from, until } = *compared;
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granules());
-    let instance = set.instance().clone();
-    Compared::Set(Box::new(Instance { identifier, digest, granules, ..instance }))
+    let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
+    let held = (contents.len() > 1).then(|| HeldPeriod {
+        from,
+        until,
+        contents: contents.len(),
+        held: compared.held(),
+    });
+    Compared::Set { instance: Box::new(instance), held }
 }
 
 /// Writes what differs: each granule with the mark of its side, and how many more there are.
@@ -273,8 +329,19 @@ pub struct NamedSet {
 }
 
 impl NamedSet {
-    fn select(&self, now: Timestamp, snapshot: &Snapshot) -> Result<Set> {
-        Ok(listed_set(snapshot, &self.set.clone().into_selection(now, snapshot)?)?)
+    fn select(&self, session: &Session, now: Timestamp, snapshot: &Snapshot) -> Result<Set> {
+        session.warn_all(self.set.unchecked(snapshot)?);
+        Ok(snapshot.select_contents(&self.set.clone().into_selection(now, snapshot)?)?)
+    }
+
+    fn contents(
+        &self,
+        session: &Session,
+        now: Timestamp,
+        snapshot: &Snapshot,
+    ) -> Result<Vec<HeldContents>> {
+        session.warn_all(self.set.unchecked(snapshot)?);
+        Ok(snapshot.contents(&self.set.clone().into_selection(now, snapshot)?)?)
     }
 }
 
@@ -406,7 +473,7 @@ fn read_sides(
     if !sets.is_empty() {
         let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
         for named in sets {
-            let set = named.select(now, &snapshot)?;
+            let set = named.select(session, now, &snapshot)?;
             sides.add_set(&snapshot, &set)?;
             let (name, identifier) = (named.name.clone(), Some(set.identifier()));
             let timestamp = Some(set.instance().timestamp);

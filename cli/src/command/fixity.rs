@@ -9,10 +9,11 @@ use std::time::{Duration, Instant};
 
 use accession::fixity::{
     self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, FoundFiles, ListStyle, Mounted,
-    ReadOptions, each_checksum, listed_set,
+    ReadOptions, each_checksum,
 };
 use accession::input::Options;
 use accession::model::{Algorithm, Extent, WarningKind, age};
+use accession::registry::HeldContents;
 use accession::{
     Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot, Timestamp,
 };
@@ -25,7 +26,7 @@ use crate::args::{
     Refusal, SetArgs, TypedSet, named_path,
 };
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Progress, count};
+use crate::output::{Column, Object, Progress, count};
 use crate::paths::{OF_PATHS, PathArgs};
 use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -165,7 +166,7 @@ impl ComputeChecksums {
         let (registry, stamp) = (session.open(Access::Write)?, session.stamp(self.clock.time())?);
         let (dataset, algorithm) = (&self.dataset, self.algorithm);
         let run = fixity::compute(&registry, dataset, tree, algorithm, self.note, &stamp)?;
-        print_run(session, run, "computed")
+        print_run(session, run, "computed", None)
     }
 }
 
@@ -272,10 +273,21 @@ impl CheckFiles {
         };
         let registry = session.open(Access::Read)?;
         let (stamp, now) = (session.stamp(None)?, session.now()?);
-        let (writable, select) =
-            (|| session.open(Access::Write), |snapshot: &Snapshot| self.select(now, snapshot));
+        let contents = self.contents(session, now, &registry.snapshot()?)?;
+        let nearest = match contents.as_slice() {
+            [_] => None,
+            several => {
+                let nearest = fixity::nearest(&registry, several, &tree, options.depth)?;
+                Some(&several[nearest])
+            }
+        };
+        let writable = || session.open(Access::Write);
+        let select = |snapshot: &Snapshot| match nearest {
+            Some(nearest) => Ok(nearest.set.clone()),
+            None => snapshot.select_contents(&self.set.clone().into_selection(now, snapshot)?),
+        };
         let run = fixity::check(&registry, writable, select, (tree, options), &stamp)?;
-        print_run(session, run, "checked")
+        print_run(session, run, "checked", nearest)
     }
 
     fn check_list(&self, session: &mut Session) -> Result<Exit> {
@@ -291,19 +303,30 @@ impl CheckFiles {
             return Err(nothing_stated());
         }
         let registry = session.open(Access::Read)?;
-        let set = self.select(session.now()?, &registry.snapshot()?)?;
-        let compared = found.compare_with(&registry, set, None);
+        let contents = self.contents(session, session.now()?, &registry.snapshot()?)?;
+        let (found, nearest) = match contents.len() {
+            1 => (found, 0),
+            _ => found.nearest(&registry, &contents)?,
+        };
+        let nearest = &contents[nearest];
+        let compared = found.compare_with(&registry, nearest.set.clone(), None);
         let mut compared = compared.map_err(|error| match error.kind() {
             ErrorKind::Input => Error::from(error).with_hint(OF_PATHS),
             _ => error.into(),
         })?;
         session.rows(FINDINGS, compared.by_ref())?;
-        print_summary(session, &compared.summary(), "checked")
+        let nearest = Some(nearest).filter(|_| contents.len() > 1);
+        print_summary(session, compared.summary(), "checked", nearest)
     }
 
-    fn select(&self, now: Timestamp, snapshot: &Snapshot) -> accession::error::Result<Set> {
-        let selection = self.set.clone().into_selection(now, snapshot)?;
-        listed_set(snapshot, &selection)
+    fn contents(
+        &self,
+        session: &Session,
+        now: Timestamp,
+        snapshot: &Snapshot,
+    ) -> Result<Vec<HeldContents>> {
+        session.warn_all(self.set.unchecked(snapshot)?);
+        Ok(snapshot.contents(&self.set.clone().into_selection(now, snapshot)?)?)
     }
 }
 
@@ -377,9 +400,10 @@ impl ListChecksums {
     /// The set, in the snapshot in which its files are listed.
     fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
-        let set = listed_set(&snapshot, &selection)?;
+        let set = snapshot.select_contents(&selection)?;
         session.warn_of_dataset(&snapshot, set.dataset())?;
         Ok((snapshot, set))
     }
@@ -454,7 +478,12 @@ const FINDINGS: &[Column] = &[
 
 /// Reads files, and prints what is found while they are read, and what became of all of them; `verb` names
 /// what is done with them.
-fn print_run(session: &mut Session, mut run: FileRun, verb: &str) -> Result<Exit> {
+fn print_run(
+    session: &mut Session,
+    mut run: FileRun,
+    verb: &str,
+    contents: Option<&HeldContents>,
+) -> Result<Exit> {
     session.warn_all(run.not_recorded());
     let (mut list, mut stopped) = (session.list(FINDINGS), None);
     for finding in run.by_ref() {
@@ -471,9 +500,9 @@ fn print_run(session: &mut Session, mut run: FileRun, verb: &str) -> Result<Exit
     let is_recorded = run.is_recorded();
     let finished = run.finish();
     match stopped {
-        None => print_summary(session, &finished?, verb),
+        None => print_summary(session, finished?, verb, contents),
         Some(error) if error.kind() == ErrorKind::Interrupted => {
-            print_summary(session, &finished?, verb)?;
+            print_summary(session, finished?, verb, contents)?;
             let what = match is_recorded {
                 true => format!("stopped: what was {verb} so far is recorded"),
                 false => "stopped: nothing is recorded".to_owned(),
@@ -484,8 +513,23 @@ fn print_run(session: &mut Session, mut run: FileRun, verb: &str) -> Result<Exit
     }
 }
 
-/// Prints what was read, after the findings.
-fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> Result<Exit> {
+/// What was read, as JSON, and with which of the contents of an identifier it was compared.
+#[derive(serde::Serialize)]
+struct FilesRead {
+    #[serde(flatten)]
+    summary: CheckSummary,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    held: Option<Object>,
+}
+
+/// Prints what was read, after the findings; of an identifier that had several contents, with which of them
+/// it was compared.
+fn print_summary(
+    session: &mut Session,
+    summary: CheckSummary,
+    verb: &str,
+    contents: Option<&HeldContents>,
+) -> Result<Exit> {
     if summary.sizes_unknown > 0 {
         let files = count(summary.sizes_unknown, "file");
         let what = format!(
@@ -495,7 +539,10 @@ fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> R
     }
     let exit = if summary.findings == 0 { Exit::Done } else { Exit::Differs };
     if session.is_json() {
-        session.json(&BTreeMap::from([("summary", summary)]))?;
+        let held = contents.map(|HeldContents { set, from, until }| {
+            object!({ "from": from, "until": until, "digest": set.digest() })
+        });
+        session.json(&BTreeMap::from([("summary", FilesRead { summary, held })]))?;
         return Ok(exit);
     }
     if session.is_quiet() && summary.findings == 0 {
@@ -510,5 +557,8 @@ fn print_summary(session: &mut Session, summary: &CheckSummary, verb: &str) -> R
         findings => format!("NOT good, {}", count(findings, "finding")),
     };
     writeln!(session.out(), "{verb} {files}{part}, read {bytes}: {result}")?;
+    if let Some(contents) = contents {
+        writeln!(session.out(), "compared with the contents held {}", contents.held())?;
+    }
     Ok(exit)
 }

@@ -1,6 +1,5 @@
 use std::io::Write;
 
-use accession::fixity::listed_set;
 use accession::model::{Content, GranuleUrl, WarningKind, quoted};
 use accession::registry::{FileList, GranuleFiles};
 use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
@@ -108,14 +107,15 @@ impl Args {
         // The time that was typed. If the user typed none, no warning about its day is needed.
         let at = self.set.typed_at();
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.into_selection(session.now()?, &snapshot)?;
         self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let mut selected = snapshot.select(&selection)?;
-        if self.list {
-            selected.set = listed_set(&snapshot, &selection)?;
-        }
         let reads_files = self.list || (session.is_json() && !self.filter.count);
+        if reads_files {
+            selected.set = snapshot.select_contents(&selection)?;
+        }
         let files = reads_files.then(|| match &self.filter.after {
             None => snapshot.files(&selected.set),
             after => snapshot.files_after(&selected.set, after.as_ref()),

@@ -338,11 +338,13 @@ impl Resolve {
         }
         self.site.follow(session, &[TypedSet::Name(self.named.clone())])?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
+        session.warn_all(self.named.unchecked(&snapshot)?);
+        let at = self.at.map_or_else(|| self.named.date(&snapshot), |at| Ok(Some(at)))?;
         let dataset = self.dataset.as_ref();
         let meant = |unknown: &str| {
             suggestion(&snapshot, unknown).map_or(String::new(), |meant| format!(": {meant}"))
         };
-        let resolution = match self.named.resolve(&snapshot, dataset, self.at) {
+        let mut resolution = match self.named.resolve(&snapshot, dataset, at) {
             Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
                 let meant = error.unknown().map(meant).unwrap_or_default();
                 session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
@@ -350,6 +352,9 @@ impl Resolve {
             }
             found => found?,
         };
+        for row in &mut resolution.rows {
+            row.is_of_site = self.site.is_given();
+        }
         let identifier = match (&self.named, resolution.rows.first()) {
             (TypedName::Identifier(_), Some(row)) => row.set.identifier().to_string(),
             (named, _) => named.to_string(),
@@ -365,7 +370,7 @@ impl Resolve {
         }
         drop(snapshot);
         let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
-        let disagreement = match self.at {
+        let disagreement = match at {
             _ if resolution.rows.is_empty() => {
                 Some(format!("{identifier} was never in force in {searched}{meant}"))
             }
@@ -377,7 +382,7 @@ impl Resolve {
         if let Some(disagreement) = &disagreement {
             session.warn(WarningKind::NotInForce, disagreement);
         }
-        if let Some(at) = self.at
+        if let Some(at) = at
             && resolution.is_unknown_then()
         {
             session.warn(

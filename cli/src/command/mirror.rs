@@ -1,5 +1,6 @@
 //! `mirror`: a mirror compared with its primary, and brought up to date.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -37,7 +38,8 @@ commands! {
 /// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
 /// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
 /// no longer there. Where its site publishes signed statements, it is forked if it has signed two trees of
-/// them, and misstated if its log is not what it has stated. The exit status is 0 only if they are identical.
+/// them, and misstated if its log is not what it has stated. The exit status is 0 only if they are identical
+/// and no check found files of the mirror that are not as recorded.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -62,8 +64,9 @@ impl CompareMirror {
         let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
         let writable = || session.open(Access::Write);
-        let ComparedMirror { dataset, status, sides, warnings } =
-            source.compare(&registry, writable, &self.dataset, limit, &stamp)?;
+        let compared = source.compare(&registry, writable, &self.dataset, limit, &stamp)?;
+        let is_identical = compared.is_identical();
+        let ComparedMirror { dataset, status, sides, open_findings, warnings } = compared;
         session.warn_all(warnings);
         if session.is_json() {
             let behind = status.standing.filter(|_| status.status == Status::Behind);
@@ -81,10 +84,12 @@ impl CompareMirror {
                 digest_equal: status.is_digest_equal(),
                 other_content: Ids(&sides.other),
                 contents: sides.contents,
+                open_findings,
                 statements: status.statements.as_ref(),
             })?;
         } else {
-            write_found(session.out(), &status, &sides)?;
+            write_found(session.out(), &status, &sides, open_findings)?;
+            write_open(session, &dataset, open_findings)?;
             write_statements(session.out(), &status)?;
             let mirror = match &status.mirror {
                 Some(instance) => side("mirror", instance),
@@ -94,9 +99,20 @@ impl CompareMirror {
             let marks = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
             write_differences(session.out(), &sides, marks)?;
         }
-        let is_same = status.status == Status::Identical;
-        Ok(if is_same { Exit::Done } else { Exit::Differs })
+        Ok(if is_identical { Exit::Done } else { Exit::Differs })
     }
+}
+
+/// Says that files of a mirror are not as recorded, if any are, and which command lists them.
+fn write_open(session: &mut Session, dataset: &DatasetName, open: u64) -> Result<()> {
+    if open > 0 {
+        let files = count(open, "file");
+        let program = session.program();
+        let what =
+            format!("{dataset}: {files} not as recorded; `{program} status {dataset}` lists them");
+        writeln!(session.out(), "{what}")?;
+    }
+    Ok(())
 }
 
 /// The result of `mirror compare`, as JSON.
@@ -115,15 +131,24 @@ struct ComparedMirrorJson<'a> {
     other_content: Ids<'a>,
     #[serde(flatten)]
     contents: ContentCounts,
+    open_findings: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     statements: Option<&'a FollowedStatements>,
 }
 
-fn write_found(out: &mut impl Write, found: &MirrorStatus, sides: &TwoSides) -> io::Result<()> {
+fn write_found(
+    out: &mut impl Write,
+    found: &MirrorStatus,
+    sides: &TwoSides,
+    open_findings: u64,
+) -> io::Result<()> {
     let TwoSides { contents, .. } = sides;
     let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts;
     let both = count(matched, "granule");
     match found.status {
+        Status::Identical if open_findings > 0 => {
+            writeln!(out, "records identical, files on disk not: {both}")?;
+        }
         Status::Identical => writeln!(out, "identical: {both}")?,
         Status::OtherContent => {
             writeln!(out, "other content: equal names, other bytes in {}", contents.other)?;
@@ -388,7 +413,8 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
 ///
 /// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is
-/// the default, failed, or if the mirror was last identical to it longer ago than --max-age. Others
+/// the default, failed, or if the mirror was last identical to it longer ago than --max-age. It is 1, too, if
+/// a check found files of a mirror that are not as recorded. Other primaries
 /// do not count: one that was only compared, or of which a replica was imported, is never old. `accession
 /// status --max-age` shows how old a replica is. Without names, datasets that were withdrawn are left out.
 ///
@@ -413,12 +439,27 @@ impl ListPrimaries {
             Some(dataset) => snapshot.mirror_sources(dataset)?,
             None => sources(&snapshot)?,
         };
+        let mut open = BTreeMap::new();
+        for source in &found {
+            if !open.contains_key(&source.dataset) {
+                let findings = snapshot.count_open_findings(&source.dataset)?;
+                open.insert(source.dataset.clone(), findings);
+            }
+        }
         drop(snapshot);
         let now = session.now()?;
         let oldest = self.max_age.map(|age| now.before(age));
-        session.rows(SOURCES, found.iter().map(|source| Ok(row(source, oldest))))?;
+        let open_of = |source: &MirrorSource| open.get(&source.dataset).copied().unwrap_or(0);
+        let rows = found.iter().map(|source| Ok(row(source, oldest, open_of(source))));
+        session.rows(SOURCES, rows)?;
+        if !session.is_json() {
+            for (dataset, open) in &open {
+                write_open(session, dataset, *open)?;
+            }
+        }
         let is_wrong = |source: &MirrorSource| {
-            source.is_default && [OLD, FAILED].contains(&verdict(source, oldest))
+            let verdict = verdict(source, oldest, open_of(source));
+            open_of(source) > 0 || source.is_default && [OLD, FAILED].contains(&verdict)
         };
         Ok(if found.iter().any(is_wrong) { Exit::Differs } else { Exit::Done })
     }
@@ -437,21 +478,25 @@ const OLD: &str = "old";
 /// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
 const FAILED: &str = "failed";
 
-/// What is known of a primary. `oldest`: when a mirror must have been identical to its default. `None`: at
+/// The verdict on a mirror that is identical by its records, and of which files are not as recorded.
+const DAMAGED: &str = "damaged";
+
+/// What is known of a primary. `open`: the number of the mirror's files that are not as recorded. `oldest`: when a mirror must have been identical to its default. `None`: at
 /// any time.
-fn verdict(source: &MirrorSource, oldest: Option<Timestamp>) -> &'static str {
+fn verdict(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> &'static str {
     let oldest = oldest.filter(|_| source.is_default);
     match source.identical {
         _ if source.failed.is_some() => FAILED,
         identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => OLD,
         // As it was when it was last read.
         identical if identical < Some(source.read) => "behind",
+        _ if open > 0 => DAMAGED,
         _ => "identical",
     }
 }
 
 /// A primary of a mirror.
-fn row(source: &MirrorSource, oldest: Option<Timestamp>) -> Object {
+fn row(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> Object {
     let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
     object!({
         "dataset": source.dataset,
@@ -465,7 +510,8 @@ fn row(source: &MirrorSource, oldest: Option<Timestamp>) -> Object {
         "default": source.is_default,
         "failed": failed.map(|failed| failed.recorded),
         "failure": failed.map(|failed| &failed.message),
-        "verdict": verdict(source, oldest),
+        "open_findings": open,
+        "verdict": verdict(source, oldest, open),
     })
 }
 

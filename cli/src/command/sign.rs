@@ -351,6 +351,7 @@ impl Prove {
         let now = session.now()?;
         let snapshot = session.open(Access::Read)?.snapshot()?;
         let at = self.set.typed_at();
+        session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.into_selection(now, &snapshot)?;
         let ProvedSet { proof, is_witnessed } = snapshot.prove(&selection, at)?;
         session.warn_all(snapshot.cite(&selection)?.warnings(at, now));

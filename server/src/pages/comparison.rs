@@ -46,7 +46,7 @@ impl ComparisonPage {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::compare_files`].
+    /// Those of [`Snapshot::contents`] and [`Snapshot::compare_files`].
     pub fn read(
         snapshot: Snapshot,
         left: &Selection,
@@ -54,7 +54,9 @@ impl ComparisonPage {
         after: Option<&GranuleId>,
         [most, mut bytes]: [usize; 2],
     ) -> Result<Self> {
-        let (left, right) = (snapshot.select(left)?.set, snapshot.select(right)?.set);
+        let (mut left, mut right) = (snapshot.contents(left)?, snapshot.contents(right)?);
+        let (one, two) = snapshot.nearest(&left, &right)?;
+        let (left, right) = (left.swap_remove(one).set, right.swap_remove(two).set);
         let mut compared = match after {
             Some(after) => snapshot.compare_after(&left, &right, after)?,
             None => snapshot.compare_files(&left, &right)?,

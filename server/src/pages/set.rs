@@ -77,7 +77,8 @@ impl SetPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown).
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown, or its
+    /// set never had the digest.
     pub fn with_identifier(
         snapshot: &Snapshot,
         identifier: Identifier,
@@ -89,7 +90,10 @@ impl SetPage {
         let dataset = snapshot.first_holder(identifier)?;
         let of_first = periods.iter().filter(|it| Some(it.set.dataset()) == dataset.as_ref());
         let cited = match (digest, of_first.max_by_key(|period| period.from())) {
-            (Some(digest), _) => snapshot.cite(&Selection::Digest(digest.clone()))?,
+            (Some(digest), _) => {
+                snapshot.digest_of(identifier, digest)?;
+                snapshot.cite(&Selection::Digest(digest.clone()))?
+            }
             (None, Some(latest)) if periods.len() <= SHOWN_PERIODS as usize => {
                 snapshot.cite_period(latest.clone())?
             }

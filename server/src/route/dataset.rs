@@ -231,11 +231,18 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
     let identifier = identifier_of(state, asked)?;
     let format = asked.format(&formats(&[Format::JsonLines]))?;
     let patterns = asked.patterns()?;
+    let digest: Option<DigestPrefix> = asked.parsed("digest")?;
+    if let Some(digest) = digest.clone() {
+        let read = state
+            .source
+            .read(move |reading| reading.registry.snapshot()?.digest_of(identifier, &digest));
+        read.await?;
+    }
     match format {
         Format::JsonLines => intervals(state, asked, identifier, format).await,
         format if !patterns.is_empty() => part(state, asked, identifier, patterns, format).await,
         Format::Json => intervals(state, asked, identifier, format).await,
-        format => page(state, identifier, asked.parsed("digest")?, format).await,
+        format => page(state, identifier, digest, format).await,
     }
 }
 

@@ -22,7 +22,7 @@ use crate::request::{Asked, Format};
 use crate::rows::{PAGE_BYTES, json};
 use crate::state::ServerState;
 use accession::error::Result;
-use accession::fixity::{ListStyle, each_checksum, listed_set};
+use accession::fixity::{ListStyle, each_checksum};
 use accession::model::{
     Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
@@ -433,7 +433,7 @@ async fn written(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Resul
     let format = asked.format(&[Format::Lines])?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let set = listed_set(&snapshot, &selection)?;
+        let set = snapshot.select_contents(&selection)?;
         let registry = reading.unlimited.clone();
         Ok(ChecksumQuery { registry, set, lines: lines.clone() })
     });

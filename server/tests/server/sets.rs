@@ -232,3 +232,50 @@ fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
     // The ids of a set are the same for ever.
     assert_eq!(served.get(&format!("{of_set}/granules")).header("etag"), list.header("etag"));
 }
+
+#[test]
+fn a_digest_beside_an_identifier_is_one_that_its_set_had() {
+    let served = Served::seed();
+    let latest = served.latest("US.FOOL2.002");
+    let digest = |at: &str| {
+        let at = Some(at.parse().unwrap());
+        let selection = Selection::Dataset { name: name("US.FOOL2.002"), at };
+        let snapshot = served.registry.snapshot().unwrap();
+        snapshot.select(&selection).unwrap().set.digest()
+    };
+    let (own, other) = (digest("2001-01-05"), digest("2001-03-05"));
+    let unknown = "0".repeat(32);
+    for format in ["", "&format=json", "&format=jsonl", "&format=bibtex"] {
+        let status = |identifier: &str, digest: &str| {
+            served.get(&format!("/DI:{identifier}?digest={digest}{format}")).status
+        };
+        assert_eq!(status(SECOND, &own.to_string()), 200, "{format}");
+        assert_eq!(status(SECOND, &own.to_string()[..19]), 200, "{format}");
+        assert_eq!(status(SECOND, &other.to_string()), 404, "{format}");
+        assert_eq!(status(&latest.to_string(), &own.to_string()), 404, "{format}");
+        assert_eq!(status(&unknown, &own.to_string()), 404, "{format}");
+        assert_eq!(status(SECOND, "sha256:000000000000"), 404, "{format}");
+    }
+}
+
+#[test]
+fn lists_of_an_identifier_whose_files_were_replaced_need_a_digest_or_a_time() {
+    let served = Served::seed();
+    let latest = served.latest("US.FOOL2.002");
+    let granule = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204";
+    for (at, byte) in [("2001-04-01T00:00:00Z", 1), ("2001-04-02T00:00:00Z", 2)] {
+        let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
+        let change = stating([with_file(granule, granule, None, Some(checksum))]);
+        let stamp = Stamp::at(at.parse().unwrap(), now());
+        served.registry.change(&name("US.FOOL2.002"), &change, &stamp).unwrap();
+        let status = |query: &str| {
+            let paths =
+                [format!("/DI:{latest}/list{query}"), format!("/DI:{latest}/checksums{query}")];
+            paths.map(|path| served.get(&path).status)
+        };
+        // A checksum that is added replaces nothing.
+        assert_eq!(status(""), if byte == 1 { [200; 2] } else { [409; 2] });
+        assert_eq!(status(&format!("?at={at}")), [200; 2]);
+        assert_eq!(served.get(&format!("/DI:{latest}/granules")).status, 200);
+    }
+}

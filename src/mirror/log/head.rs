@@ -13,7 +13,7 @@ use crate::model::{
 use crate::registry::Listed;
 
 /// The version that is written, and the greatest that is read.
-const VERSION: u64 = 2;
+const VERSION: u64 = 3;
 
 /// How every head begins, whatever its version.
 pub(crate) const BEGINNING: &str = "{\"accession_head\":";

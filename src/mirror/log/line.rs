@@ -18,10 +18,10 @@ use crate::model::{
 pub const BEGINNING: &str = "{\"accession_log\":";
 
 /// The version that is written and read.
-pub(super) const VERSION: u64 = 2;
+pub(super) const VERSION: u64 = 3;
 
 /// The first line of every log of this version, without its line end.
-pub const FIRST_LINE: &str = "{\"accession_log\":2,\"rule\":\"md5-chain\",\"check\":\"d2389f3d7dcc99a938f293e5b9b595f65267a19bf0cea01d8998c1292831f7c0\"}";
+pub const FIRST_LINE: &str = "{\"accession_log\":3,\"rule\":\"md5-chain\",\"check\":\"6a778144b6c78df49b8f31c5c675a95a449eaa474d56e0f4572fefc8ba194537\"}";
 
 /// The greatest number of granules in a line, on all sides together, so that a reader needs memory for one
 /// line only.

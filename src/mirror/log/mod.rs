@@ -7,7 +7,7 @@
 //! dataset for instance, is in the *head*; the cited subsets and the annotations are in files of their own.
 //!
 //! ```json
-//! {"accession_log":2,"rule":"md5-chain","check":"d2389f3d7dcc99a938f293e5b9b595f65267a19bf0cea01d8998c1292831f7c0"}
+//! {"accession_log":3,"rule":"md5-chain","check":"6a778144b6c78df49b8f31c5c675a95a449eaa474d56e0f4572fefc8ba194537"}
 //! {"timestamp":"2001-01-02T00:00:00Z","ingested":["A"],"deleted":[],"described":[],"replaced":[],"note":null,"identifier":"bf072e9119077b4e76437a93986787ef","digest":"sha256:…","check":"…"}
 //! ```
 

@@ -7,7 +7,7 @@ use super::cursor::{Position, SetCursor, SetEntries};
 use super::view::Snapshot;
 use crate::error::Result;
 use crate::model::{
-    Algorithm, Content, DatasetName, Entry, Granule, GranuleId, IdPage, Instance, Set,
+    Algorithm, Checksum, Content, DatasetName, Entry, Granule, GranuleId, IdPage, Instance, Set,
 };
 use crate::registry::handle::Registry;
 use crate::registry::proof::{Claim, Proof};
@@ -259,16 +259,17 @@ pub struct FileTotals {
     pub without_size: u64,
     /// The number of files with a checksum of each algorithm.
     pub algorithms: BTreeMap<Algorithm, u64>,
+    /// The first checksum in the order of strength.
+    strongest: Option<Checksum>,
 }
 
 impl FileTotals {
     /// SHA-256 if a file has one, else the strongest algorithm that a file has a checksum of. `None`
     /// means that there is no checksum.
     pub fn usual_algorithm(&self) -> Option<&Algorithm> {
-        use Algorithm::{Adler32, Cksum, Crc32, Md5, Sha1, Sha256, Sha384, Sha512};
-        let strength = [Sha256, Sha512, Sha384, Sha1, Md5, Crc32, Cksum, Adler32];
-        let known = strength.iter().find_map(|it| self.algorithms.get_key_value(it));
-        known.or_else(|| self.algorithms.first_key_value()).map(|(algorithm, _)| algorithm)
+        let sha256 = self.algorithms.get_key_value(&Algorithm::Sha256);
+        let strongest = self.strongest.as_ref().map(Checksum::algorithm);
+        sha256.map(|(algorithm, _)| algorithm).or(strongest)
     }
 }
 
@@ -282,6 +283,8 @@ impl FileTotals {
             self.files += 1;
             self.bytes = self.bytes.saturating_add(file.size().unwrap_or(0));
             self.without_size += u64::from(file.size().is_none());
+            let checksums = self.strongest.iter().chain(file.checksums().first());
+            self.strongest = checksums.min_by_key(|checksum| checksum.strength()).cloned();
             for checksum in file.checksums() {
                 *self.algorithms.entry(checksum.algorithm().clone()).or_default() += 1;
             }

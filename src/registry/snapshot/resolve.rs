@@ -10,7 +10,7 @@ use super::select::{Selected, Selection};
 use super::view::{
     Snapshot, all_known, as_known, dataset_of, instance_of, instances, subset_as_known,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Annotation, DatasetName, Digest, DigestPrefix, GranuleId, Identifier, Instance, Listed, Moment,
     Set, Subset, Timestamp, Withdrawal,
@@ -35,6 +35,9 @@ pub struct Resolved {
     pub agreement: Option<Agreement>,
     /// When and why the dataset was withdrawn. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
+    /// Whether it was read of a published site, which does not say when its changes were recorded, and by
+    /// whom. Its JSON has neither.
+    pub is_of_site: bool,
 }
 
 /// A part of a [`Resolved`] in which the set had one digest.
@@ -110,16 +113,62 @@ struct Row<'a> {
     identifier: Identifier,
     granules: u64,
     digests: Vec<DigestPeriod>,
-    instance: Option<&'a Instance>,
+    instance: Option<InstanceRow<'a>>,
     subset: Option<&'a Subset>,
     annotations: Vec<&'a Annotation>,
     withdrawn: Option<&'a Withdrawal>,
 }
 
+#[derive(Serialize)]
+#[serde(untagged)]
+enum InstanceRow<'a> {
+    Recorded(&'a Instance),
+    Published(PublishedInstance<'a>),
+}
+
+/// What a site publishes of an instance.
+#[derive(Serialize)]
+struct PublishedInstance<'a> {
+    dataset: &'a DatasetName,
+    timestamp: Timestamp,
+    until: Option<Timestamp>,
+    identifier: Identifier,
+    digest: Digest,
+    granules: u64,
+    ingested: u64,
+    deleted: u64,
+    described: u64,
+    replaced: u64,
+    note: Option<&'a str>,
+    annotations: &'a [Annotation],
+}
+
+impl<'a> PublishedInstance<'a> {
+    fn of(instance: &'a Instance) -> Self {
+        PublishedInstance {
+            dataset: &instance.dataset,
+            timestamp: instance.timestamp,
+            until: instance.until,
+            identifier: instance.identifier,
+            digest: instance.digest,
+            granules: instance.granules,
+            ingested: instance.ingested,
+            deleted: instance.deleted,
+            described: instance.described,
+            replaced: instance.replaced,
+            note: instance.note.as_deref(),
+            annotations: &instance.annotations,
+        }
+    }
+}
+
 impl Serialize for Resolved {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, instance) = match &self.set {
-            Set::Instance(instance) => ("instance", Some(instance)),
+            Set::Instance(instance) if self.is_of_site => {
+                ("instance", Some(InstanceRow::Published(PublishedInstance::of(instance))))
+            }
+            Set::Instance(instance) => ("instance", Some(InstanceRow::Recorded(instance))),
             Set::Subset { .. } => ("subset", None),
         };
         let row = Row {
@@ -193,6 +242,23 @@ impl Snapshot {
     ) -> Result<Resolution> {
         let set = self.select(&Selection::Digest(prefix.clone()))?.set;
         self.resolve_with(set.identifier(), Some(prefix), dataset, at)
+    }
+
+    /// The digest with these first digits that the set of an identifier had.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown, or its
+    /// set never had the digest.
+    pub fn digest_of(&self, identifier: Identifier, prefix: &DigestPrefix) -> Result<Digest> {
+        if let Some(row) = self.resolve_with(identifier, Some(prefix), None, None)?.rows.first() {
+            return Ok(row.set.digest());
+        }
+        if self.resolve(identifier, None, None)?.rows.is_empty() {
+            return Err(Error::identifier_unknown(identifier, None));
+        }
+        let message = format!("{identifier} never had the digest {prefix}");
+        Err(Error::new(ErrorKind::IdentifierUnknown, message).about(prefix))
     }
 
     /// As [`Snapshot::resolve`], of an identifier together with a digest (`None` means any).
@@ -300,6 +366,7 @@ fn periods(
             instances: of_period,
             agreement: Some(Agreement::AsKnownNow),
             withdrawn: None,
+            is_of_site: false,
         }))
     })
 }
@@ -327,7 +394,8 @@ fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
         }
     }
     let instances = vec![set.instance().clone()];
-    Ok(Resolved { set, instances, agreement: Some(Agreement::AsKnownNow), withdrawn: None })
+    let agreement = Some(Agreement::AsKnownNow);
+    Ok(Resolved { set, instances, agreement, withdrawn: None, is_of_site: false })
 }
 
 impl Resolution {

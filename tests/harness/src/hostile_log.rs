@@ -45,7 +45,7 @@ impl HostileLog {
             granules: 0,
             subsets: (0, Vec::new()),
         };
-        log.line("{\"accession_log\":2,\"rule\":\"md5-chain\"");
+        log.line("{\"accession_log\":3,\"rule\":\"md5-chain\"");
         log
     }
 
@@ -125,7 +125,7 @@ impl HostileLog {
         let segments: Vec<String> = self.sealed.iter().cloned().chain([self.segment()]).collect();
         let (at, identifier, digest) = self.last.clone().unwrap();
         let body = format!(
-            "{{\"accession_head\":2,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\"}},\"former_names\":[],\"withdrawn\":null,\"changes\":{},\"timestamp\":\"{at}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\",\"granules\":{},\"check\":\"{}\",\"segments\":[{}],\"subsets\":{{\"count\":{},\"bytes\":{},\"sha256\":\"{}\"}}",
+            "{{\"accession_head\":3,\"rule\":\"md5-chain\",\"dataset\":{{\"name\":\"us\"}},\"former_names\":[],\"withdrawn\":null,\"changes\":{},\"timestamp\":\"{at}\",\"identifier\":\"{identifier}\",\"digest\":\"{digest}\",\"granules\":{},\"check\":\"{}\",\"segments\":[{}],\"subsets\":{{\"count\":{},\"bytes\":{},\"sha256\":\"{}\"}}",
             self.changes,
             self.granules,
             self.check,
