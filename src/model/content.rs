@@ -65,10 +65,6 @@ impl Content {
     /// The greatest length of what is known of the files of a granule, in bytes of its encoding.
     pub const MAX_BYTES: usize = 2 * 1_024 * 1_024;
 
-    /// How many statements about the files of a granule may be listed one by one: a file takes at least
-    /// four bytes.
-    pub const MAX_STATED: usize = Content::MAX_BYTES / 4;
-
     /// What some statements say together, in any order.
     ///
     /// # Errors

@@ -18,6 +18,7 @@ mod followed;
 mod handle;
 mod listing;
 mod log;
+mod look_ups;
 mod monitor;
 mod parallel;
 mod proof;

@@ -219,6 +219,15 @@ pub(crate) enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// The number of bytes of a string or of bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// The value of a column, which no longer depends on the row.
     pub fn into_owned(self) -> Value<'static> {
         match self {

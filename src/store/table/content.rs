@@ -158,6 +158,8 @@ impl View {
                 FROM {content}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
         );
+        // In a file, the rows are in the order of the list: to sort them, SQLite would keep all of them in
+        // memory during a change.
         static AMONG: Sql = Sql::by_store(
             "SELECT {content.*}
             FROM rarray(?2) AS wanted
@@ -173,8 +175,7 @@ impl View {
                 SELECT max(granule.ingested)
                 FROM granule
                 WHERE granule.dataset_id = ?1 AND granule.granule_id = wanted.value
-                  AND granule.ingested <= ?3)
-            ORDER BY content.granule_id",
+                  AND granule.ingested <= ?3)",
             r#"SELECT {content.*}
             FROM unnest(CAST(?2 AS text ARRAY)) AS wanted (granule_id)
             CROSS JOIN LATERAL (
@@ -235,7 +236,19 @@ impl View {
     /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
     /// the granules.
     pub fn content_until(&self, dataset: DatasetKey, at: Timestamp) -> Result<ContentRows<'_>> {
-        static PAGE: Sql = Sql::new(
+        // In a file, the rows are in the order of both keys: to sort them, SQLite would keep all that was
+        // known of a granule in memory during a change.
+        static PAGE: Sql = Sql::by_store(
+            "SELECT {content.*}
+            FROM granule
+            CROSS JOIN content
+              ON content.dataset_id = ?1
+              AND content.granule_id = granule.granule_id
+              AND content.since >= granule.ingested AND content.since <= ?5
+            WHERE granule.dataset_id = ?1 AND granule.granule_id >= ?2
+              AND (content.granule_id > ?2 OR content.since > ?3)
+              AND granule.ingested <= ?5 AND (granule.deleted IS NULL OR granule.deleted > ?5)
+            LIMIT ?4",
             "SELECT {content.*}
             FROM {granule}
             JOIN {content}

@@ -90,9 +90,7 @@ impl View {
         at: Timestamp,
         granule_ids: &[&str],
     ) -> Result<Vec<Granule>> {
-        let mut periods = self.periods_among(dataset, granule_ids)?;
-        periods.retain(|it| it.ingested <= at && it.deleted.is_none_or(|deleted| at < deleted));
-        Ok(periods)
+        self.periods_among_at(dataset, granule_ids, Some(at))
     }
 
     /// The holding periods of the granules with a producer's id, after an id and the start of one
@@ -229,24 +227,37 @@ impl View {
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
     pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>> {
+        self.periods_among_at(dataset, granule_ids, None)
+    }
+
+    /// The stored periods of some ids that have an instant. `None` means all periods.
+    fn periods_among_at(
+        &self,
+        dataset: DatasetKey,
+        granule_ids: &[&str],
+        at: Option<Timestamp>,
+    ) -> Result<Vec<Granule>> {
         static BETWEEN: Sql = Sql::new(
             "SELECT EXISTS (
                 SELECT 1
                 FROM {granule}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
         );
+        // In a file, the rows are in the order of the list: to sort them, SQLite would keep all of them in
+        // memory during a change.
         static AMONG: Sql = Sql::by_store(
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM rarray(?2) AS wanted
             CROSS JOIN granule ON granule.granule_id = wanted.value
             WHERE dataset_id = ?1
-            ORDER BY granule_id, ingested",
+              AND (?4 = 1 OR ingested <= ?3 AND (deleted IS NULL OR deleted > ?3))",
             r#"SELECT period.granule_id, period.ingested, period.deleted, period.producer_granule
             FROM unnest(CAST(?2 AS text ARRAY)) AS wanted (granule_id)
             CROSS JOIN LATERAL (
                 SELECT granule_id, ingested, deleted, producer_granule
                 FROM {granule}
                 WHERE dataset_id = ?1 AND granule_id = wanted.granule_id COLLATE "C"
+                  AND (?4 = 1 OR ingested <= ?3 AND (deleted IS NULL OR deleted > ?3))
                 OFFSET 0) AS period
             ORDER BY period.granule_id, period.ingested"#,
         );
@@ -257,8 +268,12 @@ impl View {
         if first != last && !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
-        let values = [dataset.into(), Value::Texts(granule_ids)];
-        self.rows(&AMONG, &values, |row| granule(row, 0))
+        let every = i64::from(at.is_none());
+        let at = at.unwrap_or(Timestamp::MIN);
+        let values = [dataset.into(), Value::Texts(granule_ids), at.into(), every.into()];
+        let periods = self.rows(&AMONG, &values, |row| granule(row, 0))?;
+        check_order("granule", None, periods.iter().map(|it| (&it.granule_id, it.ingested)))?;
+        Ok(periods)
     }
 
     /// Whether an id at or after this one is held now.
