@@ -164,9 +164,9 @@ impl Content {
         EncodedFiles::of_checked(&self.encoded)
     }
 
-    /// The content with this encoding. `None` means that the bytes are not one.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        EncodedFiles::check(bytes).map(Content::from)
+    /// The content of a granule with this encoding. `None` means that the bytes are not one.
+    pub(crate) fn decode(granule_id: &str, bytes: &[u8]) -> Option<Self> {
+        EncodedFiles::check(granule_id, bytes).map(Content::from)
     }
 }
 
@@ -440,6 +440,33 @@ mod tests {
         assert_eq!(content.encoded().as_bytes().len(), 34);
     }
 
+    #[test]
+    fn an_encoding_that_is_out_of_order_is_not_one() {
+        let decoded = |bytes: &[u8]| Content::decode(id().as_str(), bytes).is_some();
+        let sized = |path: &str| {
+            let mut bytes = vec![3, path.len() as u8];
+            bytes.extend(path.as_bytes());
+            [bytes, vec![1]].concat()
+        };
+        let (a, b) = (sized("a"), sized("b"));
+        assert!(decoded(&a) && decoded(&[a.clone(), b.clone()].concat()));
+        assert!(!decoded(&[b, a.clone()].concat()), "paths");
+        assert!(!decoded(&[a.clone(), a].concat()), "one path twice");
+        // The path of a file that is named as its granule is left out.
+        assert!(decoded(&[2, 1]) && !decoded(&sized(id().as_str())));
+        assert!(!decoded(&[2, 1, 2, 1]), "two files without a path");
+        let zebra = sized("z");
+        assert!(decoded(&[vec![2, 1], zebra.clone()].concat()));
+        assert!(!decoded(&[zebra, vec![2, 1]].concat()), "the id is before z");
+        let (sha_256, crc32) = ([[3; 1].as_slice(), &[7; 32]].concat(), [6, 1, 2, 3, 4].to_vec());
+        let both = [&[2 << 2][..], &sha_256, &crc32].concat();
+        assert!(decoded(&both));
+        assert!(!decoded(&[&[2 << 2][..], &crc32, &sha_256].concat()), "algorithms");
+        assert!(!decoded(&[&[2 << 2][..], &crc32, &crc32].concat()), "one algorithm twice");
+        assert!(!decoded(&[0]), "nothing is known of the file");
+        assert!(!decoded(&[0x82, 0, 1]), "a number of two bytes that one byte can hold");
+    }
+
     fn any_file() -> impl Strategy<Value = KnownFile> {
         let checksum = prop_oneof![
             Just(None),
@@ -468,16 +495,16 @@ mod tests {
             prop_assert!(read.is_sorted_by(|a, b| a.path(&id()) < b.path(&id())));
             prop_assert_eq!(Content::of(&id(), read), Ok(content.clone()));
             let bytes = content.encoded().as_bytes();
-            prop_assert_eq!(Content::decode(bytes), Some(content.clone()));
+            prop_assert_eq!(Content::decode(id().as_str(), bytes), Some(content.clone()));
             prop_assert_eq!(content.after(&id(), &content, Extent::Whole).1, Effect::Nothing);
             for end in 0..bytes.len() {
-                prop_assert_ne!(Content::decode(&bytes[..end]), Some(content.clone()));
+                prop_assert_ne!(Content::decode(id().as_str(), &bytes[..end]), Some(content.clone()));
             }
         }
 
         #[test]
         fn bytes_of_any_kind_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..99)) {
-            Content::decode(&bytes);
+            Content::decode(id().as_str(), &bytes);
         }
     }
 }

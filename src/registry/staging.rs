@@ -146,19 +146,20 @@ impl Staging {
                 Some(SourceLocation::Line { source, line })
             }
         };
-        let granule_id = |bytes: &[u8]| GranuleId::from_bytes(bytes).ok();
+        let granule_id_of = |bytes: &[u8]| GranuleId::from_bytes(bytes).ok();
+        let granule_id = granule_id_of(id)?;
         Some(Event {
-            granule_id: granule_id(id)?,
             at: Timestamp::from_micros((u64::from_be_bytes(time) ^ 1 << 63).cast_signed())?,
             kind: *kind,
             producer_granule: match producer {
                 [] => None,
-                producer => Some(granule_id(producer)?),
+                producer => Some(granule_id_of(producer)?),
             },
             content: match has_files {
                 0 => None,
-                _ => Some(Content::decode(files)?),
+                _ => Some(Content::decode(granule_id.as_str(), files)?),
             },
+            granule_id,
             location,
         })
     }

@@ -1,14 +1,41 @@
 //! The table `content`: what is known of the files of granules, and since when.
 
-use crate::model::{EncodedFiles, Timestamp};
-use crate::store::Result;
-use crate::store::checked_row::{Reader, row};
+use crate::model::{Content, EncodedFiles, GranuleId, Timestamp, quoted};
+use crate::store::checked_row::{Reader, Row, RowPart};
 use crate::store::page::{check_order, out_of_order};
 use crate::store::rows::{DatasetKey, StoredContent};
 use crate::store::session::View;
-use crate::store::statement::{CONTENT, Sql, Value, damaged};
+use crate::store::statement::{CONTENT, Sql, StoredTable, Value, damaged};
+use crate::store::{Error, Result};
 
-row!(StoredContent in CONTENT { granule_id, since, content });
+impl Row for StoredContent {
+    fn table() -> &'static StoredTable {
+        &CONTENT
+    }
+}
+
+impl RowPart for StoredContent {
+    const COLUMNS: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let (granule_id, since, files): (GranuleId, _, Vec<u8>) =
+            (reader.next()?, reader.next()?, reader.next()?);
+        let content = Content::decode(granule_id.as_str(), &files);
+        let content = content.ok_or_else(|| unreadable(granule_id.as_str()))?;
+        Ok(StoredContent { granule_id, since, content })
+    }
+
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let StoredContent { granule_id, since, content } = self;
+        values.extend([granule_id.into(), (*since).into(), content.encoded().as_bytes().into()]);
+    }
+}
+
+/// The error of files that the program has not encoded: not in this order, or not in this form.
+fn unreadable(granule_id: &str) -> Error {
+    let granule_id = quoted(granule_id);
+    damaged(format_args!("the files of {granule_id} cannot be read, or are not in order"))
+}
 
 /// A row as it is read in a pass over many, with an id that has not been checked.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +90,8 @@ impl ContentPage {
         let (Value::Text(granule_id), Value::Int(since), Value::Bytes(files)) = columns else {
             return Err(damaged("a row of the table content has a value of another type"));
         };
-        if EncodedFiles::check(&files).is_none() {
-            return Err(damaged(format_args!("what is known of {granule_id} cannot be read")));
+        if EncodedFiles::check(&granule_id, &files).is_none() {
+            return Err(unreadable(&granule_id));
         }
         self.ids.push_str(&granule_id);
         self.files.extend_from_slice(&files);
