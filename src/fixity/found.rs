@@ -82,10 +82,10 @@ impl FoundFiles {
     fn has_path_of_both(&self) -> Result<bool> {
         let (mut recorded, mut found) = (Merge::of(&self.recorded)?, Merge::of(&self.found)?);
         let path = |path: &[u8], _: &[u8]| Ok(Box::<[u8]>::from(path));
-        let mut next_found = found.next(&self.found, path).transpose()?;
-        while let Some(path_of_file) = recorded.next(&self.recorded, path).transpose()? {
+        let mut next_found = found.next(path).transpose()?;
+        while let Some(path_of_file) = recorded.next(path).transpose()? {
             while next_found.as_ref().is_some_and(|found| *found < path_of_file) {
-                next_found = found.next(&self.found, path).transpose()?;
+                next_found = found.next(path).transpose()?;
             }
             if next_found.as_ref() == Some(&path_of_file) {
                 return Ok(true);
@@ -97,8 +97,8 @@ impl FoundFiles {
     /// Compares them.
     pub fn compare(self) -> Result<ComparedFiles> {
         let mut compared = ComparedFiles {
-            recorded: SortedEntries::of(self.recorded)?,
-            found: SortedEntries::of(self.found)?,
+            recorded: SortedEntries::of(&self.recorded)?,
+            found: SortedEntries::of(&self.found)?,
             next_found: None,
             current: None,
             monitor: None,

@@ -33,8 +33,7 @@ use crate::model::{Digest, Entry, Event, EventKind, Identifier, Timestamp};
 /// ```
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// It is shared only with what reads a list to which nothing can be added any more.
-    staging: Arc<Staging>,
+    staging: Staging,
 }
 
 /// The identifier of a list.
@@ -63,9 +62,7 @@ impl Listing {
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        let staging = Arc::get_mut(&mut self.staging);
-        let staging = staging.expect("nothing reads a list that can be added to");
-        staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
+        self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 
     /// Whether the list is empty.
@@ -128,7 +125,8 @@ impl Listing {
         Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
-    /// The listed granules in canonical order, each once, with what is stated of its files.
+    /// The listed granules in canonical order, each once, with what is stated of its files. Granules that are
+    /// added later are not among them.
     ///
     /// # Errors
     ///
@@ -152,16 +150,16 @@ impl Listing {
     }
 
     /// The listed granules in canonical order, repeated ones included.
-    pub(in crate::registry) fn sorted(&self) -> Result<Sorted<&Staging>> {
+    pub(in crate::registry) fn sorted(&self) -> Result<Sorted> {
         self.staging.sorted()
     }
 
     /// The listed granules in canonical order, each once, as it was listed first, with all that is stated of
-    /// its files. They share the list with its owner.
+    /// its files.
     pub(in crate::registry) fn distinct(
         &self,
     ) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
-        let merged = MergedEvents::of(Sorted::of(Arc::clone(&self.staging))?);
+        let merged = MergedEvents::of(self.sorted()?);
         Ok(merged.map(|merged| entry_of(merged?)))
     }
 }

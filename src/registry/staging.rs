@@ -4,7 +4,6 @@
 //! kind, or the time, the side and the id. Its value is the rest: its place in the input, the producer's id,
 //! and what is stated of files.
 
-use std::borrow::Borrow;
 use std::iter::Peekable;
 use std::sync::Arc;
 use std::thread::Scope;
@@ -41,18 +40,25 @@ const ARGUMENT: u32 = u32::MAX - 1;
 /// contradicting events are kept: their reader finds them next to each other.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
-    by: SortBy,
-    /// The names of the sources, in the order of their numbers.
-    sources: Vec<Arc<str>>,
+    encoding: Encoding,
     sorter: Sorter,
     /// How many events state something of files.
     contents: u64,
 }
 
+/// How events are encoded.
+#[derive(Debug, Clone, Default)]
+struct Encoding {
+    by: SortBy,
+    /// The names of the sources, in the order of their numbers.
+    sources: Vec<Arc<str>>,
+}
+
 impl Staging {
     /// Events that are read by time.
     pub fn by_time() -> Self {
-        Staging { by: SortBy::Time, ..Staging::default() }
+        let encoding = Encoding { by: SortBy::Time, ..Encoding::default() };
+        Staging { encoding, ..Staging::default() }
     }
 
     /// The number of events.
@@ -72,7 +78,7 @@ impl Staging {
 
     /// Adds an event.
     pub fn add(&mut self, event: &Event) -> Result<()> {
-        let location = self.encode_location(event.location.as_ref());
+        let location = self.encoding.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
         let ids = [event.granule_id.as_str(), producer];
         let files = event.content.as_ref().map(Content::encoded);
@@ -112,12 +118,20 @@ impl Staging {
         let files = files.unwrap_or_default().as_bytes();
         let value: [&[u8]; 6] = [&source, &line, &length, producer.as_bytes(), &has_files, files];
         let id = granule_id.as_bytes();
-        match self.by {
+        match self.encoding.by {
             SortBy::Granule => self.sorter.add(&[id, &[0], &time, &[kind as u8]], &value),
             SortBy::Time => self.sorter.add(&[&time, &[kind.side() as u8], id], &value),
         }
     }
 
+    /// The events in order, of those that were added before. Equal events are returned in the order in which
+    /// they were added.
+    pub fn sorted(&self) -> Result<Sorted> {
+        Ok(Sorted { encoding: self.encoding.clone(), merge: Merge::of(&self.sorter)? })
+    }
+}
+
+impl Encoding {
     /// The event with this key and this value. `None` means that they are not those of one.
     fn decode(&self, key: &[u8], value: &[u8]) -> Option<Event> {
         let (id, time, kind) = match self.by {
@@ -162,11 +176,6 @@ impl Staging {
             granule_id,
             location,
         })
-    }
-
-    /// The events in order. Equal events are returned in the order in which they were added.
-    pub fn sorted(&self) -> Result<Sorted<&Staging>> {
-        Sorted::of(self)
     }
 
     fn encode_location(&mut self, location: Option<&SourceLocation>) -> (u32, u64) {
@@ -361,27 +370,18 @@ fn too_many_files(granule_id: &str, bytes: usize) -> Error {
     Error::too_long(&what, "bytes", bytes, Content::MAX_BYTES)
 }
 
-/// The events of a [`Staging`], in order. It keeps a reference to the staging area.
-pub(super) struct Sorted<S> {
-    staging: S,
+/// The events of a [`Staging`], in order.
+pub(super) struct Sorted {
+    encoding: Encoding,
     merge: Merge,
 }
 
-impl<S: Borrow<Staging>> Sorted<S> {
-    /// As [`Staging::sorted`].
-    pub fn of(staging: S) -> Result<Self> {
-        Ok(Sorted { merge: Merge::of(&staging.borrow().sorter)?, staging })
-    }
-}
-
-impl<S: Borrow<Staging>> Iterator for Sorted<S> {
+impl Iterator for Sorted {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Result<Event>> {
-        let staging = self.staging.borrow();
-        self.merge.next(&staging.sorter, |key, value| {
-            staging.decode(key, value).ok_or_else(scratch::unreadable)
-        })
+        let encoding = &self.encoding;
+        self.merge.next(|key, value| encoding.decode(key, value).ok_or_else(scratch::unreadable))
     }
 }
 
@@ -480,7 +480,8 @@ mod tests {
                 events = sorted.clone();
             }
             let sorter = Sorter::with_buffer(buffer_bytes);
-            let mut staging = Staging { by, sorter, ..Staging::default() };
+            let encoding = Encoding { by, ..Encoding::default() };
+            let mut staging = Staging { encoding, sorter, ..Staging::default() };
             for event in &events {
                 staging.add(event).unwrap();
             }
