@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
-    Timestamp, Withdrawal,
+    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, IdPage, Timestamp,
+    Withdrawal,
 };
 use crate::store::checked_row::row;
 use crate::store::page::{Packing, check_order, out_of_order};
@@ -163,7 +163,7 @@ impl View {
     ) -> Result<Vec<FoundPeriod>> {
         static OF_ONE: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM dataset
             JOIN granule ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
@@ -172,7 +172,7 @@ impl View {
             ORDER BY granule.granule_id, granule.ingested
             LIMIT ?5",
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM {dataset}
             JOIN {granule} ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
@@ -183,7 +183,7 @@ impl View {
         );
         static OF_NEXT: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id
@@ -192,7 +192,7 @@ impl View {
             ORDER BY dataset.name, granule.granule_id, granule.ingested
             LIMIT ?4",
             "SELECT period.granule_id, period.ingested, period.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM {writer}
             JOIN {dataset} ON dataset.id = writer.dataset_id
             CROSS JOIN LATERAL (
@@ -222,7 +222,14 @@ impl View {
             let values = self.with_shown([first.into(), end.into(), name.into(), missing.into()]);
             rows.extend(self.rows(&OF_NEXT, &values, found)?);
         }
-        Ok(rows)
+        let mut keys: Vec<DatasetKey> = rows.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let urls = self.granule_urls(&keys)?;
+        for (key, period) in &mut rows {
+            period.url = urls.get(key).and_then(|url| url.address_of(&period.granule));
+        }
+        Ok(rows.into_iter().map(|(_, period)| period).collect())
     }
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
@@ -417,21 +424,20 @@ impl Transaction {
     }
 }
 
-fn found(row: &dyn Columns) -> Result<FoundPeriod> {
-    let granule = row.get(0)?;
+/// A period, still without its address, and the key of its dataset.
+fn found(row: &dyn Columns) -> Result<(DatasetKey, FoundPeriod)> {
     let note = row.get(5)?;
     let withdrawn =
         row.get::<Option<Timestamp>>(4)?.map(|timestamp| Withdrawal { timestamp, note });
-    let template: Option<String> = row.get(6)?;
-    let template = template.map(|text| text.parse::<GranuleUrl>()).transpose().map_err(damaged)?;
-    Ok(FoundPeriod {
+    let period = FoundPeriod {
+        granule: row.get(0)?,
         dataset: row.get(3)?,
         ingested: row.get(1)?,
         deleted: row.get(2)?,
         withdrawn,
-        url: template.and_then(|template| template.address_of(&granule)),
-        granule,
-    })
+        url: None,
+    };
+    Ok((row.get(6)?, period))
 }
 
 /// The id and the start of a period after which a page begins.
