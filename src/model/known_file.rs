@@ -150,8 +150,8 @@ static KNOWN: [Algorithm; 8] = Algorithm::KNOWN;
 pub(crate) struct EncodedFiles<'a>(&'a [u8]);
 
 impl<'a> EncodedFiles<'a> {
-    /// Takes the encoding of the files of a granule. `None` means that the bytes are not one: in the encoding,
-    /// paths and algorithms are strictly ascending, since the digest covers the first checksum of each file.
+    /// Takes the encoding of the files of a granule. `None` means that the bytes are not one. In an encoding,
+    /// paths and algorithms are strictly ascending: the digest covers the first checksum of each file.
     pub fn check(granule_id: &str, bytes: &'a [u8]) -> Option<Self> {
         let (mut rest, mut last) = (bytes, None);
         while !rest.is_empty() {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::batches::{MergedEvent, MergedEvents};
 use super::monitor::{Monitor, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::GranuleFiles;
-use super::staging::{MergedEvent, MergedEvents, Sorted, Staging};
+use super::staging::{Sorted, Staging};
 use crate::error::Result;
 use crate::model::{Digest, Entry, Event, EventKind, Identifier, Timestamp};
 

@@ -11,6 +11,7 @@
 //! is a method of the registry itself, and one transaction. Times are always arguments: nothing
 //! here reads a clock.
 
+mod batches;
 mod contents;
 mod copy;
 mod error;

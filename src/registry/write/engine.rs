@@ -18,9 +18,9 @@ use crate::model::{
     Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Limits,
     Timestamp, quoted,
 };
+use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
-use crate::registry::staging::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
 
