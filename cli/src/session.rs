@@ -300,9 +300,9 @@ impl Session {
     ///
     /// The registry cannot be read. A dataset that does not exist is not an error here.
     pub fn warn_of_dataset(&self, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
-        match snapshot.described_dataset(name) {
-            Ok(listed) => {
-                self.warn_all(listed.warnings(name, self.now()?));
+        match snapshot.warnings_of(name, self.now()?) {
+            Ok(warnings) => {
+                self.warn_all(warnings);
                 Ok(())
             }
             Err(error) if error.kind() == ErrorKind::DatasetUnknown => Ok(()),

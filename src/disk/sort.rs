@@ -28,10 +28,12 @@ const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
 const READ_AHEAD_BYTES: usize = 32 * 1_024;
 
 /// Entries of a key and a value that are added in any order, and can be read, several times, in the order of
-/// their keys, and those of one key in the order in which they were added.
+/// their keys, and those of one key in the order in which they were added. Who reads them reads those that
+/// were added before, also while others are added.
 #[derive(Debug)]
 pub struct Sorter {
-    buffer: Buffer,
+    /// Readers share it. It is copied if an entry is added while one of them still reads it.
+    buffer: Arc<Buffer>,
     spill: Spill,
     count: u64,
     buffer_bytes: usize,
@@ -45,7 +47,7 @@ impl Default for Sorter {
 
 impl Sorter {
     pub(crate) fn with_buffer(buffer_bytes: usize) -> Self {
-        Sorter { buffer: Buffer::default(), spill: Spill::default(), count: 0, buffer_bytes }
+        Sorter { buffer: Arc::default(), spill: Spill::default(), count: 0, buffer_bytes }
     }
 
     /// The number of entries.
@@ -55,10 +57,11 @@ impl Sorter {
 
     /// Adds an entry, given the parts of its key and those of its value.
     pub fn add(&mut self, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
-        self.buffer.push(key, value);
+        let buffer = Arc::make_mut(&mut self.buffer);
+        buffer.push(key, value);
         self.count += 1;
-        if self.buffer.bytes.len() >= self.buffer_bytes {
-            self.buffer = self.spill.write(std::mem::take(&mut self.buffer))?;
+        if buffer.bytes.len() >= self.buffer_bytes {
+            self.buffer = Arc::new(self.spill.write(std::mem::take(buffer))?);
         }
         Ok(())
     }
@@ -72,18 +75,12 @@ impl Sorter {
 
 /// The entries of a [`Sorter`], in order.
 pub struct SortedEntries {
-    sorter: Sorter,
     merge: Merge,
 }
 
 impl SortedEntries {
-    pub fn of(sorter: Sorter) -> Result<Self> {
-        Ok(SortedEntries { merge: Merge::of(&sorter)?, sorter })
-    }
-
-    /// The entries, to be read from the first one again.
-    pub fn into_sorter(self) -> Sorter {
-        self.sorter
+    pub fn of(sorter: &Sorter) -> Result<Self> {
+        Ok(SortedEntries { merge: Merge::of(sorter)? })
     }
 }
 
@@ -91,12 +88,13 @@ impl Iterator for SortedEntries {
     type Item = Result<(Box<[u8]>, Box<[u8]>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.merge.next(&self.sorter, |key, value| Ok((key.into(), value.into())))
+        self.merge.next(|key, value| Ok((key.into(), value.into())))
     }
 }
 
 /// How far the entries of a [`Sorter`] were read.
 pub(crate) struct Merge {
+    buffer: Arc<Buffer>,
     runs: Vec<Run>,
     /// The next entry of each run that has one.
     heads: BinaryHeap<Reverse<Head>>,
@@ -106,6 +104,7 @@ impl Merge {
     /// Before the first entry.
     pub fn of(sorter: &Sorter) -> Result<Self> {
         let Runs { file, runs: spilled, .. } = sorter.spill.runs()?;
+        let buffer = Arc::clone(&sorter.buffer);
         let mut runs = Vec::new();
         if let Some(file) = file {
             for rest in spilled {
@@ -114,34 +113,29 @@ impl Merge {
                 runs.push(Run::Spilled { file, last: Entry::default() });
             }
         }
-        runs.push(Run::Buffered(sorter.buffer.order().into_iter()));
+        runs.push(Run::Buffered(buffer.order().into_iter()));
         let mut heads = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             let mut head = Head { key: Vec::new(), run: number, value: Vec::new() };
-            if run.read(sorter, &mut head)? {
+            if run.read(&buffer, &mut head)? {
                 heads.push(Reverse(head));
             }
         }
-        Ok(Merge { runs, heads })
+        Ok(Merge { buffer, runs, heads })
     }
 
-    /// What `decode` makes of the next entry of the sorter that it was made of. `None` means that there is
-    /// none.
+    /// What `decode` makes of the next entry. `None` means that there is none.
     ///
     /// # Errors
     ///
     /// Those of `decode`; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot
     /// be read.
-    pub fn next<T>(
-        &mut self,
-        sorter: &Sorter,
-        decode: impl FnOnce(&[u8], &[u8]) -> Result<T>,
-    ) -> Option<Result<T>> {
+    pub fn next<T>(&mut self, decode: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
         let mut first = self.heads.peek_mut()?;
         let Reverse(head) = &mut *first;
         let decoded = decode(&head.key, &head.value);
         // The run's next entry takes its place, which costs less than to remove it and add another.
-        let has_next = self.runs[head.run].read(sorter, head);
+        let has_next = self.runs[head.run].read(&self.buffer, head);
         if !matches!(has_next, Ok(true)) {
             PeekMut::pop(first);
         }
@@ -160,10 +154,10 @@ enum Run {
 
 impl Run {
     /// Reads the next entry. Returns `false` at the end.
-    fn read(&mut self, sorter: &Sorter, into: &mut Head) -> Result<bool> {
+    fn read(&mut self, buffer: &Buffer, into: &mut Head) -> Result<bool> {
         let (key, value) = match self {
             Run::Buffered(starts) => match starts.next() {
-                Some(start) => sorter.buffer.entry(start),
+                Some(start) => buffer.entry(start),
                 None => return Ok(false),
             },
             Run::Spilled { file, last } => {
@@ -277,7 +271,7 @@ fn read_length(file: &mut impl Read) -> io::Result<usize> {
 
 /// Entries one after the other, and the position at which each begins: the lengths of its key and its value
 /// in four bytes each, and both.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Buffer {
     bytes: Vec<u8>,
     starts: Vec<usize>,
@@ -458,9 +452,13 @@ mod tests {
             }
             prop_assert_eq!(sorter.count(), entries.len() as u64);
             prop_assert!(!is_sorted || sorter.runs() <= 1);
-            // It can be read several times.
-            Merge::of(&sorter).unwrap().next(&sorter, |_, _| Ok(()));
-            let read: Vec<(String, String)> = SortedEntries::of(sorter).unwrap().map(|entry| {
+            // It can be read several times, also while others are added.
+            Merge::of(&sorter).unwrap().next(|_, _| Ok(()));
+            let entries = SortedEntries::of(&sorter).unwrap();
+            for value in ["between", "xy"] {
+                sorter.add(&[b"b"], &[value.as_bytes()]).unwrap();
+            }
+            let read: Vec<(String, String)> = entries.map(|entry| {
                 let (key, value) = entry.unwrap();
                 let text = |bytes: Box<[u8]>| String::from_utf8(bytes.into_vec()).unwrap();
                 (text(key), text(value))

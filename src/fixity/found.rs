@@ -78,17 +78,13 @@ impl FoundFiles {
         Ok(ComparedFiles { monitor, ..self.compare()? })
     }
 
-    /// Of the contents of a set, those from which the fewest found files differ: their index, and what was
-    /// found. Costs a comparison with each.
+    /// Of the contents of a set, those from which the fewest found files differ: their index.
+    /// Costs a comparison with each.
     ///
     /// # Errors
     ///
     /// A set cannot be read.
-    pub fn nearest(
-        mut self,
-        registry: &Registry,
-        contents: &[HeldContents],
-    ) -> Result<(Self, usize)> {
+    pub fn nearest(&mut self, registry: &Registry, contents: &[HeldContents]) -> Result<usize> {
         let mut nearest = (u64::MAX, contents.len().saturating_sub(1));
         for (index, contents) in contents.iter().enumerate().rev() {
             for file in FilesOfSet::new(registry, contents.set.clone()).read()? {
@@ -97,7 +93,7 @@ impl FoundFiles {
             let mut compared = self.compare()?;
             compared.by_ref().try_for_each(|finding| finding.map(drop))?;
             let findings = compared.summary.findings;
-            self = FoundFiles { found: compared.found.into_sorter(), recorded: Sorter::default() };
+            self.recorded = Sorter::default();
             if findings < nearest.0 {
                 nearest = (findings, index);
             }
@@ -105,17 +101,17 @@ impl FoundFiles {
                 break;
             }
         }
-        Ok((self, nearest.1))
+        Ok(nearest.1)
     }
 
     /// Whether something was found at a path at which something is recorded.
     fn has_path_of_both(&self) -> Result<bool> {
         let (mut recorded, mut found) = (Merge::of(&self.recorded)?, Merge::of(&self.found)?);
         let path = |path: &[u8], _: &[u8]| Ok(Box::<[u8]>::from(path));
-        let mut next_found = found.next(&self.found, path).transpose()?;
-        while let Some(path_of_file) = recorded.next(&self.recorded, path).transpose()? {
+        let mut next_found = found.next(path).transpose()?;
+        while let Some(path_of_file) = recorded.next(path).transpose()? {
             while next_found.as_ref().is_some_and(|found| *found < path_of_file) {
-                next_found = found.next(&self.found, path).transpose()?;
+                next_found = found.next(path).transpose()?;
             }
             if next_found.as_ref() == Some(&path_of_file) {
                 return Ok(true);
@@ -125,10 +121,10 @@ impl FoundFiles {
     }
 
     /// Compares them.
-    pub fn compare(self) -> Result<ComparedFiles> {
+    pub fn compare(&self) -> Result<ComparedFiles> {
         let mut compared = ComparedFiles {
-            recorded: SortedEntries::of(self.recorded)?,
-            found: SortedEntries::of(self.found)?,
+            recorded: SortedEntries::of(&self.recorded)?,
+            found: SortedEntries::of(&self.found)?,
             next_found: None,
             current: None,
             monitor: None,

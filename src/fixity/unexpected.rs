@@ -75,8 +75,8 @@ impl DirectoryFiles {
     /// The files that no granule has, in the order of their paths: [`FileProblem::UNEXPECTED`], and
     /// `unreadable` for directories that cannot be read.
     pub fn unexpected(self) -> Result<UnexpectedFiles> {
-        let expected = SortedEntries::of(self.expected)?.peekable();
-        Ok(UnexpectedFiles { present: SortedEntries::of(self.present)?, expected })
+        let expected = SortedEntries::of(&self.expected)?.peekable();
+        Ok(UnexpectedFiles { present: SortedEntries::of(&self.present)?, expected })
     }
 }
 

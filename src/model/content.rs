@@ -74,10 +74,6 @@ impl Content {
     /// The greatest length of what is known of the files of a granule, in bytes of its encoding.
     pub const MAX_BYTES: usize = 2 * 1_024 * 1_024;
 
-    /// How many statements about the files of a granule may be listed one by one: a file takes at least
-    /// four bytes.
-    pub const MAX_STATED: usize = Content::MAX_BYTES / 4;
-
     /// What some statements say together, in any order.
     ///
     /// # Errors
@@ -179,9 +175,9 @@ impl Content {
         EncodedFiles::of_checked(&self.encoded)
     }
 
-    /// The content with this encoding. `None` means that the bytes are not one.
-    pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
-        EncodedFiles::check(bytes).map(Content::from)
+    /// The content of a granule with this encoding. `None` means that the bytes are not one.
+    pub(crate) fn decode(granule_id: &str, bytes: &[u8]) -> Option<Self> {
+        EncodedFiles::check(granule_id, bytes).map(Content::from)
     }
 }
 
@@ -485,13 +481,13 @@ mod tests {
             numbers.map(one).collect::<Vec<_>>()
         };
         let most = content(&of(0..64));
-        assert_eq!(Content::decode(most.encoded().as_bytes()), Some(most.clone()));
+        assert_eq!(Content::decode(id().as_str(), most.encoded().as_bytes()), Some(most.clone()));
         let refused = Content::of(&id(), of(0..65)).unwrap_err();
         assert_eq!(refused.at_once(&id()), "\"A.nc\" has more than 64 checksums");
         let (more, effect, contradiction) = most.after(&id(), &content(&of(64..65)), Extent::Named);
         assert_eq!((effect, contradiction), (Effect::Describes, None));
         assert_eq!(more.encoded().most_checksums(), 65);
-        assert_eq!(Content::decode(more.encoded().as_bytes()), None);
+        assert_eq!(Content::decode(id().as_str(), more.encoded().as_bytes()), None);
         // As many files as there are may have them.
         let many = (0..100).map(|n| file(&format!("{n:03}"), None, Some(("md5", MD5)))).collect();
         assert_eq!(Content::of(&id(), many).unwrap().encoded().most_checksums(), 1);
@@ -501,6 +497,33 @@ mod tests {
     fn one_sha_256_of_a_file_that_is_named_as_its_granule_takes_34_bytes() {
         let content = content(&[file("A.nc", None, Some(("sha256", &"ab".repeat(32))))]);
         assert_eq!(content.encoded().as_bytes().len(), 34);
+    }
+
+    #[test]
+    fn an_encoding_that_is_out_of_order_is_not_one() {
+        let decoded = |bytes: &[u8]| Content::decode(id().as_str(), bytes).is_some();
+        let sized = |path: &str| {
+            let mut bytes = vec![3, path.len() as u8];
+            bytes.extend(path.as_bytes());
+            [bytes, vec![1]].concat()
+        };
+        let (a, b) = (sized("a"), sized("b"));
+        assert!(decoded(&a) && decoded(&[a.clone(), b.clone()].concat()));
+        assert!(!decoded(&[b, a.clone()].concat()), "paths");
+        assert!(!decoded(&[a.clone(), a].concat()), "one path twice");
+        // The path of a file that is named as its granule is left out.
+        assert!(decoded(&[2, 1]) && !decoded(&sized(id().as_str())));
+        assert!(!decoded(&[2, 1, 2, 1]), "two files without a path");
+        let zebra = sized("z");
+        assert!(decoded(&[vec![2, 1], zebra.clone()].concat()));
+        assert!(!decoded(&[zebra, vec![2, 1]].concat()), "the id is before z");
+        let (sha_256, crc32) = ([[3; 1].as_slice(), &[7; 32]].concat(), [6, 1, 2, 3, 4].to_vec());
+        let both = [&[2 << 2][..], &sha_256, &crc32].concat();
+        assert!(decoded(&both));
+        assert!(!decoded(&[&[2 << 2][..], &crc32, &sha_256].concat()), "algorithms");
+        assert!(!decoded(&[&[2 << 2][..], &crc32, &crc32].concat()), "one algorithm twice");
+        assert!(!decoded(&[0]), "nothing is known of the file");
+        assert!(!decoded(&[0x82, 0, 1]), "a number of two bytes that one byte can hold");
     }
 
     fn any_file() -> impl Strategy<Value = KnownFile> {
@@ -531,16 +554,16 @@ mod tests {
             prop_assert!(read.is_sorted_by(|a, b| a.path(&id()) < b.path(&id())));
             prop_assert_eq!(Content::of(&id(), read), Ok(content.clone()));
             let bytes = content.encoded().as_bytes();
-            prop_assert_eq!(Content::decode(bytes), Some(content.clone()));
+            prop_assert_eq!(Content::decode(id().as_str(), bytes), Some(content.clone()));
             prop_assert_eq!(content.after(&id(), &content, Extent::Whole).1, Effect::Nothing);
             for end in 0..bytes.len() {
-                prop_assert_ne!(Content::decode(&bytes[..end]), Some(content.clone()));
+                prop_assert_ne!(Content::decode(id().as_str(), &bytes[..end]), Some(content.clone()));
             }
         }
 
         #[test]
         fn bytes_of_any_kind_are_read_without_a_panic(bytes in prop::collection::vec(any::<u8>(), 0..99)) {
-            Content::decode(&bytes);
+            Content::decode(id().as_str(), &bytes);
         }
     }
 }

@@ -146,14 +146,24 @@ static KNOWN: [Algorithm; 8] = Algorithm::KNOWN;
 pub(crate) struct EncodedFiles<'a>(&'a [u8]);
 
 impl<'a> EncodedFiles<'a> {
-    /// Takes an encoding. `None` means that the bytes are not one.
-    pub fn check(bytes: &'a [u8]) -> Option<Self> {
-        let mut rest = bytes;
+    /// Takes the encoding of the files of a granule. `None` means that the bytes are not one. In an encoding,
+    /// paths and algorithms are strictly ascending: the digest covers the first checksum of each file.
+    pub fn check(granule_id: &str, bytes: &'a [u8]) -> Option<Self> {
+        let (mut rest, mut last) = (bytes, None);
         while !rest.is_empty() {
             let file = EncodedFile::read(&mut rest)?;
             if file.checksums.count > KnownFile::MAX_CHECKSUMS as u64 {
                 return None;
             }
+            // A path that equals the id is left out.
+            let is_own = file.path.is_none_or(|path| path != granule_id);
+            let path = file.path.unwrap_or(granule_id);
+            let is_known = file.size.is_some() || file.checksums.count > 0;
+            let is_next = last.is_none_or(|last| last < path);
+            if !(is_own && is_known && is_next && file.checksums.are_in_order()?) {
+                return None;
+            }
+            last = Some(path);
         }
         Some(EncodedFiles(bytes))
     }
@@ -282,6 +292,19 @@ struct EncodedChecksums<'a> {
     count: u64,
 }
 
+impl EncodedChecksums<'_> {
+    /// Whether each is weaker than the previous one. `None` means that one is not valid.
+    fn are_in_order(&self) -> Option<bool> {
+        // Most files have only one.
+        if self.count < 2 {
+            return Some(true);
+        }
+        let checksums: Vec<Checksum> =
+            self.clone().map(EncodedChecksum::decode).collect::<Option<_>>()?;
+        Some(checksums.is_sorted_by(|one, next| one.strength() < next.strength()))
+    }
+}
+
 impl<'a> Iterator for EncodedChecksums<'a> {
     type Item = EncodedChecksum<'a>;
 
@@ -375,6 +398,10 @@ fn read_number(bytes: &mut &[u8]) -> Option<u64> {
     let end = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
     let (number, rest) = bytes.split_at(end + 1);
     *bytes = rest;
+    // The shortest form is the only one.
+    if number.len() > 1 && number.last() == Some(&0) {
+        return None;
+    }
     let add = |number: u64, byte: &u8| Some(number.checked_mul(0x80)? | u64::from(byte & 0x7f));
     number.iter().rev().try_fold(0, add)
 }

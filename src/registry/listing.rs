@@ -1,16 +1,16 @@
 //! A list of granules, in any order and of any length.
 
-use std::iter::Peekable;
 use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::batches::{MergedEvent, MergedEvents};
 use super::monitor::{Monitor, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::GranuleFiles;
-use super::staging::{Sorted, Staging, is_repetition};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Content, Digest, Entry, Event, EventKind, Identifier, Timestamp, quoted};
+use super::staging::{Sorted, Staging};
+use crate::error::Result;
+use crate::model::{Digest, Entry, Event, EventKind, Identifier, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -34,8 +34,7 @@ use crate::model::{Content, Digest, Entry, Event, EventKind, Identifier, Timesta
 /// ```
 #[derive(Debug, Default)]
 pub struct Listing {
-    /// It is shared only with what reads a list to which nothing can be added any more.
-    staging: Arc<Staging>,
+    staging: Staging,
 }
 
 /// The identifier of a list.
@@ -64,9 +63,7 @@ impl Listing {
     pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
         let Entry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
-        let staging = Arc::get_mut(&mut self.staging);
-        let staging = staging.expect("nothing reads a list that can be added to");
-        staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
+        self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
 
     /// Whether the list is empty.
@@ -90,12 +87,9 @@ impl Listing {
         if ids == 0 || !self.states_files() {
             return Ok(ids);
         }
-        let (mut previous, mut repeated): (Option<Event>, _) = (None, 0);
-        for event in self.sorted()? {
-            let event = event?;
-            let same = previous.filter(|previous| previous.granule_id == event.granule_id);
-            repeated += u64::from(same.is_some_and(|previous| is_repetition(&previous, &event)));
-            previous = Some(event);
+        let mut repeated = 0;
+        for merged in MergedEvents::of(self.sorted()?) {
+            repeated += merged?.repeated;
         }
         Ok(repeated)
     }
@@ -132,7 +126,8 @@ impl Listing {
         Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
-    /// The listed granules in canonical order, each once, with what is stated of its files.
+    /// The listed granules in canonical order, each once, with what is stated of its files. Granules that are
+    /// added later are not among them.
     ///
     /// # Errors
     ///
@@ -156,47 +151,25 @@ impl Listing {
     }
 
     /// The listed granules in canonical order, repeated ones included.
-    pub(in crate::registry) fn sorted(&self) -> Result<Sorted<&Staging>> {
+    pub(in crate::registry) fn sorted(&self) -> Result<Sorted> {
         self.staging.sorted()
     }
 
     /// The listed granules in canonical order, each once, as it was listed first, with all that is stated of
-    /// its files. They share the list with its owner.
+    /// its files.
     pub(in crate::registry) fn distinct(
         &self,
     ) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
-        let mut sorted = Sorted::of(Arc::clone(&self.staging))?.peekable();
-        Ok(std::iter::from_fn(move || sorted.next().map(|first| distinct(first?, &mut sorted))))
+        let merged = MergedEvents::of(self.sorted()?);
+        Ok(merged.map(|merged| entry_of(merged?)))
     }
 }
 
-/// The next granule of a sorted list, whose first entry was read.
-fn distinct(mut first: Event, sorted: &mut Peekable<Sorted<Arc<Staging>>>) -> Result<Entry> {
-    let repeats = |event: &Result<Event>| {
-        event.as_ref().is_ok_and(|event| event.granule_id == first.granule_id)
-    };
-    let granule_id = &first.granule_id;
-    let (mut stated, mut last) = (Vec::new(), None);
-    while let Some(repeated) = sorted.next_if(repeats).transpose()? {
-        let Some(content) = repeated.content else { continue };
-        stated.extend(content.files());
-        last = repeated.location;
-        // However often a granule is listed, its files fit into memory.
-        if stated.len() > Content::MAX_STATED {
-            let what = format!("the list of the files of {}", quoted(granule_id.as_str()));
-            let most = Content::MAX_STATED;
-            return Err(Error::too_long(&what, "statements", stated.len(), most).at(last));
-        }
+/// A granule of a list, whose entries were merged.
+fn entry_of(merged: MergedEvent) -> Result<Entry> {
+    if let Some(error) = merged.invalid_files {
+        return Err(error);
     }
-    if !stated.is_empty() {
-        let mut files = first.content.take().unwrap_or_default().files();
-        files.append(&mut stated);
-        let content = Content::of(granule_id, files).map_err(|contradiction| {
-            let message = contradiction.at_once(granule_id);
-            Error::new(ErrorKind::StatedFile, message).at(last)
-        })?;
-        first.content = Some(content);
-    }
-    let Event { granule_id, producer_granule, content, location, .. } = first;
+    let Event { granule_id, producer_granule, content, location, .. } = merged.event;
     Ok(Entry { granule_id, producer_granule, content, location })
 }

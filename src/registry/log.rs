@@ -49,7 +49,7 @@ impl Replay {
     }
 
     /// What the events make of a set, or of the empty one: a list of the granules that they are about.
-    pub fn outcomes(&self, begin_with_set: bool) -> Result<Outcomes<'_>> {
+    pub fn outcomes(&self, begin_with_set: bool) -> Result<Outcomes> {
         Ok(Outcomes { sorted: self.staging.sorted()?.peekable(), begin_with_set, next: None })
     }
 }
@@ -73,14 +73,14 @@ struct Outcome {
 }
 
 /// The outcomes of a [`Replay`], in canonical order.
-pub(crate) struct Outcomes<'replay> {
-    sorted: Peekable<Sorted<&'replay Staging>>,
+pub(crate) struct Outcomes {
+    sorted: Peekable<Sorted>,
     begin_with_set: bool,
     /// `None` means that it was not read yet, or is over.
     next: Option<Outcome>,
 }
 
-impl Outcomes<'_> {
+impl Outcomes {
     fn outcome(&mut self, mut first: Event) -> Result<Outcome> {
         let holds = |kind: EventKind| kind != EventKind::Deleted;
         let content = first.content.take();
@@ -123,7 +123,7 @@ fn entry_of(event: &Event, content: Option<Content>) -> Entry {
     Entry { granule_id, producer_granule, content, location: None }
 }
 
-impl Cursor for Outcomes<'_> {
+impl Cursor for Outcomes {
     fn peek(&mut self) -> Result<Option<&str>> {
         if self.next.is_none() {
             let first = self.sorted.next().transpose()?;

@@ -11,6 +11,7 @@
 //! is a method of the registry itself, and one transaction. Times are always arguments: nothing
 //! here reads a clock.
 
+mod batches;
 mod contents;
 mod copy;
 mod error;
@@ -18,6 +19,7 @@ mod followed;
 mod handle;
 mod listing;
 mod log;
+mod look_ups;
 mod monitor;
 mod parallel;
 mod proof;

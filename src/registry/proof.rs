@@ -6,6 +6,7 @@
 //! What reads only a part of a set cannot, and proves nothing.
 
 use super::handle::Registry;
+use super::look_ups::{self, LookUps};
 use crate::chain::{CanonicalList, Hashing, Sweep};
 use crate::error::{Error, Result};
 use crate::model::{
@@ -43,12 +44,13 @@ impl Recomputed {
 pub(super) struct Recomputing {
     hashing: Hashing,
     granules: u64,
+    look_ups: LookUps,
 }
 
 impl Recomputing {
     pub fn start() -> Self {
         let hashing = Hashing::with_lists(Sweep::over(1), CanonicalList::start());
-        Recomputing { hashing, granules: 0 }
+        Recomputing { hashing, granules: 0, look_ups: LookUps::up_to(usize::MAX) }
     }
 
     /// Adds the next granule in canonical order.
@@ -66,13 +68,20 @@ impl Recomputing {
         read: &View,
         dataset: DatasetKey,
         at: Timestamp,
-        granule_ids: &[&str],
+        mut granule_ids: &[&str],
     ) -> Result<()> {
-        let mut known = read.content_among(dataset, at, granule_ids)?.into_iter().peekable();
-        for granule_id in granule_ids {
-            let known = known.next_if(|known| known.granule_id.as_str() == *granule_id);
-            let content = known.map(|known| known.content).unwrap_or_default();
-            self.add(granule_id, content.encoded());
+        while !granule_ids.is_empty() {
+            let (next, after) =
+                granule_ids.split_at(self.look_ups.granules().min(granule_ids.len()));
+            granule_ids = after;
+            let known = read.content_among(dataset, at, next)?;
+            self.look_ups.note(next.len(), look_ups::bytes_of_contents(&known));
+            let mut known = known.into_iter().peekable();
+            for granule_id in next {
+                let known = known.next_if(|known| known.granule_id.as_str() == *granule_id);
+                let content = known.map(|known| known.content).unwrap_or_default();
+                self.add(granule_id, content.encoded());
+            }
         }
         Ok(())
     }

@@ -4,12 +4,8 @@
 //! kind, or the time, the side and the id. Its value is the rest: its place in the input, the producer's id,
 //! and what is stated of files.
 
-use std::borrow::Borrow;
-use std::iter::Peekable;
 use std::sync::Arc;
-use std::thread::Scope;
 
-use super::parallel::ahead_within;
 use crate::disk::{Merge, Sorter, scratch};
 use crate::error::{Error, Result};
 use crate::model::{
@@ -57,18 +53,25 @@ const ARGUMENT: u32 = u32::MAX - 1;
 /// contradicting events are kept: their reader finds them next to each other.
 #[derive(Debug, Default)]
 pub(super) struct Staging {
-    by: SortBy,
-    /// The names of the sources, in the order of their numbers.
-    sources: Vec<Arc<str>>,
+    encoding: Encoding,
     sorter: Sorter,
     /// How many events state something of files.
     contents: u64,
 }
 
+/// How events are encoded.
+#[derive(Debug, Clone, Default)]
+struct Encoding {
+    by: SortBy,
+    /// The names of the sources, in the order of their numbers.
+    sources: Vec<Arc<str>>,
+}
+
 impl Staging {
     /// Events that are read by time.
     pub fn by_time() -> Self {
-        Staging { by: SortBy::Time, ..Staging::default() }
+        let encoding = Encoding { by: SortBy::Time, ..Encoding::default() };
+        Staging { encoding, ..Staging::default() }
     }
 
     /// The number of events.
@@ -88,7 +91,7 @@ impl Staging {
 
     /// Adds an event.
     pub fn add(&mut self, event: &Event) -> Result<()> {
-        let location = self.encode_location(event.location.as_ref());
+        let location = self.encoding.encode_location(event.location.as_ref());
         let producer = event.producer_granule.as_ref().map_or("", GranuleId::as_str);
         let ids = [event.granule_id.as_str(), producer];
         let files = event.content.as_ref().map(Content::encoded);
@@ -125,12 +128,20 @@ impl Staging {
         let files = files.unwrap_or_default().as_bytes();
         let value: [&[u8]; 6] = [&source, &line, &length, producer.as_bytes(), &has_files, files];
         let id = granule_id.as_bytes();
-        match self.by {
+        match self.encoding.by {
             SortBy::Granule => self.sorter.add(&[id, &[0], &time, &[kind as u8]], &value),
             SortBy::Time => self.sorter.add(&[&time, &[kind.side() as u8], id], &value),
         }
     }
 
+    /// The events in order, of those that were added before. Equal events are returned in the order in which
+    /// they were added.
+    pub fn sorted(&self) -> Result<Sorted> {
+        Ok(Sorted { encoding: self.encoding.clone(), merge: Merge::of(&self.sorter)? })
+    }
+}
+
+impl Encoding {
     /// The event with this key and this value. `None` means that they are not those of one.
     fn decode(&self, key: &[u8], value: &[u8]) -> Option<Event> {
         let (id, time, kind) = match self.by {
@@ -159,26 +170,22 @@ impl Staging {
                 Some(SourceLocation::Line { source, line })
             }
         };
-        let granule_id = |bytes: &[u8]| GranuleId::from_bytes(bytes).ok();
+        let granule_id_of = |bytes: &[u8]| GranuleId::from_bytes(bytes).ok();
+        let granule_id = granule_id_of(id)?;
         Some(Event {
-            granule_id: granule_id(id)?,
             at: Timestamp::from_micros((u64::from_be_bytes(time) ^ 1 << 63).cast_signed())?,
             kind: *kind,
             producer_granule: match producer {
                 [] => None,
-                producer => Some(granule_id(producer)?),
+                producer => Some(granule_id_of(producer)?),
             },
             content: match has_files {
                 0 => None,
-                _ => Some(Content::decode(files)?),
+                _ => Some(Content::decode(granule_id.as_str(), files)?),
             },
+            granule_id,
             location,
         })
-    }
-
-    /// The events in order. Equal events are returned in the order in which they were added.
-    pub fn sorted(&self) -> Result<Sorted<&Staging>> {
-        Sorted::of(self)
     }
 
     fn encode_location(&mut self, location: Option<&SourceLocation>) -> (u32, u64) {
@@ -199,80 +206,19 @@ impl Staging {
     }
 }
 
-/// Whether an event of a granule that is added repeats the previous one. A granule has any number of files,
-/// which can be stated in a row each; but a record, which states several, has all of them.
-pub(super) fn is_repetition(previous: &Event, event: &Event) -> bool {
-    let is_of_file =
-        |event: &Event| event.content.as_ref().is_some_and(|content| content.files().len() == 1);
-    previous.producer_granule != event.producer_granule
-        || previous.content == event.content
-        || !is_of_file(previous)
-        || !is_of_file(event)
-}
-
-/// The events of a [`Staging`], in order. It keeps a reference to the staging area.
-pub(super) struct Sorted<S> {
-    staging: S,
+/// The events of a [`Staging`], in order.
+pub(super) struct Sorted {
+    encoding: Encoding,
     merge: Merge,
 }
 
-impl<S: Borrow<Staging>> Sorted<S> {
-    /// As [`Staging::sorted`].
-    pub fn of(staging: S) -> Result<Self> {
-        Ok(Sorted { merge: Merge::of(&staging.borrow().sorter)?, staging })
-    }
-}
-
-impl<S: Borrow<Staging>> Iterator for Sorted<S> {
+impl Iterator for Sorted {
     type Item = Result<Event>;
 
     fn next(&mut self) -> Option<Result<Event>> {
-        let staging = self.staging.borrow();
-        self.merge.next(&staging.sorter, |key, value| {
-            staging.decode(key, value).ok_or_else(scratch::unreadable)
-        })
+        let encoding = &self.encoding;
+        self.merge.next(|key, value| encoding.decode(key, value).ok_or_else(scratch::unreadable))
     }
-}
-
-/// The number of granules whose stored periods are looked up and stored at once. (On a server, 4,096
-/// take a tenth longer.)
-const BATCH_GRANULES: usize = 16_384;
-
-/// The number of events from which a thread of their own reads and merges them.
-const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
-
-/// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch.
-/// `count` is how many events there are.
-pub(super) fn each_batch<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    count: u64,
-    events: impl Iterator<Item = Result<Event>> + Send + 'scope,
-    mut enter: impl FnMut(&[Event]) -> Result<()>,
-) -> Result<()> {
-    let mut events = events.peekable();
-    let mut batches = std::iter::from_fn(move || next_batch(&mut events).transpose());
-    match count <= EVENTS_OF_A_THREAD {
-        true => batches.try_for_each(|batch| enter(&batch?)),
-        false => ahead_within(scope, batches).try_for_each(|batch| enter(&batch?)),
-    }
-}
-
-/// The next events, whose granules have no others. `None` means that there are none.
-fn next_batch(
-    events: &mut Peekable<impl Iterator<Item = Result<Event>>>,
-) -> Result<Option<Vec<Event>>> {
-    let (mut batch, mut granules): (Vec<Event>, _) = (Vec::new(), 0);
-    while let Some(event) = events.next_if(|event| match (event, batch.last()) {
-        (Ok(event), Some(last)) if event.granule_id != last.granule_id => granules < BATCH_GRANULES,
-        _ => true,
-    }) {
-        let event = event?;
-        if batch.last().is_none_or(|last| last.granule_id != event.granule_id) {
-            granules += 1;
-        }
-        batch.push(event);
-    }
-    Ok((!batch.is_empty()).then_some(batch))
 }
 
 #[cfg(test)]
@@ -325,7 +271,8 @@ mod tests {
                 events = sorted.clone();
             }
             let sorter = Sorter::with_buffer(buffer_bytes);
-            let mut staging = Staging { by, sorter, ..Staging::default() };
+            let encoding = Encoding { by, ..Encoding::default() };
+            let mut staging = Staging { encoding, sorter, ..Staging::default() };
             for event in &events {
                 staging.add(event).unwrap();
             }
@@ -357,61 +304,5 @@ mod tests {
         staging.add(&small).unwrap();
         let read: Vec<Event> = staging.sorted().unwrap().map(Result::unwrap).collect();
         assert_eq!(read, [small]);
-    }
-
-    fn numbered((number, second): (usize, i64)) -> Event {
-        Event {
-            granule_id: format!("{number:06}").parse().unwrap(),
-            at: Timestamp::from_micros(second).unwrap(),
-            kind: EventKind::Ingested,
-            producer_granule: None,
-            content: None,
-            location: None,
-        }
-    }
-
-    proptest! {
-        #![proptest_config(ProptestConfig::with_cases(16))]
-
-        #[test]
-        fn batches_are_the_events_in_order_and_do_not_divide_a_granule(
-            (granules, times) in (0_usize..40_000, 1_i64..4),
-            is_many in any::<bool>(),
-        ) {
-            let events = (0..granules).flat_map(|number| (0..times).map(move |time| (number, time)));
-            let expected: Vec<Event> = events.clone().map(numbered).collect();
-            let count = if is_many { u64::MAX } else { 0 };
-            let mut batches: Vec<Vec<Event>> = Vec::new();
-            std::thread::scope(|scope| {
-                each_batch(scope, count, events.map(|it| Ok(numbered(it))), |batch| {
-                    batches.push(batch.to_vec());
-                    Ok(())
-                })
-            }).unwrap();
-            for pair in batches.windows(2) {
-                prop_assert!(pair[0].last().unwrap().granule_id < pair[1][0].granule_id);
-                prop_assert_eq!(pair[0].len(), BATCH_GRANULES * usize::try_from(times).unwrap());
-            }
-            prop_assert_eq!(batches.concat(), expected);
-        }
-    }
-
-    #[test]
-    fn an_error_on_either_side_ends_both() {
-        let interrupted = || Err::<(), _>(Error::interrupted());
-        let endless = || (0..).map(|number| Ok(numbered((number, 0))));
-        let failed =
-            std::thread::scope(|scope| each_batch(scope, u64::MAX, endless(), |_| interrupted()));
-        assert_eq!(failed.unwrap_err().kind(), ErrorKind::Interrupted);
-        let mut entered = 0;
-        let events =
-            endless().take(BATCH_GRANULES + 1).chain(std::iter::once(Err(Error::interrupted())));
-        let failed = std::thread::scope(|scope| {
-            each_batch(scope, u64::MAX, events, |batch| {
-                entered += batch.len();
-                Ok(())
-            })
-        });
-        assert_eq!((failed.unwrap_err().kind(), entered), (ErrorKind::Interrupted, BATCH_GRANULES));
     }
 }

@@ -3,7 +3,9 @@
 
 use super::snapshot::Cited;
 use super::write::{Applied, CameBack, CitedMembers, KeptAnnotations, Skipped};
-use crate::model::{DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, count};
+use crate::model::{
+    DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, Withdrawal, count,
+};
 
 /// More identifiers of a day than these are counted.
 const MOST_NAMED: usize = 5;
@@ -69,17 +71,18 @@ impl KeptAnnotations {
     }
 }
 
-impl Listed {
-    /// Warnings about the dataset, which was named `asked`: that it was renamed or withdrawn, or that its
-    /// last change is in the future.
-    pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
-        let name = &self.dataset.name;
-        let withdrawn = self.withdrawn.as_ref();
-        let withdrawn = withdrawn.map(|it| Warning::new(WarningKind::Withdrawn, it.of(name)));
-        let future = self.latest.as_ref().and_then(|latest| Warning::of_future(latest, now));
-        let former = Warning::of_former_name(asked, name);
-        former.into_iter().chain(withdrawn).chain(future).collect()
-    }
+/// Warnings about a dataset, given the name that was typed and its present one: that it was renamed or
+/// withdrawn, or that its last change is in the future.
+pub(super) fn warnings_of_dataset(
+    [asked, name]: [&DatasetName; 2],
+    withdrawn: Option<&Withdrawal>,
+    latest: Option<&Instance>,
+    now: Timestamp,
+) -> Vec<Warning> {
+    let withdrawn = withdrawn.map(|it| Warning::new(WarningKind::Withdrawn, it.of(name)));
+    let future = latest.and_then(|latest| Warning::of_future(latest, now));
+    let former = Warning::of_former_name(asked, name);
+    former.into_iter().chain(withdrawn).chain(future).collect()
 }
 
 impl CitedMembers {
@@ -114,7 +117,9 @@ impl Cited {
             let message = format!("{identifier} of {dataset} is questionable: {}", annotation.note);
             Warning::new(WarningKind::Questionable, message)
         });
-        let of_dataset = self.dataset.warnings(&self.dataset.dataset.name, now);
+        let Listed { dataset, withdrawn, latest, .. } = &self.dataset;
+        let names = [&dataset.name, &dataset.name];
+        let of_dataset = warnings_of_dataset(names, withdrawn.as_ref(), latest.as_ref(), now);
         let others = Warning::of_others(at, &self.others);
         of_dataset.into_iter().chain(others).chain(questionable).collect()
     }

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
 use crate::model::{
-    Content, Criteria, DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern,
-    SourceOptions, Timestamp,
+    Criteria, DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern, SourceOptions,
+    Timestamp,
 };
 
 /// A table whose rows are read and written whole.
@@ -220,6 +220,15 @@ pub(crate) enum Value<'a> {
 }
 
 impl Value<'_> {
+    /// The number of bytes of a string or of bytes.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Value::Text(text) => text.len(),
+            Value::Bytes(bytes) => bytes.len(),
+            _ => 0,
+        }
+    }
+
     /// The value of a column, which no longer depends on the row.
     pub fn into_owned(self) -> Value<'static> {
         match self {
@@ -340,8 +349,6 @@ fields! {
         |check| check.into();
     Vec<u8>: "string of bytes", Value::Bytes(bytes) => Some(bytes.into_owned()),
         |bytes| bytes.as_slice().into();
-    Content: "description of files", Value::Bytes(bytes) => Content::decode(&bytes),
-        |content| content.encoded().as_bytes().into();
     String: "string", Value::Text(text) => Some(text.into_owned()), |text| text.as_str().into();
     GranuleId: "granule id", Value::Text(text) => GranuleId::new(text).ok(),
         |granule_id| granule_id.into();

@@ -2,12 +2,14 @@
 //! passed on.
 
 use accession::mirror::manifest;
+use accession::model::Checksum;
 use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
 use accession::{Dataset, Stamp};
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::stored::{granule_id, latest};
 use harness::history::{name, now, second};
+use harness::seal::row_check;
 use harness::store::is_on_server;
 use harness::values::{stating, with_file};
 
@@ -102,12 +104,14 @@ const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
     Ok(())
 });
 
+/// Reads what is known of the files of a whole set.
+const FILES: TrialOfLastRow = ("files", |world| {
+    let files = world.registry.snapshot()?.files(&world.set(&latest()))?;
+    Ok(files.collect::<accession::error::Result<Vec<_>>>().map(drop)?)
+});
+
 #[test]
 fn a_flip_in_what_is_known_of_a_file_is_met_by_all_who_read_it() {
-    const FILES: TrialOfLastRow = ("files", |world| {
-        let files = world.registry.snapshot()?.files(&world.set(&latest()))?;
-        Ok(files.collect::<accession::error::Result<Vec<_>>>().map(drop)?)
-    });
     let world = World::new();
     let change = stating([with_file(&granule_id(3), "x", Some(7), None)]);
     world.registry.change(&name("dataset"), &change, &Stamp::at(second(3), now())).unwrap();
@@ -122,6 +126,77 @@ fn a_flip_in_what_is_known_of_a_file_is_met_by_all_who_read_it() {
         assert!(text.contains("the content of a granule of dataset differs"), "{what}: {text}");
     }
     assert!(!world.registry.verify(&name("dataset")).unwrap().ok);
+}
+
+#[test]
+fn files_that_are_stored_out_of_order_are_found_and_not_read() {
+    let world = World::new();
+    let id = granule_id(3);
+    let stated = [("adler32", "00620062"), ("sha-256", &"07".repeat(32))].map(|(name, value)| {
+        let checksum = Checksum::parse(name.parse().unwrap(), value).unwrap();
+        with_file(&id, &id, None, Some(checksum))
+    });
+    for (at, stated) in (3..).zip(stated) {
+        let stamp = Stamp::at(second(at), now());
+        world.registry.change(&name("dataset"), &stating([stated]), &stamp).unwrap();
+    }
+    assert!(world.registry.verify(&name("dataset")).unwrap().ok);
+    assert_eq!(outcome_once(&world, FILES.1), None);
+    // The weaker checksum first, in a row with the right checksum: only the order is wrong.
+    let sha_256 = [vec![3], vec![7; 32]].concat();
+    let swapped = [vec![2 << 2, 8, 0, 0x62, 0, 0x62], sha_256].concat();
+    let since = second(4).as_micros();
+    let row = [1.into(), id.clone().into(), since.into(), swapped.clone().into()];
+    let hex: String = swapped.iter().map(|byte| format!("{byte:02x}")).collect();
+    let bytes = if is_on_server() { format!(r"'\x{hex}'") } else { format!("x'{hex}'") };
+    let check = row_check(&row);
+    world.alter(
+        "content",
+        &format!("UPDATE content SET files = {bytes}, row_check = {check} WHERE since = {since}"),
+    );
+    assert_eq!(world.registry.check_file().unwrap(), []);
+    let is_named = |text: &str| {
+        text.contains("the files of \"granule.000003\" cannot be read, or are not in order")
+    };
+    let found = world.registry.verify(&name("dataset")).unwrap().mismatches;
+    assert!(found.iter().any(|finding| is_named(&finding.text)), "{found:?}");
+    for (what, trial) in [FILES, PUBLISH, COPY] {
+        let (kind, text) = outcome(&world, trial).unwrap_or_else(|| panic!("{what}"));
+        assert_eq!(kind, "damaged", "{what}: {text}");
+        assert!(is_named(&text) || what == COPY.0, "{what}: {text}");
+    }
+}
+
+#[test]
+fn a_damaged_record_hides_neither_granules_nor_identifiers() {
+    for flip in ["record = replace(record, '\"title\"', '\"tytle\"')", "record = '[]'", "doi = 'x'"]
+    {
+        let world = World::new();
+        let edit = |dataset: &mut Dataset| {
+            dataset.granule_url = Some("https://data.example.org/{granule}".parse().unwrap());
+        };
+        world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
+        let id = granule_id(1_000).parse().unwrap();
+        let url = |world: &World| {
+            let periods = world.registry.snapshot().unwrap().find(&id, None, 10).unwrap();
+            assert_eq!(periods.len(), 1);
+            periods[0].url.is_some()
+        };
+        assert!(url(&world));
+        let set = world.set(&latest());
+        world.alter("dataset", &format!("UPDATE dataset SET {flip}"));
+        assert_eq!(world.set(&latest()), set);
+        let snapshot = world.registry.snapshot().unwrap();
+        world.list(&set).unwrap();
+        snapshot.files(&set).unwrap().for_each(|files| drop(files.unwrap()));
+        snapshot.period(set.clone()).unwrap();
+        assert_eq!(snapshot.resolve(set.identifier(), None, None).unwrap().rows.len(), 1);
+        assert_eq!(snapshot.warnings_of(&name("dataset"), now()).unwrap(), []);
+        // What the record says is not known, and what shows the record reports it.
+        assert!(!url(&world) && snapshot.granule_url(&name("dataset")).unwrap().is_none());
+        assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");
+        assert!(!world.registry.verify(&name("dataset")).unwrap().ok);
+    }
 }
 
 /// A table, what happens to its rows, and what meets it.

@@ -51,6 +51,25 @@ proptest! {
     }
 }
 
+#[test]
+fn a_list_can_be_added_to_while_it_is_read() {
+    let mut listing = Listing::new();
+    listing.add(entry(1, None)).unwrap();
+    listing.add(entry(3, None)).unwrap();
+    let mut sides = SideBySide::new(None);
+    sides.add_list(&listing).unwrap();
+    let mut files = listing.files().unwrap();
+    assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-1");
+    // Who reads it reads what it was: to add to it used to panic.
+    listing.add(entry(2, None)).unwrap();
+    assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-3");
+    assert!(files.next().is_none());
+    sides.add_list(&listing).unwrap();
+    let uneven: Vec<_> = sides.map(|uneven| uneven.unwrap().granule_id.to_string()).collect();
+    assert_eq!(uneven, ["granule-2"]);
+    assert_eq!(listing.identify().unwrap().granules, 3);
+}
+
 /// A side has other bytes if one before it, which is the same, has another digit of the same algorithm.
 fn naive(sides: &[Side], id: u8) -> Vec<Presence> {
     let mut known = BTreeMap::new();

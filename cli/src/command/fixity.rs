@@ -304,8 +304,8 @@ impl CheckFiles {
         }
         let registry = session.open(Access::Read)?;
         let contents = self.contents(session, session.now()?, &registry.snapshot()?)?;
-        let (found, nearest) = match contents.len() {
-            1 => (found, 0),
+        let nearest = match contents.len() {
+            1 => 0,
             _ => found.nearest(&registry, &contents)?,
         };
         let nearest = &contents[nearest];
@@ -350,7 +350,7 @@ pub struct ForgetRoot {
 impl ForgetRoot {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Write)?;
-        let dataset = registry.snapshot()?.dataset(&self.dataset)?.dataset.name;
+        let dataset = registry.snapshot()?.present_name(&self.dataset)?;
         let Some(findings) = registry.forget_root(&dataset, &self.root)? else {
             return Err(Error::usage(format!("{dataset} was never checked at {}", self.root))
                 .with_hint("`accession status --json DATASET` lists where it was"));

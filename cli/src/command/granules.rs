@@ -133,7 +133,7 @@ impl Args {
             );
         }
         let template = match session.is_json() {
-            true => snapshot.dataset(selected.set.dataset())?.dataset.granule_url,
+            true => snapshot.granule_url(selected.set.dataset())?,
             false => None,
         };
         drop(snapshot);
@@ -275,7 +275,7 @@ fn list_of_producer(
     producer: &GranuleId,
 ) -> Result<Exit> {
     let granules = snapshot.granules_of_producer(dataset, producer)?;
-    let template = snapshot.dataset(dataset)?.dataset.granule_url;
+    let template = snapshot.granule_url(dataset)?;
     drop(snapshot);
     let rows = granules.map(|granule| Ok(Addressed::new(granule?, None, template.as_ref())));
     const COLUMNS: &[Column] =

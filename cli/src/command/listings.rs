@@ -256,11 +256,7 @@ impl Listings<'_> {
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
         let mut taken = Taken::default();
-        taken.applied.in_force = match registry.snapshot()?.described_dataset(self.dataset) {
-            Ok(listed) => listed.latest,
-            Err(error) if error.kind() == ErrorKind::DatasetUnknown => None,
-            Err(error) => return Err(error.into()),
-        };
+        taken.applied.in_force = registry.snapshot()?.latest_change(self.dataset)?;
         for (place, dated) in self.dated.iter().enumerate() {
             let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
             match self.sync(dated, last, registry, session, &mut taken) {

@@ -18,6 +18,8 @@ mod file_checks;
 mod files;
 mod help;
 mod hostile;
+#[cfg(target_os = "linux")]
+mod memory;
 mod payment;
 mod readme;
 mod registry_paths;

@@ -157,7 +157,7 @@ impl Resolver {
         let Resolver { sets, digests, written, lists } = self;
         let shards = root.enter_or_create(SHARDS)?;
         let (mut sets, mut digests) =
-            (SortedEntries::of(sets)?.peekable(), SortedEntries::of(digests)?.peekable());
+            (SortedEntries::of(&sets)?.peekable(), SortedEntries::of(&digests)?.peekable());
         let mut map = scratch::spool();
         let mut has_others = false;
         for number in 0..=u8::MAX {

@@ -9,6 +9,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::registry::handle::Registry;
+use crate::registry::look_ups::{LookUps, bytes_of_contents};
 use crate::registry::proof::{Claim, Proof};
 use crate::store::{self, DatasetKey, StoredContent, SubsetKey};
 
@@ -295,14 +296,16 @@ pub(crate) struct SetEntries<Pages> {
     known: Option<KnownFiles>,
 }
 
-/// What is known at an instant of the files of a set, which is looked up for a page of ids when it is wanted
-/// of the first of them.
+/// What is known at an instant of the files of a set, which is looked up for some ids of a page when it is
+/// wanted of the first of them.
 struct KnownFiles {
     registry: Registry,
     dataset: DatasetKey,
     at: Timestamp,
-    /// `None` means that it was not looked up yet.
-    page: Option<Vec<StoredContent>>,
+    /// What is known of the granules of a page up to an index. Of those from there on it was not looked up.
+    looked_up: Vec<StoredContent>,
+    up_to: usize,
+    look_ups: LookUps,
     /// The digest that all of them must have. `None` means that only some are read.
     proof: Option<(Claim, CanonicalList)>,
     line: Vec<u8>,
@@ -317,7 +320,16 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
     /// Reads what was known of the files at an instant, too.
     pub fn with_files(self, registry: &Registry, dataset: DatasetKey, at: Timestamp) -> Self {
         let (registry, line) = (registry.clone(), Vec::new());
-        let known = KnownFiles { registry, dataset, at, page: None, proof: None, line };
+        let known = KnownFiles {
+            registry,
+            dataset,
+            at,
+            looked_up: Vec::new(),
+            up_to: 0,
+            look_ups: LookUps::up_to(usize::MAX),
+            proof: None,
+            line,
+        };
         SetEntries { known: Some(known), ..self }
     }
 
@@ -334,14 +346,14 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
 impl KnownFiles {
     /// What is known of the granule at an index of a page.
     fn of(&mut self, page: &IdPage, index: usize) -> Result<EncodedFiles<'_>> {
-        let known = match &mut self.page {
-            Some(known) => known,
-            none => {
-                let ids: Vec<&str> = page.iter().collect();
-                let (dataset, at) = (self.dataset, self.at);
-                none.insert(self.registry.ask(|read| read.content_among(dataset, at, &ids))?)
-            }
-        };
+        if index >= self.up_to {
+            let ids: Vec<&str> = page.iter().skip(index).take(self.look_ups.granules()).collect();
+            let (dataset, at) = (self.dataset, self.at);
+            self.looked_up = self.registry.ask(|read| read.content_among(dataset, at, &ids))?;
+            self.up_to = index + ids.len();
+            self.look_ups.note(ids.len(), bytes_of_contents(&self.looked_up));
+        }
+        let known = &self.looked_up;
         let granule_id = page.get(index).unwrap_or_default();
         let place = known.binary_search_by(|known| known.granule_id.as_str().cmp(granule_id));
         Ok(place.map_or_else(|_| EncodedFiles::default(), |place| known[place].content.encoded()))
@@ -369,7 +381,7 @@ impl<Pages: Iterator<Item = Result<IdPage>>> Cursor for SetEntries<Pages> {
             };
             (self.page, self.next) = (page, 0);
             if let Some(known) = &mut self.known {
-                known.page = None;
+                known.up_to = 0;
             }
         }
         Ok(self.page.get(self.next))

@@ -6,8 +6,10 @@ use super::select::Selection;
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Doi, Listed, Moment, RecordVersion, RefusedListing, Timestamp,
+    Dataset, DatasetName, Doi, GranuleUrl, Instance, Listed, Moment, RecordVersion, RefusedListing,
+    Timestamp, Warning,
 };
+use crate::registry::warnings::warnings_of_dataset;
 use crate::store::{Withdrawn, paged};
 
 impl Snapshot {
@@ -17,10 +19,12 @@ impl Snapshot {
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
-    /// The same without when it was last confirmed, which costs a question more.
-    pub fn described_dataset(&self, name: &DatasetName) -> Result<Listed> {
-        let described = self.ask(|read| read.described(name))?;
-        described.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
+    /// The latest change of a dataset. `None` means that it has none, or that there is no such dataset.
+    pub fn latest_change(&self, name: &DatasetName) -> Result<Option<Instance>> {
+        self.ask(|read| match read.key_and_name(name)? {
+            Some((key, _)) => read.latest_instance(key),
+            None => Ok(None),
+        })
     }
 
     /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
@@ -33,6 +37,23 @@ impl Snapshot {
     pub fn record(&self, name: &DatasetName) -> Result<Dataset> {
         let found = self.ask(|read| read.stored_dataset(name))?;
         found.map(|stored| stored.dataset).ok_or_else(|| Error::dataset_unknown(name))
+    }
+
+    /// The template of the addresses of a dataset's granules. `None` means that its record has none, or is
+    /// damaged.
+    pub fn granule_url(&self, name: &DatasetName) -> Result<Option<GranuleUrl>> {
+        self.ask_of(name, |read, key| Ok(read.granule_urls(&[key])?.remove(&key)))
+    }
+
+    /// Warnings about a dataset, which was named `asked`, whether or not its record can be read: that it was
+    /// renamed or withdrawn, or that its last change is in the future.
+    pub fn warnings_of(&self, asked: &DatasetName, now: Timestamp) -> Result<Vec<Warning>> {
+        self.ask(|read| {
+            let (key, name) = dataset_of(read, asked)?;
+            let withdrawn = read.withdrawal_of(&name)?;
+            let latest = read.latest_instance(key)?;
+            Ok(warnings_of_dataset([asked, &name], withdrawn.as_ref(), latest.as_ref(), now))
+        })
     }
 
     /// The present name of a dataset, by that or a former one.

@@ -339,12 +339,12 @@ impl Snapshot {
 
     /// Compares what a mirror holds (`None`: nothing), on the left, with what a log makes of it, which is
     /// claimed to be the primary's set.
-    pub(crate) fn compare_with_log<'a>(
+    pub(crate) fn compare_with_log(
         &self,
         held: Option<&Set>,
-        outcomes: Outcomes<'a>,
+        outcomes: Outcomes,
         claim: Claim,
-    ) -> Result<Differences<'a>> {
+    ) -> Result<Differences<'static>> {
         let entries = match held {
             Some(set) => self.entries(set)?,
             None => SetEntries::of(Ahead::of(std::iter::empty(), 1)),

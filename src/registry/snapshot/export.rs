@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::iter::Peekable;
-use std::sync::Arc;
 
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, Result};
@@ -10,7 +9,7 @@ use crate::model::{DatasetName, Effect, EncodedFiles, Event, EventKind, Instance
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
-use crate::registry::staging::{Sorted, Staging};
+use crate::registry::staging::Staging;
 use crate::registry::verify::prove_changes;
 use crate::store::{DatasetKey, Period};
 
@@ -139,9 +138,9 @@ impl Rest {
         if after.is_some_and(|after| up_to <= after) {
             return Ok(None);
         }
-        let events = Arc::new(snapshot.events(dataset, name, after)?);
+        let events = snapshot.events(dataset, name, after)?;
         let progress = snapshot.registry.begin("exporting", "granules", Some(events.count()));
-        let events = Ahead::of(Sorted::of(events)?, BATCH_EVENTS).peekable();
+        let events = Ahead::of(events.sorted()?, BATCH_EVENTS).peekable();
         let changes = VecDeque::new();
         Ok(Some(Rest { dataset, events, changes, after, up_to, progress }))
     }

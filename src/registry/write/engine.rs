@@ -7,8 +7,6 @@
 //! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they
 //! are stored, without being read again.
 
-use std::borrow::Cow;
-
 use super::applied::Applied;
 use super::applied::{Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
@@ -20,8 +18,10 @@ use crate::model::{
     Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Limits,
     Timestamp,
 };
+use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
-use crate::registry::staging::{check_limits, each_batch, is_repetition};
+use crate::registry::look_ups::{LookUps, bytes_of_contents};
+use crate::registry::staging::check_limits;
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
 
@@ -43,7 +43,7 @@ pub(super) fn add(
     let mut progress = target.registry.begin("writing", "granules", Some(count));
     std::thread::scope(|scope| {
         each_batch(scope, count, events, |batch| -> Result<()> {
-            progress.advance_by(batch.len() as u64)?;
+            progress.advance_by(batch.iter().map(|merged| merged.events).sum())?;
             entry.enter(batch)
         })
     })?;
@@ -67,6 +67,7 @@ struct Entry<'a> {
     /// The pass from the point at which the chain is resumed. `None` until an event changes
     /// something.
     pass: Option<Pass<'a>>,
+    look_ups: LookUps,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(Error, u64)>,
     replacements: Replacements,
@@ -101,27 +102,44 @@ impl<'a> Entry<'a> {
             holds_from_first: None,
             has_findings: None,
             pass: None,
+            look_ups: LookUps::up_to(BATCH_GRANULES),
             refused: None,
             replacements: Replacements::default(),
         }
     }
 
     /// Stores the events of some granules.
-    fn enter(&mut self, events: &[Event]) -> Result<()> {
+    fn enter(&mut self, events: &[MergedEvent]) -> Result<()> {
+        let by_granule: Vec<&[MergedEvent]> =
+            events.chunk_by(|a, b| a.event.granule_id == b.event.granule_id).collect();
+        let mut rest = by_granule.as_slice();
+        while !rest.is_empty() {
+            // Nothing is stored of a new dataset.
+            let most = self.target.latest.as_ref().map_or(rest.len(), |_| self.look_ups.granules());
+            let (next, after) = rest.split_at(most.min(rest.len()));
+            self.enter_granules(next)?;
+            rest = after;
+        }
+        Ok(())
+    }
+
+    /// Stores the events of a few granules, each of which has all of its events.
+    fn enter_granules(&mut self, by_granule: &[&[MergedEvent]]) -> Result<()> {
         let Target { transaction, dataset, .. } = *self.target;
-        let by_granule: Vec<&[Event]> =
-            events.chunk_by(|a, b| a.granule_id == b.granule_id).collect();
         let ids: Vec<&str> =
-            by_granule.iter().map(|events| events[0].granule_id.as_str()).collect();
-        let stored = match self.is_after_all(events)? {
+            by_granule.iter().map(|events| events[0].event.granule_id.as_str()).collect();
+        let stored = match self.is_after_all(by_granule)? {
             true => Vec::new(),
             false => transaction.periods_among(dataset, &ids)?,
         };
-        let states_content = || events.iter().any(|event| event.content.is_some());
+        let states_content =
+            || by_granule.iter().copied().flatten().any(|merged| merged.event.content.is_some());
         let known = match self.target.latest.is_some() && states_content() {
             true => transaction.last_content_among(dataset, &ids)?,
             false => Vec::new(),
         };
+        let bytes = size_of_val(stored.as_slice()) + bytes_of_contents(&known);
+        self.look_ups.note(ids.len(), bytes);
         let mut rows = Rows {
             new: Vec::with_capacity(by_granule.len()),
             contents: Vec::new(),
@@ -129,7 +147,7 @@ impl<'a> Entry<'a> {
         };
         let mut rest = stored.as_slice();
         for events in by_granule {
-            let granule_id = &events[0].granule_id;
+            let granule_id = &events[0].event.granule_id;
             let count = rest.iter().take_while(|it| it.granule_id == *granule_id).count();
             let (of_granule, after) = rest.split_at(count);
             rest = after;
@@ -175,8 +193,9 @@ impl<'a> Entry<'a> {
 
     /// Whether no stored period can matter to events: the dataset has no history, or all of them are
     /// later than it and it holds neither the granule of the first event of all nor any after it.
-    fn is_after_all(&mut self, events: &[Event]) -> Result<bool> {
-        let (Some(last), Some(first)) = (self.target.last(), events.first()) else {
+    fn is_after_all(&mut self, by_granule: &[&[MergedEvent]]) -> Result<bool> {
+        let mut events = by_granule.iter().copied().flatten().map(|merged| &merged.event);
+        let (Some(last), Some(first)) = (self.target.last(), events.clone().next()) else {
             return Ok(true);
         };
         let Target { transaction, dataset, .. } = *self.target;
@@ -185,14 +204,14 @@ impl<'a> Entry<'a> {
             None => transaction.holds_from(dataset, &first.granule_id)?,
         };
         self.holds_from_first = Some(holds);
-        Ok(!holds && events.iter().all(|event| event.at > last))
+        Ok(!holds && events.all(|event| event.at > last))
     }
 
     /// Replays the events of one granule, which is alternately ingested and deleted, and of which more
     /// becomes known while it is held.
     fn enter_granule<'event>(
         &mut self,
-        events: &'event [Event],
+        events: &'event [MergedEvent],
         stored: &[Granule],
         known: Option<&StoredContent>,
         rows: &mut Rows<'event>,
@@ -209,29 +228,31 @@ impl<'a> Entry<'a> {
             }
             _ => Content::default(),
         };
-        for at_once in events.chunk_by(|one, next| one.at == next.at) {
+        for at_once in events.chunk_by(|one, next| one.event.at == next.event.at) {
             // Rows of a table that begin when others end continue the holding.
-            let ended = at_once.partition_point(|event| event.kind == EventKind::Deleted);
+            let kinds = [EventKind::Deleted, EventKind::Ingested];
             let continues = self.conduct == Conduct::History
-                && ended > 0
-                && at_once.get(ended).is_some_and(|event| event.kind == EventKind::Ingested);
-            let at_once = if continues { &at_once[ended..] } else { at_once };
-            for pair in at_once.windows(2) {
-                self.skip_repetition(&pair[0], &pair[1])?;
+                && at_once.iter().map(|merged| merged.event.kind).take(2).eq(kinds);
+            let at_once = if continues { &at_once[1..] } else { at_once };
+            self.skip_repetitions(&at_once[0])?;
+            if let [first, second, ..] = at_once {
+                return Err(Error::of_repetition(&first.event, &second.event));
             }
-            let event = &at_once[0];
+            let MergedEvent { event, invalid_files, .. } = &at_once[0];
             let kind = if continues { EventKind::Described } else { event.kind };
-            let stated = stated_at_once(at_once)?;
+            if let Some(error) = invalid_files {
+                return Err(error.clone());
+            }
+            let stated = event.content.as_ref();
             if self.target.last().is_some_and(|last| event.at <= last) {
                 self.skip_stored(event, kind, stored)?;
-                refuse_other_content(event, stated.as_deref(), known)?;
+                refuse_other_content(event, stated, known)?;
                 continue;
             }
             let Target { now: present, .. } = *self.target;
             if event.at > present {
                 return Err(Error::future(event.at, present).at(event.location.clone()));
             }
-            let stated = stated.as_deref();
             held = match (kind, held) {
                 (EventKind::Ingested, Holding::No) => {
                     self.check_new(event)?;
@@ -392,23 +413,19 @@ impl<'a> Entry<'a> {
             }
     }
 
-    /// Counts an event that repeats the previous one, if repetitions are to be skipped.
-    fn skip_repetition(&mut self, previous: &Event, event: &Event) -> Result<()> {
-        let is_of_another_file = previous.kind == event.kind
-            && match event.kind {
-                EventKind::Described => true,
-                EventKind::Ingested => !is_repetition(previous, event),
-                EventKind::Deleted => self.conduct == Conduct::History,
-                EventKind::Replaced => false,
-            };
-        if is_of_another_file {
-            return Ok(());
+    /// Counts the events that repeat the previous one, if repetitions are to be skipped.
+    fn skip_repetitions(&mut self, merged: &MergedEvent) -> Result<()> {
+        let kind = merged.event.kind;
+        match &merged.repetition {
+            Some(error) if !(self.conduct == Conduct::History && kind == EventKind::Deleted) => {
+                if !self.skips(kind) {
+                    return Err(error.clone());
+                }
+                self.applied.skipped.repeated += merged.repeated;
+                Ok(())
+            }
+            _ => Ok(()),
         }
-        if self.skips(event.kind) && previous.kind == event.kind {
-            self.applied.skipped.repeated += 1;
-            return Ok(());
-        }
-        Err(Error::of_repetition(previous, event))
     }
 
     /// Counts an event that is already stored, and refuses any other, which would rewrite history.
@@ -524,25 +541,6 @@ fn period(ingested: &Event, deleted: Option<Timestamp>) -> NewPeriod<'_> {
         deleted,
         producer_granule: ingested.producer_granule.as_ref(),
     }
-}
-
-/// What events of one granule at one time state of its files together.
-fn stated_at_once(events: &[Event]) -> Result<Option<Cow<'_, Content>>> {
-    if let [event] = events {
-        return Ok(event.content.as_ref().map(Cow::Borrowed));
-    }
-    let stated: Vec<&Content> = events.iter().filter_map(|event| event.content.as_ref()).collect();
-    if stated.is_empty() {
-        return Ok(None);
-    }
-    let granule_id = &events[0].granule_id;
-    let files = stated.into_iter().flat_map(|content| content.files()).collect();
-    let content = Content::of(granule_id, files).map_err(|contradiction| {
-        let message = contradiction.at_once(granule_id);
-        let location = events.last().and_then(|event| event.location.clone());
-        Error::new(ErrorKind::StatedFile, message).at(location)
-    })?;
-    Ok(Some(Cow::Owned(content)))
 }
 
 /// Refuses an event that is already stored and states other bytes of files, of which the same is known since.

@@ -12,10 +12,11 @@ use std::rc::Rc;
 
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, FilePath, GranuleId, Set, Timestamp};
+use crate::model::{DatasetName, FilePath, Granule, GranuleId, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
+use crate::registry::look_ups::{LookUps, bytes_of_contents};
 use crate::registry::snapshot::{GranuleFiles, Reads, dataset_of};
-use crate::store::{DatasetKey, OpenFinding, RootState, Transaction};
+use crate::store::{DatasetKey, OpenFinding, RootState, StoredContent, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
 /// than this from now was taken by a clock that was ahead, and does not hold.
@@ -356,15 +357,27 @@ impl FileCheck {
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut held = transaction.periods_among(key, &ids)?;
         let timestamp = self.set.instance().timestamp;
-        held.retain(|period| period.deleted.is_none() && period.ingested <= timestamp);
-        let mut later = transaction.last_content_among(key, &ids)?;
-        later.retain(|known| known.since > timestamp);
+        let (mut held, mut later) = (Vec::new(), Vec::new());
+        let (mut look_ups, mut rest) = (LookUps::up_to(MOST_UNSAVED), ids.as_slice());
+        while !rest.is_empty() {
+            let (next, after) = rest.split_at(look_ups.granules().min(rest.len()));
+            rest = after;
+            let periods = transaction.periods_among(key, next)?;
+            let contents = transaction.last_content_among(key, next)?;
+            let bytes = size_of_val(periods.as_slice()) + bytes_of_contents(&contents);
+            look_ups.note(next.len(), bytes);
+            let is_held =
+                |period: &Granule| period.deleted.is_none() && period.ingested <= timestamp;
+            held.extend(periods.into_iter().filter(is_held).map(|it| it.granule_id));
+            let is_later = |known: &StoredContent| known.since > timestamp;
+            later.extend(contents.into_iter().filter(is_later).map(|it| it.granule_id));
+        }
+        let is_among = |ids: &[GranuleId], granule: &str| {
+            ids.binary_search_by(|granule_id| granule_id.as_str().cmp(granule)).is_ok()
+        };
         found.retain(|OpenFinding { granule, .. }| {
-            let held = held.binary_search_by(|period| period.granule_id.as_str().cmp(granule));
-            let later = later.binary_search_by(|known| known.granule_id.as_str().cmp(granule));
-            held.is_ok() && later.is_err()
+            is_among(&held, granule) && !is_among(&later, granule)
         });
         Ok(found)
     }

@@ -14,6 +14,7 @@ use crate::model::{
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
+use crate::registry::look_ups::LookUps;
 use crate::registry::proof::Claim;
 use crate::registry::snapshot::{Position, Selection, SetCursor, dataset_of, select};
 use crate::registry::staging::Staging;
@@ -209,7 +210,7 @@ impl Registry {
 /// How long before a change a deletion may have taken effect for its granules to come back with it.
 const RECENT_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
 
-/// How many granules are looked up at once.
+/// How many granules are looked up at once, at most.
 const BATCH_GRANULES: usize = 4_096;
 
 /// Whether granules that a change added had been deleted recently. Where nothing had been, costs one
@@ -226,9 +227,11 @@ fn came_back(
         return Ok(None);
     }
     let mut deletions: BTreeMap<Timestamp, u64> = BTreeMap::new();
-    let mut look_up = |granule_ids: &[GranuleId]| -> Result<()> {
+    let mut look_ups = LookUps::up_to(BATCH_GRANULES);
+    let mut look_up = |granule_ids: &[GranuleId], look_ups: &mut LookUps| -> Result<()> {
         let ids: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
         let periods = transaction.periods_among(dataset, &ids)?;
+        look_ups.note(ids.len(), size_of_val(periods.as_slice()));
         for of_granule in periods.chunk_by(|a, b| a.granule_id == b.granule_id) {
             let deleted = of_granule.iter().filter_map(|period| period.deleted).max();
             // What is replaced at once did not come back.
@@ -244,11 +247,11 @@ fn came_back(
         if event.kind == EventKind::Ingested {
             batch.push(event.granule_id);
         }
-        if batch.len() == BATCH_GRANULES {
-            look_up(&std::mem::take(&mut batch))?;
+        if batch.len() >= look_ups.granules() {
+            look_up(&std::mem::take(&mut batch), &mut look_ups)?;
         }
     }
-    look_up(&batch)?;
+    look_up(&batch, &mut look_ups)?;
     let most = deletions.into_iter().max_by_key(|(at, granules)| (*granules, *at));
     let Some((at, granules)) = most else { return Ok(None) };
     let Some(without) = transaction.instance_at(dataset, at)? else { return Ok(None) };

@@ -20,6 +20,9 @@ use crate::store::{Error, Result, Watch};
 /// The number of statements that wait to be sent with the next one, at most.
 const MAX_DEFERRED: usize = 16;
 
+/// The bytes of their values from which on they are sent.
+const MAX_DEFERRED_BYTES: usize = 8 * 1_024 * 1_024;
+
 /// The rows that a statement adds, at most; a power of two.
 const MAX_ROWS: usize = 512;
 
@@ -40,6 +43,13 @@ pub(super) struct Connection {
 struct Statement {
     sql: String,
     values: Vec<Encoded>,
+}
+
+impl Statement {
+    fn bytes(&self) -> usize {
+        let bytes = |value: &Encoded| value.0.as_ref().map_or(0, |bytes| bytes.len());
+        self.values.iter().map(bytes).sum()
+    }
 }
 
 impl Connection {
@@ -176,8 +186,12 @@ impl Connection {
     }
 
     fn defer_encoded(&self, statement: Statement) -> Result<()> {
-        self.deferred.borrow_mut().push(statement);
-        let is_full = self.deferred.borrow().len() == MAX_DEFERRED;
+        let is_full = {
+            let mut deferred = self.deferred.borrow_mut();
+            deferred.push(statement);
+            let bytes: usize = deferred.iter().map(Statement::bytes).sum();
+            deferred.len() == MAX_DEFERRED || bytes >= MAX_DEFERRED_BYTES
+        };
         if is_full { self.flush() } else { Ok(()) }
     }
 

@@ -183,15 +183,12 @@ impl StoreSession for FileSession {
         values: &[Value<'_>],
     ) -> Result<()> {
         let columns = table.all_columns().count();
-        let (chunks, rest) =
-            values.split_at(values.len() - values.len() % (columns * INSERTED_AT_ONCE));
-        for (values, rows) in [(chunks, INSERTED_AT_ONCE), (rest, 1)] {
-            if !values.is_empty() {
-                let mut statement = self.insert_statement(table, existing, rows)?;
-                values
-                    .chunks(columns * rows)
-                    .try_for_each(|values| execute(&mut statement, values))?;
-            }
+        for values in values.chunks(columns * INSERTED_AT_ONCE) {
+            let bytes: usize = values.iter().map(Value::bytes).sum();
+            let is_full = values.len() == columns * INSERTED_AT_ONCE && bytes <= INSERTED_BYTES;
+            let rows = if is_full { INSERTED_AT_ONCE } else { 1 };
+            let mut statement = self.insert_statement(table, existing, rows)?;
+            values.chunks(columns * rows).try_for_each(|values| execute(&mut statement, values))?;
         }
         Ok(())
     }
@@ -351,6 +348,9 @@ impl Drop for FileSession {
 
 /// The number of rows that one statement adds.
 const INSERTED_AT_ONCE: usize = 64;
+
+/// The greatest number of bytes that it adds, of which SQLite makes a copy. Longer rows are added one by one.
+const INSERTED_BYTES: usize = 4 * 1_024 * 1_024;
 
 impl FileSession {
     /// A statement that adds so many rows.

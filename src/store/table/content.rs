@@ -1,14 +1,41 @@
 //! The table `content`: what is known of the files of granules, and since when.
 
-use crate::model::{EncodedFiles, Timestamp};
-use crate::store::Result;
-use crate::store::checked_row::{Reader, row};
+use crate::model::{Content, EncodedFiles, GranuleId, Timestamp, quoted};
+use crate::store::checked_row::{Reader, Row, RowPart};
 use crate::store::page::{check_order, out_of_order};
 use crate::store::rows::{DatasetKey, StoredContent};
 use crate::store::session::View;
-use crate::store::statement::{CONTENT, Sql, Value, damaged};
+use crate::store::statement::{CONTENT, Sql, StoredTable, Value, damaged};
+use crate::store::{Error, Result};
 
-row!(StoredContent in CONTENT { granule_id, since, content });
+impl Row for StoredContent {
+    fn table() -> &'static StoredTable {
+        &CONTENT
+    }
+}
+
+impl RowPart for StoredContent {
+    const COLUMNS: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self> {
+        let (granule_id, since, files): (GranuleId, _, Vec<u8>) =
+            (reader.next()?, reader.next()?, reader.next()?);
+        let content = Content::decode(granule_id.as_str(), &files);
+        let content = content.ok_or_else(|| unreadable(granule_id.as_str()))?;
+        Ok(StoredContent { granule_id, since, content })
+    }
+
+    fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
+        let StoredContent { granule_id, since, content } = self;
+        values.extend([granule_id.into(), (*since).into(), content.encoded().as_bytes().into()]);
+    }
+}
+
+/// The error of files that the program has not encoded: not in this order, or not in this form.
+fn unreadable(granule_id: &str) -> Error {
+    let granule_id = quoted(granule_id);
+    damaged(format_args!("the files of {granule_id} cannot be read, or are not in order"))
+}
 
 /// A row as it is read in a pass over many, with an id that has not been checked.
 #[derive(Debug, Clone, Copy)]
@@ -63,8 +90,8 @@ impl ContentPage {
         let (Value::Text(granule_id), Value::Int(since), Value::Bytes(files)) = columns else {
             return Err(damaged("a row of the table content has a value of another type"));
         };
-        if EncodedFiles::check(&files).is_none() {
-            return Err(damaged(format_args!("what is known of {granule_id} cannot be read")));
+        if EncodedFiles::check(&granule_id, &files).is_none() {
+            return Err(unreadable(&granule_id));
         }
         self.ids.push_str(&granule_id);
         self.files.extend_from_slice(&files);
@@ -158,6 +185,8 @@ impl View {
                 FROM {content}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
         );
+        // In a file, the rows are in the order of the list: to sort them, SQLite would keep all of them in
+        // memory during a change.
         static AMONG: Sql = Sql::by_store(
             "SELECT {content.*}
             FROM rarray(?2) AS wanted
@@ -173,8 +202,7 @@ impl View {
                 SELECT max(granule.ingested)
                 FROM granule
                 WHERE granule.dataset_id = ?1 AND granule.granule_id = wanted.value
-                  AND granule.ingested <= ?3)
-            ORDER BY content.granule_id",
+                  AND granule.ingested <= ?3)",
             r#"SELECT {content.*}
             FROM unnest(CAST(?2 AS text ARRAY)) AS wanted (granule_id)
             CROSS JOIN LATERAL (
@@ -235,7 +263,19 @@ impl View {
     /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
     /// the granules.
     pub fn content_until(&self, dataset: DatasetKey, at: Timestamp) -> Result<ContentRows<'_>> {
-        static PAGE: Sql = Sql::new(
+        // In a file, the rows are in the order of both keys: to sort them, SQLite would keep all that was
+        // known of a granule in memory during a change.
+        static PAGE: Sql = Sql::by_store(
+            "SELECT {content.*}
+            FROM granule
+            CROSS JOIN content
+              ON content.dataset_id = ?1
+              AND content.granule_id = granule.granule_id
+              AND content.since >= granule.ingested AND content.since <= ?5
+            WHERE granule.dataset_id = ?1 AND granule.granule_id >= ?2
+              AND (content.granule_id > ?2 OR content.since > ?3)
+              AND granule.ingested <= ?5 AND (granule.deleted IS NULL OR granule.deleted > ?5)
+            LIMIT ?4",
             "SELECT {content.*}
             FROM {granule}
             JOIN {content}

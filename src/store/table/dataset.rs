@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 
 use super::instance::sound;
 use crate::model::{
-    Dataset, DatasetName, Doi, Instance, Limits, Listed, RecordVersion, Timestamp, Withdrawal,
+    Dataset, DatasetName, Doi, GranuleUrl, Instance, Limits, Listed, RecordVersion, Timestamp,
+    Withdrawal,
 };
 use crate::store::Result;
 use crate::store::checked_row::{Reader, Row, RowPart, optional_part, part, row};
@@ -93,6 +94,31 @@ impl View {
         self.of_name(name, [&NAMED, &NAME], |sql, values| {
             self.row(sql, values, |row| Ok((row.get(0)?, row.get(1)?)))
         })
+    }
+
+    /// The templates of the addresses of the granules of some datasets, by their keys. A dataset has none if
+    /// its record is damaged, which what shows the record reports.
+    pub fn granule_urls(
+        &self,
+        datasets: &[DatasetKey],
+    ) -> Result<BTreeMap<DatasetKey, GranuleUrl>> {
+        static RECORDS: Sql = Sql::new(
+            "SELECT {dataset.*}
+            FROM {dataset}
+            WHERE id IN rarray(?1)",
+        );
+        let (mut urls, mut checked) = (BTreeMap::new(), Vec::new());
+        if datasets.is_empty() {
+            return Ok(urls);
+        }
+        let keys: Vec<i64> = datasets.iter().map(|key| key.0).collect();
+        self.session()?.rows(&RECORDS, &[Value::Ints(&keys)], &mut |row| {
+            if let Ok((stored, true)) = self.read::<StoredDataset>(row, 0, &mut checked) {
+                urls.extend(stored.dataset.granule_url.map(|url| (stored.key, url)));
+            }
+            Ok(())
+        })?;
+        Ok(urls)
     }
 
     /// When and why the dataset with a name was withdrawn, whether or not its record can be read. `None`

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, GranuleUrl, IdPage,
-    Timestamp, Withdrawal,
+    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, IdPage, Timestamp,
+    Withdrawal,
 };
 use crate::store::checked_row::row;
 use crate::store::page::{Packing, check_order, out_of_order};
@@ -90,9 +90,7 @@ impl View {
         at: Timestamp,
         granule_ids: &[&str],
     ) -> Result<Vec<Granule>> {
-        let mut periods = self.periods_among(dataset, granule_ids)?;
-        periods.retain(|it| it.ingested <= at && it.deleted.is_none_or(|deleted| at < deleted));
-        Ok(periods)
+        self.periods_among_at(dataset, granule_ids, Some(at))
     }
 
     /// The holding periods of the granules with a producer's id, after an id and the start of one
@@ -165,7 +163,7 @@ impl View {
     ) -> Result<Vec<FoundPeriod>> {
         static OF_ONE: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM dataset
             JOIN granule ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
@@ -174,7 +172,7 @@ impl View {
             ORDER BY granule.granule_id, granule.ingested
             LIMIT ?5",
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM {dataset}
             JOIN {granule} ON granule.dataset_id = dataset.id
             WHERE dataset.name = ?1 AND granule.granule_id < ?2
@@ -185,7 +183,7 @@ impl View {
         );
         static OF_NEXT: Sql = Sql::by_store(
             "SELECT granule.granule_id, granule.ingested, granule.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, dataset.record ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM dataset
             CROSS JOIN granule
               ON granule.dataset_id = dataset.id
@@ -194,7 +192,7 @@ impl View {
             ORDER BY dataset.name, granule.granule_id, granule.ingested
             LIMIT ?4",
             "SELECT period.granule_id, period.ingested, period.deleted, dataset.name,
-                dataset.withdrawn, dataset.withdrawn_note, CAST(dataset.record AS json) ->> 'granule_url'
+                dataset.withdrawn, dataset.withdrawn_note, dataset.id
             FROM {writer}
             JOIN {dataset} ON dataset.id = writer.dataset_id
             CROSS JOIN LATERAL (
@@ -224,29 +222,49 @@ impl View {
             let values = self.with_shown([first.into(), end.into(), name.into(), missing.into()]);
             rows.extend(self.rows(&OF_NEXT, &values, found)?);
         }
-        Ok(rows)
+        let mut keys: Vec<DatasetKey> = rows.iter().map(|(key, _)| *key).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let urls = self.granule_urls(&keys)?;
+        for (key, period) in &mut rows {
+            period.url = urls.get(key).and_then(|url| url.address_of(&period.granule));
+        }
+        Ok(rows.into_iter().map(|(_, period)| period).collect())
     }
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
     pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>> {
+        self.periods_among_at(dataset, granule_ids, None)
+    }
+
+    /// The stored periods of some ids that have an instant. `None` means all periods.
+    fn periods_among_at(
+        &self,
+        dataset: DatasetKey,
+        granule_ids: &[&str],
+        at: Option<Timestamp>,
+    ) -> Result<Vec<Granule>> {
         static BETWEEN: Sql = Sql::new(
             "SELECT EXISTS (
                 SELECT 1
                 FROM {granule}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
         );
+        // In a file, the rows are in the order of the list: to sort them, SQLite would keep all of them in
+        // memory during a change.
         static AMONG: Sql = Sql::by_store(
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM rarray(?2) AS wanted
             CROSS JOIN granule ON granule.granule_id = wanted.value
             WHERE dataset_id = ?1
-            ORDER BY granule_id, ingested",
+              AND (?4 = 1 OR ingested <= ?3 AND (deleted IS NULL OR deleted > ?3))",
             r#"SELECT period.granule_id, period.ingested, period.deleted, period.producer_granule
             FROM unnest(CAST(?2 AS text ARRAY)) AS wanted (granule_id)
             CROSS JOIN LATERAL (
                 SELECT granule_id, ingested, deleted, producer_granule
                 FROM {granule}
                 WHERE dataset_id = ?1 AND granule_id = wanted.granule_id COLLATE "C"
+                  AND (?4 = 1 OR ingested <= ?3 AND (deleted IS NULL OR deleted > ?3))
                 OFFSET 0) AS period
             ORDER BY period.granule_id, period.ingested"#,
         );
@@ -257,8 +275,12 @@ impl View {
         if first != last && !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
-        let values = [dataset.into(), Value::Texts(granule_ids)];
-        self.rows(&AMONG, &values, |row| granule(row, 0))
+        let every = i64::from(at.is_none());
+        let at = at.unwrap_or(Timestamp::MIN);
+        let values = [dataset.into(), Value::Texts(granule_ids), at.into(), every.into()];
+        let periods = self.rows(&AMONG, &values, |row| granule(row, 0))?;
+        check_order("granule", None, periods.iter().map(|it| (&it.granule_id, it.ingested)))?;
+        Ok(periods)
     }
 
     /// Whether an id at or after this one is held now.
@@ -402,21 +424,20 @@ impl Transaction {
     }
 }
 
-fn found(row: &dyn Columns) -> Result<FoundPeriod> {
-    let granule = row.get(0)?;
+/// A period, still without its address, and the key of its dataset.
+fn found(row: &dyn Columns) -> Result<(DatasetKey, FoundPeriod)> {
     let note = row.get(5)?;
     let withdrawn =
         row.get::<Option<Timestamp>>(4)?.map(|timestamp| Withdrawal { timestamp, note });
-    let template: Option<String> = row.get(6)?;
-    let template = template.map(|text| text.parse::<GranuleUrl>()).transpose().map_err(damaged)?;
-    Ok(FoundPeriod {
+    let period = FoundPeriod {
+        granule: row.get(0)?,
         dataset: row.get(3)?,
         ingested: row.get(1)?,
         deleted: row.get(2)?,
         withdrawn,
-        url: template.and_then(|template| template.address_of(&granule)),
-        granule,
-    })
+        url: None,
+    };
+    Ok((row.get(6)?, period))
 }
 
 /// The id and the start of a period after which a page begins.

@@ -40,7 +40,7 @@ fn seal_table(connection: &Connection, table: &str) {
 }
 
 /// The CRC-32 of values, each with its type and, unless it is a number, its length before it.
-fn row_check(values: &[Value]) -> i64 {
+pub fn row_check(values: &[Value]) -> i64 {
     let of = |kind: u8, number: i64, bytes: &[u8]| {
         [&[kind], number.to_le_bytes().as_slice(), bytes].concat()
     };

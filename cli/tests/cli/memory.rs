@@ -1,0 +1,88 @@
+//! A change takes little memory, whatever its granules have: repetitions, files, or periods in which they
+//! were held.
+
+use std::fmt::Write;
+use std::process::Command;
+
+use crate::running::console::{Sandbox, program, stderr};
+use harness::peak_memory::peak_memory;
+
+/// Runs a command on a registry in a sandbox, and returns what it printed on stderr, and its peak memory in kB.
+#[track_caller]
+fn peak(sandbox: &Sandbox, command: &str) -> (String, u64) {
+    let mut words = Command::new(program());
+    let words = words.args(command.split(' ')).current_dir(sandbox.path());
+    let (output, peak) = peak_memory(words);
+    let printed = stderr(&output);
+    assert!(output.status.success(), "{command}: {printed}");
+    (printed, peak)
+}
+
+fn write(sandbox: &Sandbox, name: &str, text: &str) {
+    std::fs::write(sandbox.path().join(name), text).unwrap();
+}
+
+#[test]
+fn an_id_that_is_listed_a_million_times_takes_the_memory_of_one() {
+    const REPETITIONS: usize = 1_000_000;
+    let sandbox = Sandbox::new();
+    write(&sandbox, "list.txt", &"A\n".repeat(REPETITIONS));
+    sandbox.run("accession ingest D --create B");
+    for command in
+        ["ingest D --from list.txt --skip-existing", "delete D --from list.txt --skip-missing"]
+    {
+        let (printed, peak) = peak(&sandbox, command);
+        assert!(printed.contains("999999 repeated"), "{command}: {printed}");
+        // It used to be 170,000 kB.
+        assert!(peak < 90_000, "{command}: {peak} kB");
+    }
+}
+
+#[test]
+fn granules_with_megabytes_of_files_are_changed_twice_in_a_row() {
+    // Together more than SQLite may use, in one batch of granules, and in one statement.
+    const GRANULES: usize = 66;
+    const FILES: usize = 1_100;
+    let sandbox = Sandbox::new();
+    let mut table = String::from("granule_id,path,size\n");
+    for granule in 0..GRANULES {
+        for file in 0..FILES {
+            writeln!(table, "G{granule:02},{file:01000},1").unwrap();
+        }
+    }
+    write(&sandbox, "files.csv", &table);
+    for command in ["ingest D --create", "fixity add D"] {
+        let columns = "--from files.csv --path-column path --size-column size";
+        let (_, peak) = peak(&sandbox, &format!("{command} {columns}"));
+        assert!(peak < 150_000, "{command}: {peak} kB");
+    }
+}
+
+#[test]
+fn granules_with_long_histories_are_changed_twice_in_a_row() {
+    // The periods of one batch of granules take more than SQLite may use.
+    const GRANULES: usize = 1_600;
+    const PERIODS: usize = 50;
+    let sandbox = Sandbox::new();
+    let (mut table, mut ids) = (String::from("granule_id,ingested,deleted\n"), String::new());
+    for granule in 0..GRANULES {
+        writeln!(ids, "{granule:01000}").unwrap();
+        for period in 0..PERIODS {
+            let [from, to] = [2 * period, 2 * period + 1]
+                .map(|day| format!("2001-{:02}-{:02}T00:00:00Z", 1 + day / 28, 1 + day % 28));
+            writeln!(table, "{granule:01000},{from},{to}").unwrap();
+        }
+    }
+    write(&sandbox, "history.csv", &table);
+    write(&sandbox, "ids.txt", &ids);
+    for command in [
+        "import D history.csv --create",
+        "ingest D --from ids.txt --at 2002-01-01",
+        "delete D --from ids.txt --at 2002-01-02",
+        "sync D --from ids.txt --at 2002-01-03 --max-add 100%",
+    ] {
+        let (_, peak) = peak(&sandbox, command);
+        assert!(peak < 150_000, "{command}: {peak} kB");
+    }
+    assert!(sandbox.run("accession verify").contains("all ok"));
+}
