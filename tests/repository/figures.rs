@@ -13,7 +13,7 @@ const FEWEST_LINES: usize = 60;
 /// A file with more lines has more than one subject.
 const MOST_LINES: usize = 600;
 /// What `src` may have. Whoever adds a feature finds what it can replace.
-const MOST_LINES_OF_SRC: usize = 75_388;
+const MOST_LINES_OF_SRC: usize = 75_408;
 const MOST_FILES_OF_SRC: usize = 299;
 /// What the tracked files of `tests/` in these languages may have.
 const MOST_LINES_OF_TESTS: usize = 39_619;
