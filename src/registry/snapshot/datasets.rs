@@ -49,8 +49,8 @@ impl Snapshot {
     /// renamed or withdrawn, or that its last change is in the future.
     pub fn warnings_of(&self, asked: &DatasetName, now: Timestamp) -> Result<Vec<Warning>> {
         self.ask(|read| {
-            let (key, name) = dataset_of(read, asked)?;
-            let withdrawn = read.withdrawal_of(&name)?;
+            let found = read.name_and_withdrawal(asked)?;
+            let (key, name, withdrawn) = found.ok_or_else(|| Error::dataset_unknown(asked))?;
             let latest = read.latest_instance(key)?;
             Ok(warnings_of_dataset([asked, &name], withdrawn.as_ref(), latest.as_ref(), now))
         })

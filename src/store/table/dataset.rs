@@ -121,6 +121,26 @@ impl View {
         Ok(urls)
     }
 
+    /// The key and the present name of the dataset that has or had a name, and its withdrawal, whether or not
+    /// its record can be read. `None` means that no dataset has or had it.
+    pub fn name_and_withdrawal(
+        &self,
+        name: &DatasetName,
+    ) -> Result<Option<(DatasetKey, DatasetName, Option<Withdrawal>)>> {
+        static NAMED: Sql = Sql::new(concat!(
+            "SELECT id, name, withdrawn, withdrawn_note
+            FROM {dataset}
+            WHERE (?3 = 1 OR id IN rarray(?2)) AND id = (",
+            key_of_name!(),
+            ")"
+        ));
+        self.row(&NAMED, &self.with_shown([name.into()]), |row| {
+            let (timestamp, note) = (row.get::<Option<Timestamp>>(2)?, row.get(3)?);
+            let withdrawal = timestamp.map(|timestamp| Withdrawal { timestamp, note });
+            Ok((row.get(0)?, row.get(1)?, withdrawal))
+        })
+    }
+
     /// When and why the dataset with a name was withdrawn, whether or not its record can be read. `None`
     /// means that it is not withdrawn.
     pub fn withdrawal_of(&self, name: &DatasetName) -> Result<Option<Withdrawal>> {
