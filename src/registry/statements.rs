@@ -177,8 +177,8 @@ impl Registry {
         })
     }
 
-    /// Stores the checkpoint of a tree that was read of this registry, with its signatures. The signatures that
-    /// were stored of it before stay.
+    /// Stores the checkpoint of a tree that was read of this registry, with its signatures. Those that
+    /// were stored before stay.
     ///
     /// # Errors
     ///
@@ -188,14 +188,9 @@ impl Registry {
         self.write(|transaction| {
             transaction.lock_registry()?;
             let mut signed = signed.clone();
-            // Another process may have stored some since the tree was read.
             let heads = transaction.tree_heads()?;
             if let Some(head) = heads.iter().find(|head| head.size == signed.checkpoint.size) {
-                let stored = SignedCheckpoint::of(head)?.note;
-                if stored.body == signed.note.body {
-                    let new = std::mem::replace(&mut signed.note, stored);
-                    new.signatures.into_iter().for_each(|it| signed.note.add_if_new(it));
-                }
+                signed.note.keep(SignedCheckpoint::of(head)?.note);
             }
             transaction.put(REGISTRY, &signed.stored())?;
             Ok(((), End::Commit))

@@ -55,10 +55,17 @@ impl Note {
         self.signatures.push(signature);
     }
 
-    /// Adds a signature unless there is one with the same key.
-    pub(crate) fn add_if_new(&mut self, signature: NoteSignature) {
-        if !self.signatures.iter().any(|it| it.has_key_of(&signature)) {
-            self.signatures.push(signature);
+    /// Keeps the signatures that were stored of the same body before, also instead of new ones by the same
+    /// keys.
+    pub(crate) fn keep(&mut self, stored: Note) {
+        if stored.body != self.body {
+            return;
+        }
+        let new = std::mem::replace(self, stored).signatures;
+        for signature in new {
+            if !self.signatures.iter().any(|it| it.has_key_of(&signature)) {
+                self.signatures.push(signature);
+            }
         }
     }
 }

@@ -135,7 +135,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Those of `each`, after which the server may have sent only a part of the rows; what the server reported.
+    /// Those of `each`, after which no more rows are read; what the server reported.
     pub fn each_row(
         &self,
         sql: &str,
