@@ -26,8 +26,8 @@ use rustix::fs::OFlags;
 use crate::error::{Error, ErrorKind};
 use crate::model::quoted;
 
-/// Opens a regular file to read it. Anything else is refused: a pipe would wait for its other end, and a device
-/// can be endless.
+/// Opens a regular file to read it. Anything else is refused: a pipe would wait for its other end, and a
+/// device can be endless.
 ///
 /// # Errors
 ///
