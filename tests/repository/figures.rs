@@ -14,7 +14,7 @@ const FEWEST_LINES: usize = 60;
 const MOST_LINES: usize = 600;
 /// What `src` may have. Whoever adds a feature finds what it can replace.
 const MOST_LINES_OF_SRC: usize = 75_538;
-const MOST_FILES_OF_SRC: usize = 297;
+const MOST_FILES_OF_SRC: usize = 298;
 /// What the tracked files of `tests/` in these languages may have.
 const MOST_LINES_OF_TESTS: usize = 39_896;
 const LANGUAGES_OF_TESTS: [&str; 6] = ["rs", "py", "sh", "md", "mjs", "js"];
