@@ -7,8 +7,8 @@ use std::time::Duration;
 use super::followed_statements::FollowOptions;
 use super::log::manifest;
 use super::place::{
-    DATASETS, HEAD, MAX_BYTES, ManifestFile, Place, PublishedDirectory, Remote, check_age_of_file,
-    source_name,
+    DATASETS, HEAD, MAX_BYTES, MAX_NAMED, ManifestFile, Place, PublishedDirectory, Remote,
+    check_age_of_file, named, source_name,
 };
 use crate::disk::{self, scratch};
 use crate::error::{Error, ErrorKind, Result};
@@ -222,19 +222,6 @@ fn refuse_request_options(path: &Path, options: &SourceOptions) -> Result<()> {
     let shown = quoted(&path.to_string_lossy()).to_string();
     let message = format!("{shown} is not an address: a {name} is only for requests");
     Err(Error::new(ErrorKind::Usage, message))
-}
-
-/// The greatest number of datasets that a message names. A registry can have a million.
-pub(super) const MAX_NAMED: usize = 20;
-
-/// The first of some datasets in words.
-pub(super) fn named(names: &[DatasetName]) -> String {
-    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
-    match (first.is_empty(), names.len() - first.len()) {
-        (true, _) => "none".to_owned(),
-        (false, 0) => first.join(", "),
-        (false, _) => format!("{}, and more", first.join(", ")),
-    }
 }
 
 /// One more shows that there are more.

@@ -42,8 +42,8 @@ impl Limit {
         }
     }
 
-    /// Reads a limit of deletions or replacements: a number, or a percentage up to 100%. More than all granules
-    /// is a slip that would switch the guard off.
+    /// Reads a limit of deletions or replacements: a number, or a percentage up to 100%. More than all
+    /// granules is a slip that would switch the guard off.
     ///
     /// # Errors
     ///

@@ -91,7 +91,8 @@ impl PublishDirectory {
     }
 }
 
-/// Waits until no other process publishes into the directory of a dataset. The lock ends when the file is closed.
+/// Waits until no other process publishes into the directory of a dataset. The lock ends when the file is
+/// closed.
 pub(super) fn lock_to_publish(directory: &Directory) -> Result<File> {
     let file = directory.lock_file(SHARED_LOCK)?;
     let path = directory.path_of(SHARED_LOCK);

@@ -207,8 +207,8 @@ pub(crate) fn write_subsets(
 /// The lines of the cited subsets of a dataset in a file, as far as a head announces them. `None` means that
 /// they are not those that were announced, or that a registry does not continue them.
 ///
-/// The rows of subsets are only added to. So a registry whose last announced subset is the same has the others,
-/// too: one that was restored has cited another one at another time.
+/// The rows of subsets are only added to. So a registry whose last announced subset is the same has the
+/// others, too: one that was restored has cited another one at another time.
 ///
 /// # Errors
 ///

@@ -50,8 +50,8 @@ impl Read for LimitedReader {
 struct TooMany(u64);
 
 impl Error {
-    /// The error of a source of which more bytes were read than are permitted. `None` means that reading failed
-    /// for another reason.
+    /// The error of a source of which more bytes were read than are permitted. `None` means that reading
+    /// failed for another reason.
     pub(super) fn of_byte_limit(source: impl fmt::Display, error: &io::Error) -> Option<Self> {
         let TooMany(most) = error.get_ref()?.downcast_ref()?;
         Some(Error::too_many_bytes(source, *most))

@@ -25,8 +25,8 @@ pub(in crate::mirror) struct ManifestFile {
 }
 
 impl ManifestFile {
-    /// A file, which is copied to a temporary file if it is compressed. It has at most `max_bytes` bytes after
-    /// decompression.
+    /// A file, which is copied to a temporary file if it is compressed. It has at most `max_bytes` bytes
+    /// after decompression.
     ///
     /// # Errors
     ///

@@ -195,6 +195,19 @@ pub(crate) trait Place: Send + Sync {
     }
 }
 
+/// The greatest number of datasets that a message names. A registry can have a million.
+pub(super) const MAX_NAMED: usize = 20;
+
+/// The first of some datasets in words.
+pub(super) fn named(names: &[DatasetName]) -> String {
+    let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
+    match (first.is_empty(), names.len() - first.len()) {
+        (true, _) => "none".to_owned(),
+        (false, 0) => first.join(", "),
+        (false, _) => format!("{}, and more", first.join(", ")),
+    }
+}
+
 /// Refuses a source that was last published too long ago.
 ///
 /// # Errors

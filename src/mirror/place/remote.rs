@@ -11,10 +11,12 @@ use url::Url;
 use super::address::Address;
 use super::client::{Client, HttpOptions, Pace};
 use super::statements::StatementPlace;
-use super::{DATASETS, Failure, FoundHead, HEAD, Part, Place, check_age, only_line, parse_head};
+use super::{
+    DATASETS, Failure, FoundHead, HEAD, MAX_NAMED, Part, Place, check_age, named, only_line,
+    parse_head,
+};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
-use crate::mirror::primary::{MAX_NAMED, named};
 use crate::model::{DatasetName, SourceLocation, Timestamp};
 
 /// The greatest length of the page of a site that is read for the names of its datasets.
@@ -258,8 +260,8 @@ impl Place for Remote {
         }
         let Part::Segment(index) = part else { return self.beside(of, part) };
         let (segment, url) = (&of.head.segments.0[index], self.file(of, &part.file()));
-        // The compressed form cannot be resumed. If it is missing, damaged or another segment's, the plain one
-        // is read.
+        // The compressed form cannot be resumed. If it is missing, damaged or another segment's, the plain
+        // one is read.
         if segment.is_sealed() && from == 0 && attempt == 1 {
             let zipped = self.file(of, &format!("{}.gz", part.file()));
             if let Some(body) = self.zipped(&zipped, segment)? {
