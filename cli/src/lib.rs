@@ -118,7 +118,8 @@ fn parse(
 /// The arguments as clap matches them.
 ///
 /// clap requires nothing that conflicts with an argument that is given: of `--note`, which requires
-/// `--listings`, and `--every`, which conflicts with it, `--note` would be accepted, and ignored. So the arguments are
+/// `--listings`, and `--every`, which conflicts with it, `--note` would be accepted, and ignored. So the
+/// arguments are
 /// matched once more, without conflicts.
 fn matches(
     program: &mut clap::Command,
@@ -185,7 +186,8 @@ mod tests {
 
     use super::*;
 
-    /// The words of a list in the `Debug` text of an argument or a group, which is the only place where clap shows
+    /// The words of a list in the `Debug` text of an argument or a group, which is the only place where
+    /// clap shows
     /// what it requires.
     fn listed(debug: &str, member: &str) -> Vec<String> {
         let list = debug.split_once(&format!(" {member}: [")).map_or("", |(_, rest)| rest);

@@ -20,8 +20,7 @@ use pyo3::types::PyCapsule;
 use serde_json::{Value, json};
 
 use crate::error::Failure;
-use crate::ids::read_records;
-use crate::target::{LIST, Target};
+use crate::target::{LIST, Target, read_records};
 
 /// The columns that usually have the ids, as the input formats know them.
 const USUAL: [&str; 7] =
@@ -35,7 +34,8 @@ pub struct Column {
     files: FileColumns,
 }
 
-/// Which columns of a table say something of files, as `Set.files()` and a `Listing` have them: a row for each
+/// Which columns of a table say something of files, as `Set.files()` and a `Listing` have them: a row for
+/// each
 /// file.
 #[derive(Default)]
 struct FileColumns {
@@ -55,7 +55,8 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// There is no such column, or it does not have strings; a column of files has a type that cannot be read.
+    /// There is no such column, or it does not have strings; a column of files has a type that cannot be
+    /// read.
     pub fn of(given: &Bound<'_, PyAny>, named: Option<&str>) -> Result<Self, Failure> {
         let reader = ArrayStreamReader::try_new(stream_of(given)?).map_err(refused)?;
         let (index, files) = match reader.field().data_type() {
@@ -117,7 +118,8 @@ impl Column {
         Ok(())
     }
 
-    /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Rows that follow
+    /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Rows that
+    /// follow
     /// one another are files of one granule if they have one id.
     fn into_records(mut self, monitor: &Arc<dyn Monitor>) -> Result<Records, Failure> {
         let columns = std::mem::take(&mut self.files);

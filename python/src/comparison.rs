@@ -27,7 +27,8 @@ fn ids_of(spool: Arc<Spool>) -> impl Iterator<Item = Result<GranuleId, Failure>>
     })
 }
 
-/// How many granules both sides of a comparison have, and the lists of those in which they differ: those that only
+/// How many granules both sides of a comparison have, and the lists of those in which they differ: those
+/// that only
 /// the left and only the right side has, and those of which files differ.
 #[pyclass(frozen, module = "accession_registry")]
 pub struct Sides {

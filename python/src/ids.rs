@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::disk::scratch;
-use accession::input::{self, InputFormat, Options, Record, Records, SearchPages, StatedFile};
-use accession::model::{Warning, WarningKind};
-use accession::{Entry, ErrorKind, Listing, Monitor};
+use accession::input::{self, InputFormat, Options};
+use accession::model::Warning;
+use accession::{Listing, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -17,7 +17,7 @@ use crate::arrow_in::Column;
 use crate::error::Failure;
 use crate::keywords::parsed;
 use crate::record::warn_all;
-use crate::target::{LIST, Target};
+use crate::target::{LIST, Target, read_records};
 use crate::work::run;
 
 /// The ids that are read while Python's lock is held, before signals are asked for.
@@ -34,8 +34,8 @@ pub enum Taken {
 }
 
 /// Takes a list of granules: an iterable of strings; anything with `__arrow_c_stream__`, with its
-/// only column, the named one, or the usual ones, and the columns `path`, `size`, `checksum` and `checksums` of its
-/// files; what a source lists; the response of a catalogue; or an
+/// only column, the named one, or the usual ones, and the columns `path`, `size`, `checksum` and
+/// `checksums` of its files; what a source lists; the response of a catalogue; or an
 /// iterable of its records: `dict`s with UMM-G (earthaccess, python-cmr), STAC items (`pystac`), or with a
 /// usual name of an id.
 ///
@@ -173,49 +173,5 @@ impl Taken {
                 read_records(input::open(file, &name, &options)?, target, monitor)
             }
         }
-    }
-}
-
-/// Adds the granules of records. Returns what is odd in them.
-///
-/// # Errors
-///
-/// Those of [`Taken::read`].
-pub fn read_records(
-    mut records: Records,
-    target: &mut Target<'_>,
-    monitor: &Arc<dyn Monitor>,
-) -> Result<Vec<Warning>, Failure> {
-    let mut deleted = 0;
-    for (number, record) in records.by_ref().enumerate() {
-        let record = record?;
-        if number % 4_096 == 0 {
-            monitor.go_on()?;
-        }
-        if record.is_deleted {
-            deleted += 1;
-            continue;
-        }
-        let Record { granule_id, location, files, .. } = record;
-        let content = StatedFile::content(files, &granule_id, &location)?;
-        let location = Some(location);
-        target.add(Entry { granule_id, producer_granule: None, content, location })?;
-    }
-    let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
-    if deleted > 0 {
-        let message =
-            format!("skipped granules that the list marks as deleted or replaced: {deleted}");
-        warnings.push(Warning::new(WarningKind::DeletedInFile, message));
-    }
-    pages.add(&records);
-    match pages.missing() {
-        Some(missing) if target.is_whole() => {
-            Err(accession::Error::new(ErrorKind::PagesMissing, missing).into())
-        }
-        Some(missing) => {
-            warnings.push(Warning::new(WarningKind::PagesMissing, missing));
-            Ok(warnings)
-        }
-        None => Ok(warnings),
     }
 }

@@ -53,7 +53,8 @@ pub fn open(
     Ok(Registry { opened: Arc::new(opened) })
 }
 
-/// Opens the registry of a set that was pickled, and finds the set: that of a change at a time or, without one, a
+/// Opens the registry of a set that was pickled, and finds the set: that of a change at a time or, without
+/// one, a
 /// subset.
 ///
 /// # Errors

@@ -5,8 +5,11 @@ use std::sync::Arc;
 
 use accession::disk::reserved;
 use accession::fixity::FoundFiles;
-use accession::model::quoted;
-use accession::{Change, Entry, Error, ErrorKind, EventKind, GranuleId, Listing, SourceLocation};
+use accession::input::{Record, Records, SearchPages, StatedFile};
+use accession::model::{Warning, WarningKind, quoted};
+use accession::{
+    Change, Entry, Error, ErrorKind, EventKind, GranuleId, Listing, Monitor, SourceLocation,
+};
 
 use crate::error::Failure;
 
@@ -73,5 +76,49 @@ impl Target<'_> {
         })?;
         let location = Some(location);
         Ok(self.add(Entry { granule_id, producer_granule: None, content: None, location })?)
+    }
+}
+
+/// Adds the granules of records. Returns what is odd in them.
+///
+/// # Errors
+///
+/// A value is not an id; a listing lacks pages; the monitor stops it.
+pub fn read_records(
+    mut records: Records,
+    target: &mut Target<'_>,
+    monitor: &Arc<dyn Monitor>,
+) -> Result<Vec<Warning>, Failure> {
+    let mut deleted = 0;
+    for (number, record) in records.by_ref().enumerate() {
+        let record = record?;
+        if number % 4_096 == 0 {
+            monitor.go_on()?;
+        }
+        if record.is_deleted {
+            deleted += 1;
+            continue;
+        }
+        let Record { granule_id, location, files, .. } = record;
+        let content = StatedFile::content(files, &granule_id, &location)?;
+        let location = Some(location);
+        target.add(Entry { granule_id, producer_granule: None, content, location })?;
+    }
+    let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
+    if deleted > 0 {
+        let message =
+            format!("skipped granules that the list marks as deleted or replaced: {deleted}");
+        warnings.push(Warning::new(WarningKind::DeletedInFile, message));
+    }
+    pages.add(&records);
+    match pages.missing() {
+        Some(missing) if target.is_whole() => {
+            Err(accession::Error::new(ErrorKind::PagesMissing, missing).into())
+        }
+        Some(missing) => {
+            warnings.push(Warning::new(WarningKind::PagesMissing, missing));
+            Ok(warnings)
+        }
+        None => Ok(warnings),
     }
 }

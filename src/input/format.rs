@@ -128,7 +128,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// Refuses the options that have no effect on a log, which is read whole: a manifest, or what a directory or
+    /// Refuses the options that have no effect on a log, which is read whole: a manifest, or what a
+    /// directory or
     /// an address publishes.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use super::Stamp;
 use super::followed::{check_followed, prove_followed};
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
-use super::write::newest_if_ahead;
+use super::write::noticeably_ahead_of;
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Dataset, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, count};
@@ -35,8 +35,7 @@ pub struct StatementLog {
     pub added: u64,
     /// Whether a change took effect after the whole second in which was stated, and waits for the next time.
     pub is_behind: bool,
-    /// The latest time that was recorded before, if the clock was more than 31 days ahead of it when
-    /// statements were added: the clock may be wrong, and a statement cannot be taken back.
+    /// The latest time that was recorded before, if the clock was more than 31 days ahead of it.
     pub clock_ahead_of: Option<Timestamp>,
 }
 
@@ -138,9 +137,7 @@ impl Registry {
     /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a change that was stated is
     /// not in the history. The registry was restored from an older backup. Nothing is stated.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
-    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
-    /// [`ErrorKind::Future`](crate::ErrorKind::Future): the last statement has a time after `now`. Statements
-    /// are in the order of their times, so every new one would be of the future, too.
+    /// [`ErrorKind::ClockAhead`]; [`ErrorKind::Future`]: the last statement has a time after `now`.
     pub fn state_sets(&self, now: Timestamp, signed: &[LogCheckpoint]) -> Result<StatementLog> {
         self.write(|transaction| {
             transaction.lock_registry()?;
@@ -150,9 +147,11 @@ impl Registry {
                 None => None,
                 Some(last) => transaction.statements(last).next().transpose()?,
             };
-            let last = last.as_ref().map(statement_in).transpose()?;
-            if let Some(last) = last.as_ref().filter(|last| last.stated > now) {
-                return Err(Error::stated_in_future(last.stated, now));
+            let last = last.as_ref().map(statement_in).transpose()?.map(|last| last.stated);
+            if let Some(stated) = last.filter(|stated| *stated > now) {
+                let what =
+                    format!("the last statement was made at {stated}, and the clock is at {now}");
+                return Err(Error::new(ErrorKind::Future, what));
             }
             let whole = Timestamp::from_micros(now.as_micros().div_euclid(1_000_000) * 1_000_000);
             let stated = whole.unwrap_or(now);
@@ -164,11 +163,7 @@ impl Registry {
             if !new.rows.is_empty() {
                 // What was said once of a time stays said.
                 Stamp::now(now).record(transaction, None, Timestamp::MIN)?;
-                let last = last.map_or(Timestamp::MIN, |last| last.stated);
-                let newest = newest_if_ahead(transaction, now, NOTICEABLY_AHEAD_MICROS)?;
-                log.clock_ahead_of = newest
-                    .filter(|_| now.as_micros() - last.as_micros() > NOTICEABLY_AHEAD_MICROS)
-                    .map(|newest| newest.max(last));
+                log.clock_ahead_of = noticeably_ahead_of(transaction, now, last)?;
             }
             transaction.insert(REGISTRY, &new.rows)?;
             new.rows.iter().for_each(|row| log.tree.push(row.text.as_bytes()));
@@ -295,18 +290,6 @@ fn statement_in(row: &StoredStatement) -> Result<SetStatement> {
     let damaged = |error| Error::damaged(format!("the statement {number} is {error}"));
     SetStatement::read(row.text.as_bytes()).map_err(damaged)
 }
-
-impl Error {
-    /// The last statement has a time that has not come yet.
-    fn stated_in_future(stated: Timestamp, now: Timestamp) -> Self {
-        let message = format!("the last statement was made at {stated}, and the clock is at {now}");
-        Error::new(ErrorKind::Future, message)
-    }
-}
-
-/// By how much the clock can be ahead of everything that was recorded, statements included, before that is
-/// noticed, in microseconds: an archive that signs regularly states each week what is still held.
-const NOTICEABLY_AHEAD_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
 
 /// After how long an instance that has not ended is stated again: a statement says nothing of the time after
 /// it. In microseconds.

@@ -36,5 +36,5 @@ pub use record::{Edit, SharedDoi};
 pub use replace::EarlierSet;
 pub use rewind::Effort;
 pub use stamp::Stamp;
-pub(in crate::registry) use stamp::newest_if_ahead;
+pub(in crate::registry) use stamp::noticeably_ahead_of;
 pub use target::ChangeOptions;

@@ -36,12 +36,25 @@ fn is_ahead(now: Timestamp, recorded: Timestamp, most_micros: i64) -> bool {
 }
 
 /// Returns the latest time that was recorded in the registry, if `now` is more than `most_micros` after it.
-pub(in crate::registry) fn newest_if_ahead(
+fn newest_if_ahead(
     read: &store::View,
     now: Timestamp,
     most_micros: i64,
 ) -> Result<Option<Timestamp>> {
     Ok(read.last_recorded()?.filter(|newest| is_ahead(now, *newest, most_micros)))
+}
+
+/// The latest time that was recorded in the registry, or stated, if `now` is more than 31 days after it. An
+/// archive that signs regularly states each week what is still held, so its clock is mostly wrong then; and a
+/// statement cannot be taken back.
+pub(in crate::registry) fn noticeably_ahead_of(
+    read: &store::View,
+    now: Timestamp,
+    stated: Option<Timestamp>,
+) -> Result<Option<Timestamp>> {
+    const NOTICEABLE: i64 = 31 * 86_400 * 1_000_000;
+    let newest = newest_if_ahead(read, now, NOTICEABLE)?.map(|newest| stated.max(Some(newest)));
+    Ok(newest.flatten().filter(|newest| is_ahead(now, *newest, NOTICEABLE)))
 }
 
 impl Stamp {
