@@ -283,6 +283,7 @@ fn a_small_file_that_is_longer_than_it_may_be_is_refused_and_not_cut() {
     sandbox.run(
         "(umask 077; echo a-token-of-24-characters; yes '' | head -c 600) > token; chmod 600 token",
     );
+    sandbox.run("yes '' | head -c 16777217 > long.pem");
     sandbox.run("(echo '{}'; yes '' | head -c 16777216) > record.json; echo A > list.txt");
     for (command, file, bytes) in [
         ("sign --key us.key --policy policy", "policy", 262_144),
@@ -295,8 +296,8 @@ fn a_small_file_that_is_longer_than_it_may_be_is_refused_and_not_cut() {
         ("cite --from list.txt --of X --record /dev/zero", "/dev/zero", 16_777_216),
         ("check --from /dev/zero", "/dev/zero", 67_108_864),
         (
-            "mirror compare DATASET https://127.0.0.1:1/datasets/X/ --ca-file /dev/zero",
-            "/dev/zero",
+            "mirror compare DATASET https://127.0.0.1:1/datasets/X/ --ca-file long.pem",
+            "long.pem",
             16_777_216,
         ),
     ] {
