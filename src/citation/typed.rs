@@ -473,7 +473,7 @@ mod tests {
         let at = Some("2001-01-02".parse().unwrap());
         let cases = [
             (
-                "{ doi:10.9999/US, 5 January 2001, DI:d41d8cd98f00b204e9800998ecf8427e }",
+                "{ doi:10.9999/US, 2001-01-05, DI:d41d8cd98f00b204e9800998ecf8427e }",
                 TypedSet::Name(TypedName::Identifier(cited)),
             ),
             ("https://example.org/di/d41d8cd98f00b204e9800998ecf8427e", of_identifier),
