@@ -14,6 +14,7 @@
 //! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).
 
 pub mod check;
+mod context;
 mod facts;
 mod format;
 mod marks;

@@ -4,13 +4,14 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::context::CitedContext;
 use super::recognise::{Pasted, Statement, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
     ValueError, Warning, WarningKind, strip_prefix_of_any_case,
 };
-use crate::registry::{Agreement, EarlierSet, Resolution, Resolved, Selection, Snapshot};
+use crate::registry::{EarlierSet, Resolution, Selection, Snapshot};
 
 /// A set as it is typed: `DATASET`, `DATASET@TIME`, an identifier in any spelling or its first digits, a
 /// digest or its first digits, or a citation or an address that contains one. A DOI can take the place of a
@@ -237,124 +238,7 @@ pub struct GivenIdentifier {
     /// The digits, if an identifier can begin so.
     digits: Result<IdentifierPrefix, ValueError>,
     /// What a citation states beside it.
-    stated: Stated,
-}
-
-/// What a citation states beside an identifier, as far as it can be read.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-struct Stated {
-    doi: Option<Doi>,
-    date: Option<Moment>,
-    digest: Option<DigestPrefix>,
-}
-
-impl Stated {
-    /// What a text states of an identifier in it.
-    fn of(identifier: Identifier, text: &str) -> Self {
-        let mut stated = Stated::default();
-        let is_meant = |pasted: &Pasted| pasted.identifier == Some(Statement::Read(identifier));
-        for Pasted { doi, date, digest, .. } in find(text).into_iter().filter(is_meant) {
-            stated.doi = stated.doi.or(doi);
-            if let (None, Some(Statement::Read(date))) = (stated.date, date) {
-                stated.date = Some(date);
-            }
-            if let (None, Some(Statement::Read(digest))) = (&stated.digest, digest) {
-                stated.digest = Some(digest);
-            }
-        }
-        stated
-    }
-
-    /// The datasets to which the date refers: those with the DOI. Any (`None`) if there is no DOI.
-    fn datasets(&self, snapshot: &Snapshot) -> Result<Option<Vec<DatasetName>>> {
-        self.doi.as_ref().map(|doi| snapshot.datasets_with_doi(doi)).transpose()
-    }
-
-    /// The date, if it can be checked here.
-    fn date(&self, snapshot: &Snapshot) -> Result<Option<Moment>> {
-        let is_other_archive = self.datasets(snapshot)?.is_some_and(|names| names.is_empty());
-        Ok(self.date.filter(|_| !is_other_archive))
-    }
-
-    /// The digest, if a set with the identifier had it here.
-    fn digest(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Option<&DigestPrefix>> {
-        let Some(digest) = &self.digest else { return Ok(None) };
-        let rows = snapshot.resolve_with(identifier, Some(digest), None, None)?.rows;
-        Ok(Some(digest).filter(|_| !rows.is_empty()))
-    }
-
-    /// The set with the identifier, as it is cited.
-    fn selection(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Selection> {
-        let digest = self.digest(identifier, snapshot)?;
-        let any = || match digest {
-            Some(digest) => Selection::Digest(digest.clone()),
-            None => Selection::Identifier { identifier, dataset: None, at: None },
-        };
-        let Some(at) = self.date(snapshot)? else { return Ok(any()) };
-        let datasets = self.datasets(snapshot)?;
-        let mut resolution = Resolution::default();
-        for dataset in datasets.iter().flatten().map(Some).chain(datasets.is_none().then_some(None))
-        {
-            let resolved = snapshot.resolve_with(identifier, digest, dataset, Some(at))?;
-            resolution.rows.extend(resolved.rows);
-        }
-        if resolution.is_unknown_then() {
-            return Ok(any());
-        }
-        let agreeing = resolution.rows.iter().max_by_key(|row| row.agreement);
-        let Some((agreement, row)) = agreeing.and_then(|row| Some((row.agreement?, row))) else {
-            let rows = snapshot.resolve_with(identifier, None, None, None)?.rows;
-            if rows.is_empty() {
-                return Ok(any());
-            }
-            return Err(self.contradiction(identifier, at, digest, datasets.as_deref(), &rows));
-        };
-        if digest.is_some() {
-            return Ok(any());
-        }
-        let dataset = Some(row.set.dataset().clone());
-        if agreement == Agreement::AsKnownNow {
-            let dataset = dataset.filter(|_| self.doi.is_some());
-            return Ok(Selection::Identifier { identifier, dataset, at: Some(at) });
-        }
-        // It was in force then as far as was known, with the files of this instance.
-        let was_known = |instance: &&crate::model::Instance| {
-            instance.timestamp.max(instance.recorded) <= at.last_instant()
-        };
-        let instance = row.instances.iter().rfind(was_known);
-        let at = instance.map(|instance| Moment::Instant(instance.timestamp));
-        Ok(Selection::Identifier { identifier, dataset, at })
-    }
-
-    /// That the date, or the digest at the date, is not that of the identifier here.
-    fn contradiction(
-        &self,
-        identifier: Identifier,
-        at: Moment,
-        digest: Option<&DigestPrefix>,
-        datasets: Option<&[DatasetName]>,
-        rows: &[Resolved],
-    ) -> Error {
-        let is_of_dataset =
-            |row: &&Resolved| datasets.is_none_or(|names| names.contains(row.set.dataset()));
-        let periods: Vec<String> = rows
-            .iter()
-            .filter(is_of_dataset)
-            .take(3)
-            .map(|row| format!("{} in {}", row.in_force(), row.set.dataset()))
-            .collect();
-        let was = match (periods.is_empty(), &self.doi) {
-            (true, Some(doi)) => format!("no dataset with doi:{} had it", doi.as_str()),
-            _ => format!("it was in force {}", periods.join(", ")),
-        };
-        let what = match digest {
-            Some(digest) => {
-                format!("the files of DI:{identifier} did not have the digest {digest} at {at}")
-            }
-            None => format!("DI:{identifier} was not in force at {at}"),
-        };
-        Error::new(ErrorKind::IdentifierUnknown, format!("{what}: {was}"))
-    }
+    stated: CitedContext,
 }
 
 impl FromStr for GivenIdentifier {
@@ -374,12 +258,16 @@ impl FromStr for GivenIdentifier {
 
 impl GivenIdentifier {
     fn of(text: &str) -> Self {
-        GivenIdentifier { text: text.to_owned(), digits: text.parse(), stated: Stated::default() }
+        GivenIdentifier {
+            text: text.to_owned(),
+            digits: text.parse(),
+            stated: CitedContext::default(),
+        }
     }
 
     /// An identifier in a citation or an address.
     fn cited(identifier: Identifier, text: &str) -> Self {
-        let stated = Stated::of(identifier, text);
+        let stated = CitedContext::of(identifier, text);
         GivenIdentifier { stated, ..GivenIdentifier::of(&identifier.to_string()) }
     }
 
@@ -574,7 +462,7 @@ mod tests {
     fn a_set_is_an_identifier_a_dataset_or_a_dataset_at_a_time() {
         let identifier = TypedName::Identifier(GivenIdentifier::of(&Identifier::EMPTY.to_string()));
         let of_identifier = TypedSet::Name(identifier);
-        let stated = Stated {
+        let stated = CitedContext {
             doi: Some("10.9999/US".parse().unwrap()),
             date: Some("2001-01-05".parse().unwrap()),
             digest: None,
@@ -585,7 +473,7 @@ mod tests {
         let at = Some("2001-01-02".parse().unwrap());
         let cases = [
             (
-                "{ doi:10.9999/US, 5 January 2001, DI:d41d8cd98f00b204e9800998ecf8427e }",
+                "{ doi:10.9999/US, 2001-01-05, DI:d41d8cd98f00b204e9800998ecf8427e }",
                 TypedSet::Name(TypedName::Identifier(cited)),
             ),
             ("https://example.org/di/d41d8cd98f00b204e9800998ecf8427e", of_identifier),

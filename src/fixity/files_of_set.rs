@@ -210,8 +210,8 @@ pub fn check(
     Ok(FileRun { not_recorded, ..run })
 }
 
-/// Of the contents of a set, those from which the fewest files below a directory differ: their index. Only the
-/// files that differ between two contents are read, once for each of the two. Nothing is recorded.
+/// Of the contents of a set, those from which the fewest files below a directory differ: their index. Only
+/// the files that differ between two contents are read, once for each of the two. Nothing is recorded.
 ///
 /// # Errors
 ///

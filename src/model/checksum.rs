@@ -323,8 +323,7 @@ impl Checksum {
 
 /// The place of a checksum in the order of strength: the strongest checksum of a file is the least.
 ///
-/// The digest covers the strongest checksum of each file, and registries and logs list the checksums of a file in
-/// this order.
+/// The digest covers the strongest checksum of each file. Registries and logs list checksums in this order.
 ///
 /// 1. `sha-512`, `sha-384`, `sha-256`
 /// 2. any other algorithm whose value has 56 characters or more, ascending by the bytes of the name

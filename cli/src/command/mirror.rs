@@ -481,8 +481,8 @@ const FAILED: &str = "failed";
 /// The verdict on a mirror that is identical by its records, and of which files are not as recorded.
 const DAMAGED: &str = "damaged";
 
-/// What is known of a primary. `open`: the number of the mirror's files that are not as recorded. `oldest`: when a mirror must have been identical to its default. `None`: at
-/// any time.
+/// What is known of a primary. `open`: the number of the mirror's files that are not as recorded. `oldest`:
+/// when a mirror must have been identical to its default. `None`: at any time.
 fn verdict(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> &'static str {
     let oldest = oldest.filter(|_| source.is_default);
     match source.identical {

@@ -77,8 +77,8 @@ impl SetPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown, or its
-    /// set never had the digest.
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown,
+    /// or its set never had the digest.
     pub fn with_identifier(
         snapshot: &Snapshot,
         identifier: Identifier,

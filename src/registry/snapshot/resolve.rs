@@ -248,8 +248,8 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown, or its
-    /// set never had the digest.
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown,
+    /// or its set never had the digest.
     pub fn digest_of(&self, identifier: Identifier, prefix: &DigestPrefix) -> Result<Digest> {
         if let Some(row) = self.resolve_with(identifier, Some(prefix), None, None)?.rows.first() {
             return Ok(row.set.digest());

@@ -1,0 +1,126 @@
+//! What a citation states beside the identifier of a set, and the set that it selects here.
+
+use super::recognise::{Pasted, Statement, find};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment};
+use crate::registry::{Agreement, Resolution, Resolved, Selection, Snapshot};
+
+/// What a citation states beside an identifier, as far as it can be read.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(super) struct CitedContext {
+    pub doi: Option<Doi>,
+    pub date: Option<Moment>,
+    pub digest: Option<DigestPrefix>,
+}
+
+impl CitedContext {
+    /// What a text states of an identifier in it.
+    pub fn of(identifier: Identifier, text: &str) -> Self {
+        let mut stated = CitedContext::default();
+        let is_meant = |pasted: &Pasted| pasted.identifier == Some(Statement::Read(identifier));
+        for Pasted { doi, date, digest, .. } in find(text).into_iter().filter(is_meant) {
+            stated.doi = stated.doi.or(doi);
+            if let (None, Some(Statement::Read(date))) = (stated.date, date) {
+                stated.date = Some(date);
+            }
+            if let (None, Some(Statement::Read(digest))) = (&stated.digest, digest) {
+                stated.digest = Some(digest);
+            }
+        }
+        stated
+    }
+
+    /// The datasets to which the date refers: those with the DOI. Any (`None`) if there is no DOI.
+    pub fn datasets(&self, snapshot: &Snapshot) -> Result<Option<Vec<DatasetName>>> {
+        self.doi.as_ref().map(|doi| snapshot.datasets_with_doi(doi)).transpose()
+    }
+
+    /// The date, if it can be checked here.
+    pub fn date(&self, snapshot: &Snapshot) -> Result<Option<Moment>> {
+        let is_other_archive = self.datasets(snapshot)?.is_some_and(|names| names.is_empty());
+        Ok(self.date.filter(|_| !is_other_archive))
+    }
+
+    /// The digest, if a set with the identifier had it here.
+    pub fn digest(
+        &self,
+        identifier: Identifier,
+        snapshot: &Snapshot,
+    ) -> Result<Option<&DigestPrefix>> {
+        let Some(digest) = &self.digest else { return Ok(None) };
+        let rows = snapshot.resolve_with(identifier, Some(digest), None, None)?.rows;
+        Ok(Some(digest).filter(|_| !rows.is_empty()))
+    }
+
+    /// The set with the identifier, as it is cited.
+    pub fn selection(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Selection> {
+        let digest = self.digest(identifier, snapshot)?;
+        let any = || match digest {
+            Some(digest) => Selection::Digest(digest.clone()),
+            None => Selection::Identifier { identifier, dataset: None, at: None },
+        };
+        let Some(at) = self.date(snapshot)? else { return Ok(any()) };
+        let datasets = self.datasets(snapshot)?;
+        let mut resolution = Resolution::default();
+        for dataset in datasets.iter().flatten().map(Some).chain(datasets.is_none().then_some(None))
+        {
+            let resolved = snapshot.resolve_with(identifier, digest, dataset, Some(at))?;
+            resolution.rows.extend(resolved.rows);
+        }
+        if resolution.is_unknown_then() {
+            return Ok(any());
+        }
+        let agreeing = resolution.rows.iter().max_by_key(|row| row.agreement);
+        let Some((agreement, row)) = agreeing.and_then(|row| Some((row.agreement?, row))) else {
+            let rows = snapshot.resolve_with(identifier, None, None, None)?.rows;
+            if rows.is_empty() {
+                return Ok(any());
+            }
+            return Err(self.contradiction(identifier, at, digest, datasets.as_deref(), &rows));
+        };
+        if digest.is_some() {
+            return Ok(any());
+        }
+        let dataset = Some(row.set.dataset().clone());
+        if agreement == Agreement::AsKnownNow {
+            let dataset = dataset.filter(|_| self.doi.is_some());
+            return Ok(Selection::Identifier { identifier, dataset, at: Some(at) });
+        }
+        // It was in force then as far as was known, with the files of this instance.
+        let was_known =
+            |instance: &&Instance| instance.timestamp.max(instance.recorded) <= at.last_instant();
+        let instance = row.instances.iter().rfind(was_known);
+        let at = instance.map(|instance| Moment::Instant(instance.timestamp));
+        Ok(Selection::Identifier { identifier, dataset, at })
+    }
+
+    /// That the date, or the digest at the date, is not that of the identifier here.
+    fn contradiction(
+        &self,
+        identifier: Identifier,
+        at: Moment,
+        digest: Option<&DigestPrefix>,
+        datasets: Option<&[DatasetName]>,
+        rows: &[Resolved],
+    ) -> Error {
+        let is_of_dataset =
+            |row: &&Resolved| datasets.is_none_or(|names| names.contains(row.set.dataset()));
+        let periods: Vec<String> = rows
+            .iter()
+            .filter(is_of_dataset)
+            .take(3)
+            .map(|row| format!("{} in {}", row.in_force(), row.set.dataset()))
+            .collect();
+        let was = match (periods.is_empty(), &self.doi) {
+            (true, Some(doi)) => format!("no dataset with doi:{} had it", doi.as_str()),
+            _ => format!("it was in force {}", periods.join(", ")),
+        };
+        let what = match digest {
+            Some(digest) => {
+                format!("the files of DI:{identifier} did not have the digest {digest} at {at}")
+            }
+            None => format!("DI:{identifier} was not in force at {at}"),
+        };
+        Error::new(ErrorKind::IdentifierUnknown, format!("{what}: {was}"))
+    }
+}
