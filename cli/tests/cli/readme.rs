@@ -19,7 +19,7 @@ fn the_readme_begins_with_a_command_that_can_be_run_in_a_clone_at_any_time() {
     let commands: Vec<&str> =
         before_installing.lines().filter_map(|line| line.strip_prefix("$ ")).collect();
     let (first, again) = (commands[0], &commands[1..]);
-    assert!(first.starts_with("cargo run --release -- sync "), "{first}");
+    assert!(first.starts_with("cargo run -- sync "), "{first}");
     assert!(!first.contains(" --at ") && !first.ends_with('\\'), "{first}");
     assert_eq!(again, [first], "it is run again, and nothing else before installing");
     assert!(before_installing.lines().any(|line| line == "cargo test --release"));

@@ -66,8 +66,8 @@ fn replay(shown: &str, sandbox: &Sandbox) -> String {
 /// Stands for Cargo in a clone: the program is built already.
 const CARGO: &str = "\
 #!/bin/sh
-[ \"$1 $2 $3\" = 'run --release --' ] || { echo \"cargo: $* is not replayed\" >&2; exit 2; }
-shift 3
+[ \"$1 $2\" = 'run --' ] || { echo \"cargo: $* is not replayed\" >&2; exit 2; }
+shift 2
 exec accession \"$@\"
 ";
 
