@@ -13,7 +13,7 @@ use harness::server::{Server, client};
 use harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 24] = [
+const OF_SQLITE: [(&str, &str); 20] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
@@ -35,12 +35,8 @@ const OF_SQLITE: [(&str, &str); 24] = [
     ("fixity", "files, which are in no registry"),
     ("daily_import::", "registries in memory"),
     ("mirror_http", "registries in memory"),
-    ("mirror_nginx::", "registries in memory"),
     ("publish::", "registries in memory"),
-    ("publish_links::", "registries in memory"),
-    ("publish_verify::", "registries in memory"),
-    ("published_pages::", "registries in memory"),
-    ("published_sets::", "registries in memory"),
+    ("views::", "the views of a file"),
 ];
 
 #[test]

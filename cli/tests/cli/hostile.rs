@@ -297,7 +297,7 @@ fn a_small_file_that_is_longer_than_it_may_be_is_refused_and_not_cut() {
         ("check --from /dev/zero", "/dev/zero", 67_108_864),
         (
             "mirror compare DATASET https://127.0.0.1:1/datasets/X/ --ca-file long.pem",
-            "long.pem",
+            "/archive/long.pem",
             16_777_216,
         ),
     ] {
