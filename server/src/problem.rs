@@ -121,7 +121,7 @@ impl Problem {
             StatusCode::TOO_MANY_REQUESTS => "Too many today",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
             StatusCode::CONFLICT if self.kind == ErrorKind::Ambiguous.as_str() => {
-                "Several datasets hold this, with other files"
+                "This was held with different contents"
             }
             StatusCode::CONFLICT => "This needs the archive's operator",
             StatusCode::SERVICE_UNAVAILABLE => "Not available now",

@@ -168,7 +168,7 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
 }
 
 #[test]
-fn datasets_whose_lists_differ_are_named() {
+fn contents_that_differ_are_named() {
     let (served, address) = served();
     add(&served, "US", "A", "A", Algorithm::Sha256, 1);
     // A dataset without any records does not count.
@@ -176,12 +176,16 @@ fn datasets_whose_lists_differ_are_named() {
     add(&served, "THEM", "A", "A", Algorithm::Sha256, 2);
     let ambiguous = served.get(&address);
     assert_eq!(ambiguous.status, 409);
-    assert!(ambiguous.text().contains("\"title\":\"Several datasets hold this"));
+    assert!(ambiguous.text().contains("\"title\":\"This was held with different contents"));
     assert!(ambiguous.text().contains("US") && ambiguous.text().contains("THEM"));
     let one = served.get(&format!("{address}?dataset=THEM"));
     assert_eq!(one.text(), format!("{}  A\n", "02".repeat(32)));
+    // Both hold the same now. The identifier was held with other contents before, so a digest names which.
     add(&served, "US", "A", "A", Algorithm::Sha256, 2);
-    assert_eq!(served.get(&address).status, 200);
+    assert_eq!(served.get(&address).status, 409);
+    let digest = served.registry.snapshot().unwrap().dataset(&name("US")).unwrap().latest;
+    let latest = served.get(&format!("/{}/checksums", digest.unwrap().digest));
+    assert_eq!(latest.text(), one.text());
 }
 
 #[test]
