@@ -93,7 +93,7 @@ enum Compared {
     },
 }
 
-/// When a set had the files that are compared, if its identifier had different contents.
+/// The period of the compared contents, if the identifier of the set had different contents.
 #[derive(Serialize)]
 struct HeldPeriod {
     from: Timestamp,

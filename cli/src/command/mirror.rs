@@ -103,7 +103,7 @@ impl CompareMirror {
     }
 }
 
-/// Says that files of a mirror are not as recorded, if any are, and which command lists them.
+/// If files of a mirror are not as recorded, prints their number and the command that lists them.
 fn write_open(session: &mut Session, dataset: &DatasetName, open: u64) -> Result<()> {
     if open > 0 {
         let files = count(open, "file");
@@ -478,11 +478,12 @@ const OLD: &str = "old";
 /// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
 const FAILED: &str = "failed";
 
-/// The verdict on a mirror that is identical by its records, and of which files are not as recorded.
+/// The verdict on a mirror whose records are identical, but whose files are not as recorded.
 const DAMAGED: &str = "damaged";
 
-/// What is known of a primary. `open`: the number of the mirror's files that are not as recorded. `oldest`:
-/// when a mirror must have been identical to its default. `None`: at any time.
+/// The verdict on a mirror and one of its primaries. `open` is the number of the mirror's files that are not
+/// as recorded. A mirror must have been identical to its default primary since `oldest`, or at any time
+/// (`None`).
 fn verdict(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> &'static str {
     let oldest = oldest.filter(|_| source.is_default);
     match source.identical {
