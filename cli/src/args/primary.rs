@@ -125,8 +125,8 @@ pub struct HttpArgs {
     #[arg(long, value_name = "N")]
     max_bytes: Option<u64>,
 
-    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. A manifest or a
-    /// published directory has the time at which it was last written
+    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. For a manifest or a
+    /// published directory, the time of its last write counts
     #[arg(long, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 

@@ -32,14 +32,13 @@ commands! {
 
 /// Show whether a mirror is identical to its primary, and how they differ if it is not
 ///
-/// Every granule of both is compared, and those that only one of them has are listed. A mirror is
-/// identical, of other content (the same granules, and files with other bytes), behind (the primary once
-/// held the mirror's set), ahead (the mirror once held the
-/// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
-/// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
-/// no longer there. Where its site publishes signed statements, it is forked if it has signed two trees of
-/// them, and misstated if its log is not what it has stated. The exit status is 0 only if they are identical
-/// and no check found files of the mirror that are not as recorded.
+/// Every granule of both is compared, and those that only one of them has are listed. A mirror is identical,
+/// of other content (the same granules, and files with other bytes), behind (the primary once held the
+/// mirror's set), ahead (the mirror once held the primary's set), or diverged. Before that, the primary is
+/// compared with what this mirror read of it before: it is stale if it shows an earlier state, and rewritten
+/// if a change that was read is no longer there. Where its site publishes signed statements, it is forked if
+/// it has signed two trees of them, and misstated if its log contradicts its statements. The exit status is 0
+/// only if they are identical and no check found files of the mirror that are not as recorded.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -412,11 +411,11 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
 ///
-/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is
-/// the default, failed, or if the mirror was last identical to it longer ago than --max-age. It is 1, too, if
-/// a check found files of a mirror that are not as recorded. Other primaries
-/// do not count: one that was only compared, or of which a replica was imported, is never old. `accession
-/// status --max-age` shows how old a replica is. Without names, datasets that were withdrawn are left out.
+/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is the
+/// default, failed, or if the mirror was last identical to it longer ago than --max-age. It is 1, too, if a
+/// check found files of a mirror that are not as recorded. Other primaries do not count: one that was only
+/// compared, or from which a replica was imported, is never old. `accession status --max-age` shows how old a
+/// replica is. Without names, datasets that were withdrawn are left out.
 ///
 /// Examples:
 ///   accession mirror status THEM.FOOL2.002

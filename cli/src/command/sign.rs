@@ -21,12 +21,12 @@ use crate::session::Session;
 
 /// State which sets the datasets hold, and sign it
 ///
-/// Every set and every cited subset is stated that is new since the last time, every set that has ended,
-/// and each week what is still held, in one growing log of the registry, which is signed as a whole. The
+/// Every set and every cited subset is stated that is new since the last time, every set that has ended, and
+/// each week what is still held, in one growing log of the registry, which is signed as a whole. The
 /// witnesses of the policy, or of the one from the last time, are asked to cosign what they have seen; one
-/// that cannot be reached is a warning, and is asked again the next time; where one has seen another log,
-/// the run ends, and the message says what it was sent. The last checkpoint that a key signed is kept beside
-/// it, in FILE.last: the log must continue it, or nothing is signed.
+/// that cannot be reached is a warning, and is asked again the next time; if one has seen another log, the
+/// run ends, and the message names the checkpoint that was sent to it. The last checkpoint that a key signed
+/// is kept beside it, in FILE.last: the log must continue it, or nothing is signed.
 ///
 /// Examples:
 ///   accession sign --key archive.key
