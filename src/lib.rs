@@ -61,15 +61,15 @@
 //!
 //! # What is where
 //!
-//! What most programs need is here; results and options of single operations are in [`registry`], and further
-//! values in [`model`]. Each module is a layer, which uses only the layers below it (`docs/about/design.md` walks
-//! through a change, a look-up and a pull). The program is the crate `accession-cli`; web pages and the HTTP API are
-//! the crate `accession-server`.
+//! The crate exports the types that most programs need. The results and options of single operations are in
+//! [`registry`], and other values in [`model`]. Each module is a layer, which uses only the layers below it
+//! (`docs/about/design.md` walks through a change, a look-up and a pull). The program is in the crate
+//! `accession-cli`, and web pages and the HTTP API are in the crate `accession-server`.
 //!
 //! | Module | What it contains |
 //! |---|---|
 //! | [`publish`] | a registry as a directory of logs and statements |
-//! | [`mirror`] | logs (`log/line` is a line of one), where they are read from, and comparing a mirror with its primary |
+//! | [`mirror`] | logs (`log/line` is a line of a log), the sources from which they are read, and the comparison of a mirror with its primary |
 //! | [`citation`] | citations: written in several formats, recognised in text, checked; sets as people type them |
 //! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
 //! | [`fixity`] | files on disk, compared with their recorded checksums |
@@ -77,7 +77,7 @@
 //! | `store` | all SQL: `table` has a file for each table, with its rows and statements |
 //! | `disk` | atomic files, spools, sorting |
 //! | [`signed`] | statements, their tree, signatures, proofs and policies |
-//! | [`chain`] | the rule: identifiers and digests, recomputed from where a set changes |
+//! | [`chain`] | the rule for identifiers and digests, recomputed from the first granule that changes |
 //! | [`minting`] | unique granule ids and payment ids |
 //! | [`error`] | the error of every operation: its kinds, and a hint for each |
 //! | [`model`] | values that are valid by construction |

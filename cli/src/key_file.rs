@@ -37,7 +37,7 @@ pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
 /// The longest file that may hold a key.
 const MAX_BYTES: u64 = 1_024;
 
-/// The longest file of checkpoints: those of a witness of many logs.
+/// The greatest length of a file of checkpoints. A witness of many logs has one checkpoint for each.
 const MAX_LAST_BYTES: u64 = 16 << 20;
 
 /// Reads a key, unless others may read it, too.
@@ -59,7 +59,8 @@ fn opened(path: &Path) -> Result<(SigningKey, File)> {
     Ok((key, file))
 }
 
-/// Refuses a file with a secret that others than its owner may read. `name` is how a message names the file.
+/// Rejects a file with a secret that users other than its owner can read. `name` is the name of the file in
+/// messages.
 pub fn check_private(file: &File, name: &str, what: &str) -> Result<()> {
     let mode = file.metadata().with_context(|| format!("cannot look at {name}"))?.mode();
     match mode & 0o077 {

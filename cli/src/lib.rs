@@ -14,8 +14,9 @@
 //! # Ok::<(), std::io::Error>(())
 //! ```
 //!
-//! A command is a file in `command/`: its arguments, whose documentation is the help, and how it is run. The
-//! registry itself is the crate [`accession`]; `accession serve` is the crate [`accession_server`].
+//! Each command is a file in `command/`: its arguments, whose documentation is the help text, and the
+//! function that runs it. The registry itself is in the crate [`accession`], and `accession serve` in the
+//! crate [`accession_server`].
 
 /// Defines the commands of the program, or of a group, each with its arguments, and how they are run.
 macro_rules! commands {
@@ -117,10 +118,9 @@ fn parse(
 
 /// The arguments as clap matches them.
 ///
-/// clap requires nothing that conflicts with an argument that is given: of `--note`, which requires
-/// `--listings`, and `--every`, which conflicts with it, `--note` would be accepted, and ignored. So the
-/// arguments are
-/// matched once more, without conflicts.
+/// clap does not enforce a requirement if the required argument conflicts with a given one. For example,
+/// `--note` requires `--listings`, and `--every` conflicts with `--listings`: clap accepts `--note --every`,
+/// and the note would be lost. So the arguments are matched a second time, without conflicts.
 fn matches(
     program: &mut clap::Command,
     arguments: &[OsString],
@@ -186,23 +186,23 @@ mod tests {
 
     use super::*;
 
-    /// The words of a list in the `Debug` text of an argument or a group, which is the only place where
-    /// clap shows
-    /// what it requires.
+    /// The words of a list in the `Debug` text of an argument or a group. clap shows requirements nowhere
+    /// else.
     fn listed(debug: &str, member: &str) -> Vec<String> {
         let list = debug.split_once(&format!(" {member}: [")).map_or("", |(_, rest)| rest);
         let list = list.split_once(']').map_or("", |(list, _)| list);
         list.split('"').skip(1).step_by(2).map(str::to_owned).collect()
     }
 
-    /// An argument as it is given.
+    /// An argument as a user writes it.
     fn given(argument: &Arg) -> Vec<OsString> {
         let value = argument.get_action().takes_values().then(|| "x".into());
         let name = argument.get_long().map(|name| OsString::from(format!("--{name}")));
         name.into_iter().chain(value).collect()
     }
 
-    /// For each argument that requires others, with and without one that conflicts with these.
+    /// Checks that each argument is rejected without the argument it requires, alone and together with one
+    /// that conflicts with the required argument.
     fn refused_in(command: &clap::Command, path: &[OsString], tried: &mut usize) {
         let find = |id: &str| command.get_arguments().find(|it| it.get_id() == id).unwrap();
         let mut requirements = Vec::new();
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn what_an_argument_requires_is_required_whatever_conflicts_with_that() {
+    fn a_requirement_holds_even_if_another_argument_conflicts_with_the_required_one() {
         let (mut command, mut tried) = (Arguments::command(), 0);
         command.build();
         refused_in(&command, &["accession".into()], &mut tried);

@@ -124,9 +124,9 @@ def cite(
 
     ``results`` are those of ``earthaccess.search_data``, items of pystac, what ``to_path_dict`` of intake-esgf
     returned, paths, ids, or a table, whose ``column`` has the ids. ``of`` is the DOI or the name of the dataset, or
-    has them by the collections of the results, or by their keys. Results of CMR need it: they have the ids of
-    collections, and no DOIs, and nothing is asked for. An item of STAC has ``sci:doi``, or else the name of its
-    collection. ``record`` is that of the DOI as doi.org has it, CSL-JSON or DataCite JSON, or a file with it.
+    a mapping from collections or keys of the results to DOIs or names. Results of CMR need ``of``: they have ids of
+    collections, but no DOIs, and no request is made. An item of STAC has ``sci:doi``, or else the name of its
+    collection. ``record`` is the metadata of the DOI from doi.org (CSL-JSON or DataCite JSON), or a file with it.
 
     >>> used = ar.cite(["FOOL2.01.nc", "FOOL2.02.nc"], of="10.9999/FOOL2")
     >>> used[0].identifier, "DI:a9a59be28ebe7f0c80a8d833c098bac7" in used.bibtex

@@ -41,7 +41,7 @@ class Comparison(_Compared):
 
     @property
     def identical(self) -> bool:
-        """Whether both have the same granules, and no file has another size or checksum on the other side."""
+        """Whether both sides have the same granules, and no size or checksum of a file differs."""
         return not self.only_left and not self.only_right and not self.different
 
     @property
@@ -66,7 +66,7 @@ class Comparison(_Compared):
 
     @property
     def different(self) -> Rows[str]:
-        """The ids that both have, of which a file has another size or checksum on the other side."""
+        """The ids on both sides with a file whose size or checksum differs."""
         return self._sides.ids(2, "whose files differ")
 
     def __bool__(self) -> bool:

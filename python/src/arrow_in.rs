@@ -1,4 +1,4 @@
-//! Granules and their files from whatever has the Arrow C stream interface: polars, pandas, pyarrow, DuckDB.
+//! Granules and their files from objects with the Arrow C stream interface: polars, pandas, pyarrow, DuckDB.
 
 use std::io::{BufWriter, Seek, Write};
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::target::{LIST, Target, read_records};
 const USUAL: [&str; 7] =
     ["granule", "granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 
-/// Granules that are being read: a column of ids, and what the table states of their files.
+/// A table of granules that is being read: a column of ids, and columns about files.
 pub struct Column {
     reader: ArrayStreamReader,
     /// Which column of a table. `None` means that the stream is a column, and not a table.
@@ -34,9 +34,8 @@ pub struct Column {
     files: FileColumns,
 }
 
-/// Which columns of a table say something of files, as `Set.files()` and a `Listing` have them: a row for
-/// each
-/// file.
+/// The columns of a table that describe files, with the names of `Set.files()` and `Listing`. Each file has a
+/// row.
 #[derive(Default)]
 struct FileColumns {
     /// The path. Without one, the id is the path.
@@ -55,8 +54,8 @@ impl Column {
     ///
     /// # Errors
     ///
-    /// There is no such column, or it does not have strings; a column of files has a type that cannot be
-    /// read.
+    /// There is no such column, or it does not contain strings; a column about files has a type that cannot
+    /// be read.
     pub fn of(given: &Bound<'_, PyAny>, named: Option<&str>) -> Result<Self, Failure> {
         let reader = ArrayStreamReader::try_new(stream_of(given)?).map_err(refused)?;
         let (index, files) = match reader.field().data_type() {
@@ -71,12 +70,11 @@ impl Column {
         Ok(Column { reader, index, files })
     }
 
-    /// Adds every granule, with what is stated of its files, unless it is deleted. Returns what is odd.
+    /// Adds every granule that is not deleted, with its files. Returns warnings.
     ///
     /// # Errors
     ///
-    /// A value is missing, or not an id; what is stated of a file cannot be read; the producer of the
-    /// stream fails.
+    /// An id is missing or not valid; a value about a file cannot be read; the producer of the stream fails.
     pub fn read(
         self,
         target: &mut Target<'_>,
@@ -90,7 +88,8 @@ impl Column {
         Ok(Vec::new())
     }
 
-    /// Shows each row: its number, from 1, the part of the table that it is in, where in this, and its id.
+    /// Calls `show` for each row, with its number (from 1), its part of the table, its index in that part,
+    /// and its id.
     fn each_row(
         self,
         monitor: &Arc<dyn Monitor>,
@@ -118,9 +117,8 @@ impl Column {
         Ok(())
     }
 
-    /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Rows that
-    /// follow
-    /// one another are files of one granule if they have one id.
+    /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Consecutive
+    /// rows with the same id are files of one granule.
     fn into_records(mut self, monitor: &Arc<dyn Monitor>) -> Result<Records, Failure> {
         let columns = std::mem::take(&mut self.files);
         let mut file = BufWriter::new(scratch::file()?);
@@ -174,12 +172,12 @@ impl FileColumns {
         Ok(FileColumns { path, ..files })
     }
 
-    /// Whether the table says anything of files.
+    /// Whether the table has columns about files.
     fn are_any(&self) -> bool {
         self.size.is_some() || self.checksum.is_some() || self.checksums.is_some()
     }
 
-    /// Adds what a row states of a file: its size, and each of its checksums.
+    /// Adds the size and the checksums of the file in a row.
     fn add_files(
         &self,
         table: &StructArray,
@@ -221,7 +219,7 @@ impl FileColumns {
     }
 }
 
-/// A string of a column, which may be of categories. `None` means that it is missing.
+/// A string in a column, which may be categorical. `None` means that the value is missing.
 fn text_at(column: &ArrayRef, row: usize) -> Option<&str> {
     if column.is_null(row) {
         return None;
@@ -239,12 +237,12 @@ fn text_at(column: &ArrayRef, row: usize) -> Option<&str> {
     }
 }
 
-/// The only key of a part of a column of categories.
+/// The key in a slice of one key from a categorical column.
 fn key_of(key: &ArrayRef) -> Option<usize> {
     number_at(key, 0).and_then(|key| usize::try_from(key).ok())
 }
 
-/// A whole number of a column. `None` means that it is missing, or is none.
+/// An integer in a column. `None` means that the value is missing or not an integer.
 fn number_at(column: &ArrayRef, row: usize) -> Option<i128> {
     macro_rules! number {
         ($($of:ident: $type:ty),+) => {
@@ -265,14 +263,15 @@ fn number_at(column: &ArrayRef, row: usize) -> Option<i128> {
     )
 }
 
-/// A number without a fraction, which libraries make a floating one where others are missing.
+/// An integer that is stored as a float: libraries convert columns of integers to floats if a value is
+/// missing.
 fn whole(number: f64) -> Option<i128> {
-    // Every size up to 2^53 has one such number.
+    // A float is exact for every integer up to 2^53.
     let is_whole = number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0;
     is_whole.then_some(number as i128)
 }
 
-/// The size that a row states. `Null` means that it states none.
+/// The size in a row. `Null` means that the row has none.
 fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure> {
     let is_missing = column.is_null(row)
         || matches!(column.data_type(), DataType::Float64)
@@ -287,7 +286,7 @@ fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure>
     })
 }
 
-/// The checksums by their algorithms that a row has. `None` means that it has none.
+/// The checksums in a row, by algorithm. `None` means that the row has none.
 fn entries_at(column: &ArrayRef, row: usize) -> Option<ArrayRef> {
     if column.is_null(row) {
         return None;
@@ -313,8 +312,7 @@ fn is_float(found: &DataType) -> bool {
 }
 
 fn not_readable(name: &str, found: &DataType) -> Failure {
-    let message =
-        format!("the column {name:?} states something of files, and {found} cannot be read");
+    let message = format!("the column {name:?} describes files, but {found} cannot be read");
     Failure::Here("input", message, "leave out the column, or give it another name")
 }
 

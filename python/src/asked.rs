@@ -131,8 +131,8 @@ impl Asked {
         matches!(self.what, What::Typed(_))
     }
 
-    /// The time for which it is cited: the one that was named, or that of a citation; of a dataset that was
-    /// typed the present day.
+    /// The time that a citation of the set states: the given time, or the time of the citation that was
+    /// typed. For the name of a dataset, it is the present day.
     pub fn cited_at(&self, selection: &Selection) -> Option<Moment> {
         match (&self.what, selection) {
             (What::Typed(typed), Selection::Dataset { .. }) => {

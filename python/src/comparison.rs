@@ -27,9 +27,8 @@ fn ids_of(spool: Arc<Spool>) -> impl Iterator<Item = Result<GranuleId, Failure>>
     })
 }
 
-/// How many granules both sides of a comparison have, and the lists of those in which they differ: those
-/// that only
-/// the left and only the right side has, and those of which files differ.
+/// The number of granules on both sides of a comparison, and three lists of granules: those only on the left
+/// side, those only on the right side, and those with different files.
 #[pyclass(frozen, module = "accession_registry")]
 pub struct Sides {
     #[pyo3(get)]

@@ -26,8 +26,8 @@ pub fn parsed<T: FromStr<Err: Display>>(name: &str, text: &str) -> Result<T, Fai
     text.parse().map_err(|cause| Failure::unreadable(name, cause))
 }
 
-/// A limit: a number of granules, or a percentage of those held. Only that of `max_add` may be greater than
-/// 100.
+/// A limit: a number of granules, or a percentage of those held. Only the percentage of `max_add` may be
+/// greater than 100.
 ///
 /// # Errors
 ///

@@ -102,8 +102,8 @@ pub fn pulled<'py>(
     object(py, "Pulled", &value)
 }
 
-/// The status, by how many changes the mirror is behind, how many of its files are not as recorded, and what
-/// differs.
+/// The status, the number of changes by which the mirror is behind, the number of its files that are not as
+/// recorded, and the differences.
 type Compared = (String, Option<u64>, u64, Sides);
 
 /// Compares a mirror with its primary, and remembers what was read of it. Returns the warnings, too.

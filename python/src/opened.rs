@@ -114,7 +114,8 @@ impl Opened {
         Registry::full_name(&self.name).to_string_lossy().into_owned()
     }
 
-    /// The absolute path, or the address as it was given, with its password: another process opens it.
+    /// The absolute path, or the address as it was given, with its password, so that another process can open
+    /// it.
     pub fn whole_address(&self) -> String {
         let is_server = self.name.to_string_lossy().contains("://");
         if is_server { self.name.to_string_lossy().into_owned() } else { self.address() }

@@ -53,13 +53,12 @@ pub fn open(
     Ok(Registry { opened: Arc::new(opened) })
 }
 
-/// Opens the registry of a set that was pickled, and finds the set: that of a change at a time or, without
-/// one, a
+/// Opens the registry of a pickled set, and finds the set: the instance at `timestamp` or, without one, a
 /// subset.
 ///
 /// # Errors
 ///
-/// The registry does not have it any more, or something else in its place.
+/// The registry no longer has the set, or has a different one instead.
 #[pyfunction]
 #[pyo3(signature = (address, dataset, timestamp, identifier, digest))]
 pub fn open_set(
@@ -83,7 +82,7 @@ pub fn open_set(
     if is_it(&set) {
         return Ok(set);
     }
-    // Of a subset, its files may be known otherwise by now.
+    // The recorded checksums of a subset may have changed since.
     let set = asked::find(py, &registry.opened, Asked::named(digest)?, None)?;
     match is_it(&set) {
         true => Ok(set),

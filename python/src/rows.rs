@@ -219,7 +219,7 @@ impl Rows {
         key.py().import("accession_registry._lists")?.call_method1("at", (self.again(), key))
     }
 
-    /// Whether there is a row. Where that is not known, the first page is read.
+    /// Whether there is a row. Reads the first page if that is not known yet.
     fn __bool__(&self, py: Python<'_>) -> Result<bool, Failure> {
         match self.count {
             Some(count) => Ok(count > 0),

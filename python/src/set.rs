@@ -65,7 +65,7 @@ pub fn cite(
             (selection, _) => selection,
         };
         let Some(members) = members else {
-            // The files that are cited are not chosen silently.
+            // If the identifier had several contents, none of them is chosen silently.
             if asked.is_typed() {
                 snapshot.select_contents(&selection)?;
             }

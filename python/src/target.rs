@@ -37,7 +37,7 @@ impl Target<'_> {
         self.is_whole() || matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
-    /// Whether what is stated of files counts.
+    /// Whether sizes and checksums of files are read.
     pub fn takes_files(&self) -> bool {
         !matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
@@ -79,7 +79,7 @@ impl Target<'_> {
     }
 }
 
-/// Adds the granules of records. Returns what is odd in them.
+/// Adds the granules of records. Returns warnings.
 ///
 /// # Errors
 ///

@@ -33,7 +33,7 @@ def raises(kind: str, match: str | None = None) -> Iterator[pytest.ExceptionInfo
 
 
 def not_checked(what: str) -> NoReturn:
-    """Skips a test that lacks what it needs. It fails where everything must be there."""
+    """Skips a test whose requirements are missing, or fails it if ACCESSION_TEST_ALL is set."""
     if "ACCESSION_TEST_ALL" in os.environ:
         pytest.fail(f"NOT CHECKED: {what}")
     pytest.skip(f"NOT CHECKED: {what}")

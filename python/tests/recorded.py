@@ -1,4 +1,4 @@
-"""What catalogues returned, shortened: results of `earthaccess.search_data`."""
+"""Shortened responses of catalogues: results of `earthaccess.search_data`."""
 
 from typing import Any
 

@@ -186,7 +186,7 @@ def test_crates_of_several_datasets_leave_other_files_alone(tmp_path: Path) -> N
         used.save(elsewhere)
 
 
-def test_a_doi_is_one_in_all_its_spellings() -> None:
+def test_all_spellings_of_a_doi_give_one_citation() -> None:
     spellings = {"a": "10.9999/FOO", "b": "10.9999/foo", "c": "https://doi.org/10.9999/FOO", "d": "doi:10.9999/Foo"}
     [cited] = ar.cite({key: [f"{key}.nc"] for key in spellings}, of=spellings)
     assert (cited.of, cited.granules) == ("10.9999/FOO", 4)

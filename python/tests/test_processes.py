@@ -154,7 +154,7 @@ SYNC_FOR_LONG = """
 
 
 def sync_for_long(registry: ar.Registry, name: str) -> "subprocess.Popen[str]":
-    """Begins to sync a dataset, which holds one granule before."""
+    """Creates a dataset with one granule, and begins to sync it."""
     registry.dataset(name).sync(["A"], create=True)
     return run(SYNC_FOR_LONG, registry.address, "200000", name)
 

@@ -310,7 +310,7 @@ def test_a_set_that_was_pickled_is_the_same_set(registry: ar.Registry) -> None:
         assert pickle.loads(pickle.dumps(one)) == one
 
 
-def test_a_set_that_is_not_there_any_more_is_refused(tmp_path: Path) -> None:
+def test_a_pickled_set_that_no_longer_exists_is_rejected(tmp_path: Path) -> None:
     for name, granules in (("one.db", ["A"]), ("other.db", ["B"])):
         with ar.open(tmp_path / name, create=True) as registry:
             registry.dataset("D").sync(granules, at="2001-01-02", create=True)

@@ -78,7 +78,7 @@ def test_a_table_has_the_sizes_and_checksums_of_files(table: Any, file: ar.Regis
     assert not file.compare("D", "E").different
     other.fixity_add(table, at="2001-01-03")
     assert other.set() == dataset.set() and dataset.set().digest == ar.identify(table).digest
-    # What this package itself gives out, and what others make of it.
+    # Tables of this package, and the same tables from other libraries.
     for again in (dataset.set().files(), pl.DataFrame(dataset.set().files()), dataset.set().files().to_arrow()):
         third = file.dataset("F")
         third.sync(again, at="now", create=True)
@@ -87,10 +87,10 @@ def test_a_table_has_the_sizes_and_checksums_of_files(table: Any, file: ar.Regis
     assert other.delete(table, at="2001-01-04", skip_missing=True).removed == 3
 
 
-def test_what_a_table_states_of_files_and_cannot_be_read_is_refused() -> None:
+def test_a_column_about_files_that_cannot_be_read_is_rejected() -> None:
     for column, value in (("checksum", 7), ("checksum", ["a"]), ("checksums", "md5:x"), ("size", True), ("path", 7)):
         table = pa.table({"granule": ["A"], "size": [1], column: [value]})
-        with raises("input", match=f'"{column}" states something of files.*\n.*another name'):
+        with raises("input", match=f'"{column}" describes files, but .*\n.*another name'):
             ar.identify(table)
     for size in (1.5, -1, "many"):
         with raises("input", match='item:1: the column "size" has no number of bytes'):

@@ -67,7 +67,7 @@ pub struct ServerLimits {
     pub citations: usize,
     /// The greatest number of new subsets that clients register on a day in UTC.
     pub daily_subsets: u64,
-    /// The greatest length of the requests that register them on a day in UTC, in bytes.
+    /// The greatest total length of the requests that register subsets on a day in UTC, in bytes.
     pub daily_subset_bytes: u64,
     /// The grace period for running requests after the server was asked to stop.
     pub drain_time: Duration,

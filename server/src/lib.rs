@@ -1,5 +1,5 @@
-//! The web pages of a registry and its HTTP API, over a registry that other programs write meanwhile; and the same
-//! pages as files for any web server.
+//! The web pages and the HTTP API of a registry, which other programs may write at the same time, and the
+//! same pages as files for any web server.
 //!
 //! [`Server::bind`] listens, and [`Server::run`] responds until the process is asked to stop.
 //! [`publish_pages`] writes the pages of published datasets into a directory.

@@ -30,13 +30,13 @@ pub struct PublishedFiles {
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
-    /// Each dataset is published once at a time.
+    /// One permit for each dataset, so that only one task publishes it at a time.
     turns: Mutex<BTreeMap<DatasetName, Arc<Semaphore>>>,
-    /// How many datasets may be published at the same time.
+    /// One permit for each dataset that may be published at the same time.
     publishing: Arc<Semaphore>,
 }
 
-/// How many datasets are published at the same time.
+/// The number of datasets that may be published at the same time.
 const PUBLISHING: usize = 4;
 
 /// A file as it was at some time: its device, its number, its length, and when it was written.
@@ -86,11 +86,10 @@ impl PublishedFiles {
         }
     }
 
-    /// Waits until a dataset may be published. It is published by nobody else as long as the permits exist.
+    /// Waits until a dataset may be published. No other task publishes it while the permits exist.
     ///
     /// # Errors
-    ///
-    /// The server ends.
+    /// The server is shutting down.
     pub async fn turn(
         &self,
         name: &DatasetName,

@@ -29,17 +29,17 @@ pub struct Registering {
     /// The digest of the token: digests are compared in the same time wherever they differ.
     token: Option<[u8; 32]>,
     bodies: Semaphore,
-    /// The last day on which something was registered.
+    /// The registrations of the last day that had any.
     today: Mutex<Option<Today>>,
 }
 
-/// What was registered on a day.
+/// The registrations of a day.
 #[derive(Clone, Copy)]
 struct Today {
     day: Day,
-    /// The new subsets.
+    /// The number of new subsets.
     subsets: u64,
-    /// The length of the requests that registered them.
+    /// The total length of the requests that registered them.
     bytes: u64,
 }
 
@@ -110,8 +110,8 @@ impl Registering {
         Ok(collected?.to_bytes())
     }
 
-    /// Counts one more new subset of a day, by a request of so many bytes. `false` means that the day has the
-    /// most that it may have.
+    /// Counts one more new subset of a day, from a request of `bytes` bytes. `false` means that a limit of
+    /// the day is reached.
     pub fn take(&self, now: Timestamp, bytes: u64, limits: &ServerLimits) -> bool {
         let mut today = self.today.lock().unwrap_or_else(PoisonError::into_inner);
         let before = today.filter(|today| today.day == now.day());
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_day_has_so_many_new_subsets_and_bytes_of_them() {
+    fn new_subsets_and_their_bytes_are_limited_for_each_day() {
         let open = Box::new(Registry::in_memory);
         let registering = Registering::from(Registration { open, token: None });
         let at = |text: &str| text.parse().unwrap();

@@ -1,7 +1,8 @@
-//! Says what a run of the tests did not check, because the machine lacks what it takes.
+//! Reports what a run of the tests did not check, because programs are missing on this machine.
 //!
 //! Cargo runs the test programs in the order of their names, and this one is the last. With
-//! `ACCESSION_TEST_ALL=1`, all but a cluster must be there. A run of selected tests says nothing.
+//! `ACCESSION_TEST_ALL=1`, everything except a cluster must be installed. A run of selected tests reports
+//! nothing.
 
 #![expect(clippy::print_stdout, reason = "what was not checked is reported")]
 

@@ -1,11 +1,11 @@
-//! What a citation states beside the identifier of a set, and the set that it selects here.
+//! The DOI, the date and the digest of a citation, and the set of this registry that they select.
 
 use super::recognise::{Pasted, Statement, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment};
 use crate::registry::{Agreement, Resolution, Resolved, Selection, Snapshot};
 
-/// What a citation states beside an identifier, as far as it can be read.
+/// The DOI, the date and the digest that a citation states besides an identifier, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct CitedContext {
     pub doi: Option<Doi>,
@@ -14,7 +14,7 @@ pub(super) struct CitedContext {
 }
 
 impl CitedContext {
-    /// What a text states of an identifier in it.
+    /// Reads what a text states besides an identifier in it.
     pub fn of(identifier: Identifier, text: &str) -> Self {
         let mut stated = CitedContext::default();
         let is_meant = |pasted: &Pasted| pasted.identifier == Some(Statement::Read(identifier));
@@ -35,13 +35,13 @@ impl CitedContext {
         self.doi.as_ref().map(|doi| snapshot.datasets_with_doi(doi)).transpose()
     }
 
-    /// The date, if it can be checked here.
+    /// The date, if it can be checked in this registry.
     pub fn date(&self, snapshot: &Snapshot) -> Result<Option<Moment>> {
         let is_other_archive = self.datasets(snapshot)?.is_some_and(|names| names.is_empty());
         Ok(self.date.filter(|_| !is_other_archive))
     }
 
-    /// The digest, if a set with the identifier had it here.
+    /// The digest, if a set with the identifier had it in this registry.
     pub fn digest(
         &self,
         identifier: Identifier,
@@ -52,7 +52,7 @@ impl CitedContext {
         Ok(Some(digest).filter(|_| !rows.is_empty()))
     }
 
-    /// The set with the identifier, as it is cited.
+    /// The set with the identifier, at the date and with the digest of the citation.
     pub fn selection(&self, identifier: Identifier, snapshot: &Snapshot) -> Result<Selection> {
         let digest = self.digest(identifier, snapshot)?;
         let any = || match digest {
@@ -86,7 +86,8 @@ impl CitedContext {
             let dataset = dataset.filter(|_| self.doi.is_some());
             return Ok(Selection::Identifier { identifier, dataset, at: Some(at) });
         }
-        // It was in force then as far as was known, with the files of this instance.
+        // According to what was recorded on that date, the identifier was in force, with the files of this
+        // instance.
         let was_known =
             |instance: &&Instance| instance.timestamp.max(instance.recorded) <= at.last_instant();
         let instance = row.instances.iter().rfind(was_known);
@@ -94,7 +95,7 @@ impl CitedContext {
         Ok(Selection::Identifier { identifier, dataset, at })
     }
 
-    /// That the date, or the digest at the date, is not that of the identifier here.
+    /// The error if the identifier was not in force at the date, or did not have the digest then.
     fn contradiction(
         &self,
         identifier: Identifier,

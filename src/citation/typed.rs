@@ -50,7 +50,7 @@ impl TypedSet {
         }
     }
 
-    /// What a citation states beside its identifier and cannot be checked here: a date for which no dataset
+    /// Warnings about parts of a citation that cannot be checked in this registry: the date, if no dataset
     /// has the DOI, and a digest that no set has.
     ///
     /// # Errors
@@ -76,8 +76,8 @@ impl TypedSet {
     ///
     /// # Errors
     ///
-    /// A DOI or the first digits of an identifier are those of no dataset or identifier, or of several; the
-    /// identifier and the date or digest of a citation contradict each other.
+    /// A DOI or the first digits of an identifier match nothing, or several datasets or identifiers; the date
+    /// or the digest of a citation contradicts its identifier.
     pub fn named(self, snapshot: &Snapshot) -> Result<Selection> {
         match self {
             TypedSet::Dataset(dataset, at) => {
@@ -237,7 +237,7 @@ pub struct GivenIdentifier {
     text: String,
     /// The digits, if an identifier can begin so.
     digits: Result<IdentifierPrefix, ValueError>,
-    /// What a citation states beside it.
+    /// The other parts of the citation that contains the identifier.
     stated: CitedContext,
 }
 
@@ -333,7 +333,7 @@ impl TypedName {
         }
     }
 
-    /// The date of the citation in which it stands, if it can be checked here.
+    /// The date of the citation that contains the name, if it can be checked in this registry.
     ///
     /// # Errors
     ///
@@ -370,7 +370,8 @@ impl TypedName {
         Ok(unchecked)
     }
 
-    /// The periods in which a set with this name was in force; of a citation, with the digest that it states.
+    /// The periods in which a set with this name was in force. For a citation with a digest, only those with
+    /// this digest.
     ///
     /// # Errors
     ///

@@ -27,9 +27,9 @@ const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
 /// Bytes that are read ahead in each run, and that are written at once.
 const READ_AHEAD_BYTES: usize = 32 * 1_024;
 
-/// Entries of a key and a value that are added in any order, and can be read, several times, in the order of
-/// their keys, and those of one key in the order in which they were added. Who reads them reads those that
-/// were added before, also while others are added.
+/// Entries of a key and a value. They are added in any order, and can be read several times in the order of
+/// their keys; entries with the same key keep the order in which they were added. A reader returns the
+/// entries that were added before it was created, even if others are added meanwhile.
 #[derive(Debug)]
 pub struct Sorter {
     /// Readers share it. It is copied if an entry is added while one of them still reads it.
@@ -124,7 +124,7 @@ impl Merge {
         Ok(Merge { buffer, runs, heads })
     }
 
-    /// What `decode` makes of the next entry. `None` means that there is none.
+    /// The next entry, decoded by `decode`. `None` means that there is none.
     ///
     /// # Errors
     ///

@@ -210,8 +210,8 @@ pub fn check(
     Ok(FileRun { not_recorded, ..run })
 }
 
-/// Of the contents of a set, those from which the fewest files below a directory differ: their index. Only
-/// the files that differ between two contents are read, once for each of the two. Nothing is recorded.
+/// Returns the index of the contents from which the fewest files below a directory differ. Reads only the
+/// files that differ between two contents, once for each of the two. Records nothing.
 ///
 /// # Errors
 ///
@@ -224,7 +224,7 @@ pub fn nearest(
 ) -> Result<usize> {
     let root = tree.open()?;
     let reading = ReadOptions { begin_until: None, ..tree.reading.clone() };
-    // The latest first: they are the likeliest.
+    // The latest contents are the most likely, so they are tried first.
     let mut nearest = contents.len().saturating_sub(1);
     for other in (0..nearest).rev() {
         let sets = [&contents[nearest].set, &contents[other].set];
@@ -242,7 +242,8 @@ pub fn nearest(
     Ok(nearest)
 }
 
-/// The files of one of two sets with the same granules, of those granules whose files differ between both.
+/// The files of one of two sets that have the same granules, but only of granules whose files differ between
+/// the two.
 fn differing(
     registry: &Registry,
     [one, two]: [&Set; 2],

@@ -78,8 +78,8 @@ impl FoundFiles {
         Ok(ComparedFiles { monitor, ..self.compare()? })
     }
 
-    /// Of the contents of a set, those from which the fewest found files differ: their index.
-    /// Costs a comparison with each.
+    /// Returns the index of the contents from which the fewest found files differ. Compares the files with
+    /// each of the contents.
     ///
     /// # Errors
     ///

@@ -128,14 +128,13 @@ pub struct Options {
 }
 
 impl Options {
-    /// Refuses the options that have no effect on a log, which is read whole: a manifest, or what a
-    /// directory or
-    /// an address publishes.
+    /// Rejects options that have no effect on a log (a manifest, a published directory or an address), which
+    /// is always read whole.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotOfFormat`]: a column is named, or another format; files are left out, or read in a
-    /// way that a log does not have.
+    /// [`ErrorKind::NotOfFormat`]: an option names a column or another format, leaves files out, or reads
+    /// them in a way that logs do not support.
     pub fn check_log(&self) -> Result<(), Error> {
         let columns = [&self.column, &self.ingested_column, &self.deleted_column];
         if columns.iter().any(|column| column.is_some()) {

@@ -157,7 +157,7 @@ impl Following {
     /// Compares what was stated of a dataset, under these names, with the changes of its log. Those from a
     /// number on are shown by `each`, in order. What agreed with the log before is not compared again if the
     /// log continues what was read then: its changes are the same, and an end that was unknown says nothing.
-    /// Statements of any dataset that were made later than `not_after` agree with no log.
+    /// Statements that were made later than `not_after` agree with no log, whatever their dataset is.
     pub fn compare_with_log(
         &mut self,
         mirror: &Registry,

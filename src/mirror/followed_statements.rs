@@ -67,7 +67,7 @@ impl Error {
 /// same changes, in that of the next. They precede one of the first change of this dataset, or one under
 /// another of its names.
 pub(super) struct DatasetStatements {
-    /// The latest time at which something can have been stated.
+    /// The latest time that a statement may have.
     not_after: Timestamp,
     of_change: BTreeMap<u64, Vec<(u64, SetStatement)>>,
     /// The last statement under each name that agrees with the log, and (`None`) of the first change.
@@ -87,13 +87,15 @@ impl DatasetStatements {
         }
     }
 
-    /// Adds a statement that is of one of these names. One of the future contradicts every log.
+    /// Adds a statement, if it is about one of these names. A statement that is dated in the future
+    /// contradicts every log.
     pub fn add(&mut self, number: u64, text: &[u8], names: &[DatasetName]) {
         // What is no statement was refused when it was read.
         let Ok(statement) = SetStatement::read(text) else { return };
         if statement.stated > self.not_after && self.contradicted.is_empty() {
             let SetStatement { dataset, stated, .. } = &statement;
-            let what = format!("the statement {number} of {dataset} is of the future: {stated}");
+            let what =
+                format!("the statement {number} of {dataset} is dated in the future: {stated}");
             self.contradicted.push((number, dataset.clone(), false, what));
         }
         if names.contains(&statement.dataset) {

@@ -63,7 +63,7 @@ pub enum Status {
     Rewritten,
     /// The primary has signed two trees of statements, of which none continues the other.
     Forked,
-    /// The log of the primary is not what it has stated of it.
+    /// The log of the primary contradicts its statements.
     Misstated,
 }
 

@@ -45,7 +45,7 @@ impl Primary {
         Primary::open_with(path, mirror, options, now)
     }
 
-    /// As [`Primary::open`], with options. Those of requests are refused.
+    /// As [`Primary::open`], with options. Options for requests are rejected.
     ///
     /// # Errors
     ///
@@ -133,7 +133,7 @@ impl Primary {
         Primary::copied(manifest, name, options, now)
     }
 
-    /// As [`Primary::from_manifest`], with options. A manifest that is read once has no time of publication.
+    /// As [`Primary::from_manifest`], with options. A manifest from a stream has no time of publication.
     pub(super) fn copied(
         manifest: impl Read,
         name: &str,
@@ -210,13 +210,13 @@ impl Primary {
     }
 }
 
-/// Refuses options of requests where none are made.
+/// Rejects options for requests, because this source needs no requests.
 fn refuse_request_options(path: &Path, options: &SourceOptions) -> Result<()> {
     let SourceOptions { timeout_seconds, ca_file, insecure, .. } = options;
     let name = match (timeout_seconds, ca_file, insecure) {
         (Some(_), _, _) => "timeout",
         (_, Some(_), _) => "CA file",
-        (_, _, true) => "permission of http",
+        (_, _, true) => "permission for http",
         _ => return Ok(()),
     };
     let shown = quoted(&path.to_string_lossy()).to_string();

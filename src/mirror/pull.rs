@@ -227,7 +227,8 @@ pub fn pull(
     let held = before.mirror.as_ref().map_or(0, |mirror| mirror.granules);
     let limits = Limits { max_replace, ..Limits::default() };
     if pulled.left.granules > 0 && pulled.left.granules <= limits.replacements(held) {
-        // Only now is it known that they are taken. Until then, they would have been kept for nothing.
+        // The differences are collected only now, when it is known that they are accepted. Collecting them
+        // earlier could use memory for nothing.
         for difference in comparison.differences()? {
             let Difference::OtherContent(other) = difference? else { continue };
             if let Some((content, Some(_))) = content_after(&other, knows_the_same) {

@@ -351,7 +351,7 @@ pub struct Strength<'a> {
 }
 
 impl<'a> Strength<'a> {
-    /// The place of a checksum of an algorithm whose value is written with so many characters.
+    /// The strength of a checksum of this algorithm whose value has this number of characters.
     pub fn of(algorithm: &'a str, characters: usize) -> Self {
         let rank = match (algorithm, characters) {
             ("sha-512", _) => 0,

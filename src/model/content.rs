@@ -49,12 +49,12 @@ pub struct Contradiction {
     difference: Difference,
 }
 
-/// What is wrong with the statements about a file.
+/// Why two descriptions of a file contradict each other.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Difference {
-    /// They say different things of it.
+    /// They have different sizes, or different checksums of one algorithm.
     Other { known: String, stated: String },
-    /// It is not stated.
+    /// The file is not listed.
     NotListed,
     /// Together they have more checksums than a file may have.
     TooManyChecksums,
@@ -91,7 +91,7 @@ impl Content {
                 return Err(Contradiction { path: file.own_path().cloned(), difference });
             }
             known.merge(&file);
-            // Found here, so that a merge never costs more than a few checksums.
+            // This is checked after each file, so that a merge never handles many checksums.
             if known.has_too_many_checksums() {
                 let difference = Difference::TooManyChecksums;
                 return Err(Contradiction { path: file.own_path().cloned(), difference });
@@ -114,9 +114,9 @@ impl Content {
         self.encoded().decode()
     }
 
-    /// The content after a statement, what that does, and the first contradiction if it replaces
-    /// something. Where a file is contradicted, what was known of it goes, and what is stated stays. A file
-    /// can then have more checksums than are stored of one.
+    /// The content after a statement, what that does, and the first contradiction if it replaces something.
+    /// If a file is contradicted, its recorded metadata is dropped, and the stated metadata stays. The result
+    /// can have more checksums of a file than a registry stores.
     pub fn after(
         &self,
         granule_id: &GranuleId,
@@ -175,7 +175,7 @@ impl Content {
         EncodedFiles::of_checked(&self.encoded)
     }
 
-    /// The content of a granule with this encoding. `None` means that the bytes are not one.
+    /// Decodes the content of a granule. `None` means that the bytes are not a valid encoding.
     pub(crate) fn decode(granule_id: &str, bytes: &[u8]) -> Option<Self> {
         EncodedFiles::check(granule_id, bytes).map(Content::from)
     }
@@ -197,7 +197,8 @@ fn too_many_checksums(file: &str) -> String {
 }
 
 impl Difference {
-    /// What two statements about a file say differently. `None` means that they do not contradict each other.
+    /// The difference between two descriptions of a file. `None` means that they do not contradict each
+    /// other.
     fn between(known: &KnownFile, stated: &KnownFile) -> Option<Self> {
         let (known, stated) = known.differing(stated)?;
         Some(Difference::Other { known, stated })
@@ -488,7 +489,7 @@ mod tests {
         assert_eq!((effect, contradiction), (Effect::Describes, None));
         assert_eq!(more.encoded().most_checksums(), 65);
         assert_eq!(Content::decode(id().as_str(), more.encoded().as_bytes()), None);
-        // As many files as there are may have them.
+        // The limit is for each file, not for all files of a granule.
         let many = (0..100).map(|n| file(&format!("{n:03}"), None, Some(("md5", MD5)))).collect();
         assert_eq!(Content::of(&id(), many).unwrap().encoded().most_checksums(), 1);
     }
@@ -500,7 +501,7 @@ mod tests {
     }
 
     #[test]
-    fn an_encoding_that_is_out_of_order_is_not_one() {
+    fn an_encoding_that_is_out_of_order_is_not_valid() {
         let decoded = |bytes: &[u8]| Content::decode(id().as_str(), bytes).is_some();
         let sized = |path: &str| {
             let mut bytes = vec![3, path.len() as u8];
@@ -511,7 +512,7 @@ mod tests {
         assert!(decoded(&a) && decoded(&[a.clone(), b.clone()].concat()));
         assert!(!decoded(&[b, a.clone()].concat()), "paths");
         assert!(!decoded(&[a.clone(), a].concat()), "one path twice");
-        // The path of a file that is named as its granule is left out.
+        // The path of a file is left out if it equals the id.
         assert!(decoded(&[2, 1]) && !decoded(&sized(id().as_str())));
         assert!(!decoded(&[2, 1, 2, 1]), "two files without a path");
         let zebra = sized("z");

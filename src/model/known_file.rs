@@ -146,8 +146,9 @@ static KNOWN: [Algorithm; 8] = Algorithm::KNOWN;
 pub(crate) struct EncodedFiles<'a>(&'a [u8]);
 
 impl<'a> EncodedFiles<'a> {
-    /// Takes the encoding of the files of a granule. `None` means that the bytes are not one. In an encoding,
-    /// paths and algorithms are strictly ascending: the digest covers the first checksum of each file.
+    /// Checks an encoding of the files of a granule. `None` means that the bytes are not valid. In an
+    /// encoding, paths and algorithms are strictly ascending: the digest covers the first checksum of each
+    /// file.
     pub fn check(granule_id: &str, bytes: &'a [u8]) -> Option<Self> {
         let (mut rest, mut last) = (bytes, None);
         while !rest.is_empty() {
@@ -208,8 +209,8 @@ impl<'a> EncodedFiles<'a> {
         })
     }
 
-    /// Whether a file has another size or another checksum of the same algorithm there, or is gone. Where
-    /// nothing is recorded of any file, nothing is known to be replaced.
+    /// Whether `other` has a different size or a different checksum of the same algorithm for a file, or
+    /// lacks a file. `false` if `other` has no recorded files.
     pub fn is_replaced_by(self, other: EncodedFiles<'_>) -> bool {
         if self == other || other.is_empty() {
             return false;
@@ -228,7 +229,7 @@ impl<'a> EncodedFiles<'a> {
         })
     }
 
-    /// The number of files, sizes and checksums that are recorded.
+    /// The number of recorded files, sizes and checksums.
     pub fn facts(self) -> u64 {
         self.each().map(|it| 1 + u64::from(it.size.is_some()) + it.checksums.count).sum()
     }
@@ -293,7 +294,7 @@ struct EncodedChecksums<'a> {
 }
 
 impl EncodedChecksums<'_> {
-    /// Whether each is weaker than the previous one. `None` means that one is not valid.
+    /// Whether each checksum is weaker than the previous one. `None` means that a checksum is not valid.
     fn are_in_order(&self) -> Option<bool> {
         // Most files have only one.
         if self.count < 2 {
@@ -398,7 +399,7 @@ fn read_number(bytes: &mut &[u8]) -> Option<u64> {
     let end = bytes.iter().take(10).position(|byte| byte & 0x80 == 0)?;
     let (number, rest) = bytes.split_at(end + 1);
     *bytes = rest;
-    // The shortest form is the only one.
+    // Only the shortest form is valid.
     if number.len() > 1 && number.last() == Some(&0) {
         return None;
     }

@@ -40,8 +40,9 @@ impl Licence {
         &self.0
     }
 
-    /// Returns the address of its text: that of its page if the SPDX list has it. `None` means that it is an
-    /// expression, such as `(MIT)` or `Apache-2.0+`, or one's own `LicenseRef-…`.
+    /// Returns the address of the licence text, which is a page of spdx.org if the SPDX list has the licence.
+    /// `None` means that the licence is an expression, such as `(MIT)` or `Apache-2.0+`, or a custom
+    /// `LicenseRef-…`.
     pub fn address(&self) -> Option<String> {
         if self.0.parse::<WebAddress>().is_ok() {
             return Some(self.0.to_string());

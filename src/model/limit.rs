@@ -42,8 +42,8 @@ impl Limit {
         }
     }
 
-    /// Reads a limit of deletions or replacements: a number, or a percentage up to 100%. More than all
-    /// granules is a slip that would switch the guard off.
+    /// Reads a limit of deletions or replacements: a number, or a percentage up to 100%. A greater percentage
+    /// is a mistake, and would disable the limit.
     ///
     /// # Errors
     ///
@@ -61,7 +61,7 @@ impl FromStr for Limit {
     type Err = ValueError;
 
     /// Reads a limit of additions, whose percentage may be greater than 100. [`Limit::of_held`] reads the
-    /// others.
+    /// other limits.
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let read = match text.strip_suffix('%') {
             None => text.parse().map(Limit::Granules),
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_a_limit_of_additions_may_be_more_than_all() {
+    fn only_a_limit_of_additions_may_exceed_100_percent() {
         assert_eq!(Limit::of_held("100%"), Ok(Limit::Percent(100)));
         assert_eq!(Limit::of_held("500"), Ok(Limit::Granules(500)));
         assert_eq!("500%".parse(), Ok(Limit::Percent(500)));

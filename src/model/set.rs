@@ -123,8 +123,8 @@ impl From<Criteria> for Option<Vec<Pattern>> {
 }
 
 impl Criteria {
-    /// The greatest number of patterns of a subset: whoever verifies the subset matches each of them against
-    /// every granule.
+    /// The greatest number of patterns of a subset: verifying the subset matches each pattern against every
+    /// granule.
     pub const MAX_PATTERNS: usize = 20;
 
     /// Sorts the patterns and removes repeated ones. `None` if there are no patterns.

@@ -44,8 +44,8 @@ struct Prepared {
     /// The lines that are new.
     lines: SpooledTempFile,
     subsets: SpooledTempFile,
-    /// After how many bytes of the published subsets the others are appended. `None` means that the file is
-    /// replaced by all of them.
+    /// The offset in the file of published subsets at which the new subsets are appended. `None` means that
+    /// the whole file is replaced.
     subsets_after: Option<u64>,
     annotations: SpooledTempFile,
     /// What the head announces of both.
@@ -92,7 +92,7 @@ pub(super) fn publish(
     let line =
         head.to_line().map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
-    // Two datasets that had each other's name must not wait for each other.
+    // If two datasets have swapped their names, their publications must not wait for each other.
     drop(lock);
     for former in &prepared.listed.former_names {
         let directory = datasets.enter_or_create(former.as_str())?;
@@ -172,7 +172,7 @@ fn announced(
     Ok(Some(*head))
 }
 
-/// The published lines of the cited subsets, if the registry continues them.
+/// The published lines of the cited subsets, if the subsets of the registry continue them.
 fn published_subsets(
     snapshot: &Snapshot,
     name: &DatasetName,

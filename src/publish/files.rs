@@ -38,7 +38,8 @@ const PUBLISHED: [&str; 14] = [
     "style.css",
 ];
 
-/// A directory into which is published. As long as this exists, no other process publishes the same there.
+/// A directory that is published into. While this value exists, no other process publishes the same data into
+/// it.
 pub struct PublishDirectory {
     pub root: Directory,
     /// The lock ends when the file is closed. `None`: the directory was never published into.
@@ -55,8 +56,8 @@ impl PublishDirectory {
         PublishDirectory::locked(path, File::lock)
     }
 
-    /// The same for datasets, each of which is locked while it is published ([`lock_to_publish`]). Others are
-    /// published at the same time.
+    /// As [`PublishDirectory::to_publish`], for datasets. Each dataset is locked while it is published
+    /// ([`lock_to_publish`]), so other datasets can be published at the same time.
     pub fn to_publish_datasets(path: &Path) -> Result<Self> {
         PublishDirectory::locked(path, File::lock_shared)
     }
@@ -100,7 +101,7 @@ pub(super) fn lock_to_publish(directory: &Directory) -> Result<File> {
     Ok(file)
 }
 
-/// Waits until no process publishes into a directory. `None` means that none ever did.
+/// Waits until no process publishes into a directory. `None` means that nothing was ever published into it.
 pub(super) fn lock_to_read(directory: &Directory) -> Result<Option<File>> {
     let file = directory.read(SHARED_LOCK)?;
     if let Some(file) = &file {
@@ -152,8 +153,8 @@ pub fn write_spooled(directory: &Directory, name: &str, lines: &mut SpooledTempF
     replace_other(directory, name, lines, File::sync_data)
 }
 
-/// Appends lines durably to a file after its first bytes, unless there are none. What follows these bytes was
-/// written by a run that was killed, and is removed.
+/// Appends lines durably after the first `after` bytes of a file, unless there are no lines. Anything after
+/// these bytes was written by a run that was killed, and is removed.
 pub(super) fn append_spooled(
     directory: &Directory,
     name: &str,

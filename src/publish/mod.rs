@@ -2,8 +2,8 @@
 //!
 //! A directory has, for each dataset, `datasets/NAME/log/000000.jsonl` and further segments,
 //! `datasets/NAME/subsets.jsonl`, `datasets/NAME/annotations.jsonl` if there are any, and
-//! `datasets/NAME/head.json`. Their form is specified in docs/reference/manifest.md. The pages for people are
-//! written by the crate `accession-server`.
+//! `datasets/NAME/head.json`. docs/reference/manifest.md specifies their format. The crate `accession-server`
+//! writes the pages for people.
 //!
 //! # Guarantees
 //!

@@ -1,4 +1,4 @@
-//! Sorted events, as they are entered into a history: merged, and in batches.
+//! Sorted events, which are merged and split into batches before they are recorded in a history.
 
 use std::iter::Peekable;
 use std::thread::Scope;
@@ -11,20 +11,20 @@ use crate::model::{Content, Event, EventKind, GranuleId, KnownFile};
 /// Consecutive events of one granule that have the same time and the same kind, merged into one.
 #[derive(Debug)]
 pub(super) struct MergedEvent {
-    /// The first of them, with the files that all of them state.
+    /// The first of the events, with the files of all of them.
     pub event: Event,
     /// The number of events that were merged.
     pub events: u64,
     /// The number of events that repeat the previous one.
     pub repeated: u64,
-    /// The error of the first repetition.
+    /// The error for the first repetition.
     pub repetition: Option<Error>,
-    /// The error of files that contradict each other, or are too many.
+    /// The error if the files contradict each other, or are too many.
     pub invalid_files: Option<Error>,
 }
 
 impl MergedEvent {
-    /// The bytes that it takes in memory, about.
+    /// The approximate size in memory, in bytes.
     fn bytes(&self) -> usize {
         let Event { granule_id, producer_granule, content, .. } = &self.event;
         let producer = producer_granule.as_ref().map_or(0, |id| id.as_str().len());
@@ -33,7 +33,7 @@ impl MergedEvent {
     }
 }
 
-/// Events whose repetitions are dropped as they are read: however often a granule is listed, it takes the
+/// Events whose repetitions are dropped as they are read. However often a granule is listed, it needs the
 /// memory of one event and of its files.
 pub(super) struct MergedEvents<Events: Iterator> {
     events: Peekable<Events>,
@@ -71,7 +71,7 @@ impl<Events: Iterator<Item = Result<Event>>> MergedEvents<Events> {
         Ok(merged)
     }
 
-    /// The next event, if it has the granule, the time and the kind of another one.
+    /// The next event, if it has the same granule, time and kind as another event.
     fn next_like(&mut self, other: &Event) -> Result<Option<Event>> {
         let is_like = |event: &Result<Event>| {
             event.as_ref().is_ok_and(|event| {
@@ -103,8 +103,9 @@ impl MergedEvent {
     }
 }
 
-/// Whether an event repeats the previous one of the same granule, time and kind. A granule has any number of
-/// files, which can be stated in a row each; but a record, which states several, has all of them.
+/// Whether an event repeats the previous one of the same granule, time and kind. If each row has one file, a
+/// granule can have any number of rows, and none repeats another. A record of several files has all files of
+/// a granule, so a second record is a repetition.
 fn is_repetition(previous: &Event, event: &Event) -> bool {
     let is_of_file =
         |event: &Event| event.content.as_ref().is_some_and(|content| content.files().len() == 1);
@@ -120,18 +121,18 @@ fn is_repetition(previous: &Event, event: &Event) -> bool {
     }
 }
 
-/// The files that several events of one granule state.
+/// The merged files of several events of one granule.
 #[derive(Default)]
 struct StatedFiles {
     /// `None` means that no event states files.
     files: Option<Vec<KnownFile>>,
-    /// How many of them were merged.
+    /// The number of files after the last merge.
     merged: usize,
     failed: Option<Error>,
 }
 
 impl StatedFiles {
-    /// How many files are stated, at least, before they are merged.
+    /// The least number of files that are collected before they are merged.
     const UNMERGED: usize = 4_096;
 
     /// Adds the files of an event, unless it states the same as the previous one.
@@ -153,7 +154,7 @@ impl StatedFiles {
         }
     }
 
-    /// What the events state together.
+    /// The files of all events together.
     fn finish(self, granule_id: &GranuleId) -> Result<Option<Content>> {
         match self.failed {
             Some(error) => Err(error),
@@ -168,23 +169,23 @@ fn merge(granule_id: &GranuleId, files: Vec<KnownFile>) -> Result<Content> {
     })
 }
 
-/// Refuses more metadata of files than a row may have.
+/// Rejects more file metadata than a row may have.
 fn checked(granule_id: &GranuleId, content: Content) -> Result<Content> {
     check_limits(granule_id.as_str(), content.encoded())?;
     Ok(content)
 }
 
-/// The greatest number of granules in a batch. (On a server, 4,096 take a tenth longer.)
+/// The greatest number of granules in a batch. (Batches of 4,096 take 10% longer on a server.)
 pub(super) const BATCH_GRANULES: usize = 16_384;
 
-/// The number of bytes from which a batch gets no further granule.
+/// The size in bytes at which a batch is full.
 const BATCH_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// The number of events from which a thread of their own reads and merges them.
 const EVENTS_OF_A_THREAD: u64 = 2 * BATCH_GRANULES as u64;
 
-/// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch, and
-/// those of one time and kind are merged. `count` is how many events there are.
+/// Calls `enter` for each batch of `events`. Consecutive events of a granule are in the same batch, and those
+/// of one time and kind are merged. `count` is the number of events.
 pub(super) fn each_batch<'scope>(
     scope: &'scope Scope<'scope, '_>,
     count: u64,
@@ -282,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn more_files_than_a_granule_may_have_are_not_kept() {
+    fn more_files_than_a_granule_may_have_are_not_kept_in_memory() {
         let events = (0..600_000_u64).map(|n| Ok(stating("A", &format!("{n:06}"), 1, n)));
         let merged = MergedEvents::of(events).next().unwrap().unwrap();
         assert_eq!((merged.events, merged.event.content.unwrap().files().len()), (600_000, 1));

@@ -126,8 +126,8 @@ impl Listing {
         Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
-    /// The listed granules in canonical order, each once, with what is stated of its files. Granules that are
-    /// added later are not among them.
+    /// The listed granules in canonical order, each once, with its files. Granules that are added later are
+    /// not included.
     ///
     /// # Errors
     ///
@@ -155,8 +155,7 @@ impl Listing {
         self.staging.sorted()
     }
 
-    /// The listed granules in canonical order, each once, as it was listed first, with all that is stated of
-    /// its files.
+    /// The listed granules in canonical order, each once, as it was listed first, with all of its files.
     pub(in crate::registry) fn distinct(
         &self,
     ) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {

@@ -13,7 +13,7 @@ use crate::model::{
     quoted,
 };
 
-/// Refuses more metadata of the files of a granule than a registry stores.
+/// Rejects more file metadata of a granule than a registry stores.
 pub(super) fn check_limits(granule_id: &str, files: EncodedFiles<'_>) -> Result<()> {
     let (bytes, most) = (files.as_bytes().len(), Content::MAX_BYTES);
     if bytes > most {
@@ -134,8 +134,7 @@ impl Staging {
         }
     }
 
-    /// The events in order, of those that were added before. Equal events are returned in the order in which
-    /// they were added.
+    /// The events that were added so far, in order. Equal events keep the order in which they were added.
     pub fn sorted(&self) -> Result<Sorted> {
         Ok(Sorted { encoding: self.encoding.clone(), merge: Merge::of(&self.sorter)? })
     }

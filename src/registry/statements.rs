@@ -172,7 +172,7 @@ impl Registry {
         })
     }
 
-    /// Stores the checkpoint of a tree that was read of this registry, with its signatures. Those that
+    /// Stores the checkpoint of a tree that was read from this registry, with its signatures. Signatures that
     /// were stored before stay.
     ///
     /// # Errors

@@ -9,7 +9,7 @@ use crate::model::{Checksum, Content, Digest, GranuleId, Identifier};
 /// The longest line of a canonical list: an id and all that can be known of its files, as text.
 const MAX_LINE_BYTES: u64 = 4 * Content::MAX_BYTES as u64;
 
-/// The number of algorithms that a list may have.
+/// The greatest number of algorithms in a list.
 const MAX_ALGORITHMS: usize = 64;
 
 /// What a list is: a canonical list, or the ids alone in canonical order.
@@ -21,7 +21,7 @@ pub struct ListedSet {
     pub identifier: Option<Identifier>,
     /// How many lines it has.
     pub granules: u64,
-    /// The number of granules of which every listed file has a checksum that is at least as strong as `md5`.
+    /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
     pub with_checksums: u64,
     /// The algorithms of those checksums, the strongest first.
     pub algorithms: Vec<String>,
@@ -32,11 +32,12 @@ impl ListedSet {
     ///
     /// # Errors
     ///
-    /// It cannot be read; a line is longer than any of a canonical list; it has more than 64 algorithms.
+    /// The list cannot be read; a line is longer than a line of a canonical list can be; the list has more
+    /// than 64 algorithms.
     pub fn read(mut reader: impl BufRead) -> io::Result<Self> {
         let (mut list, mut chain) = (CanonicalList::start(), Some(Chain::start()));
         let (mut granules, mut with_checksums) = (0, 0);
-        // A checksum of each algorithm.
+        // One checksum for each algorithm.
         let mut algorithms = BTreeMap::<String, Checksum>::new();
         let (mut line, mut before) = (Vec::new(), Vec::new());
         loop {

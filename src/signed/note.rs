@@ -55,8 +55,7 @@ impl Note {
         self.signatures.push(signature);
     }
 
-    /// Keeps the signatures that were stored of the same body before, also instead of new ones by the same
-    /// keys.
+    /// Keeps the stored signatures of the same body. They also replace new signatures by the same keys.
     pub(crate) fn keep(&mut self, stored: Note) {
         if stored.body != self.body {
             return;

@@ -26,9 +26,9 @@ pub struct ProofVerdict {
     pub witnesses: Vec<Witnessed>,
     /// What the list proves. `None` means that there was none, or another one.
     pub list: Option<ListedBy>,
-    /// The number of granules of which every listed file has a checksum that is at least as strong as `md5`.
+    /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
     pub with_checksums: Option<u64>,
-    /// The algorithms of the checksums by which the list is proved, the strongest first.
+    /// The algorithms of the checksums that prove the list, the strongest first.
     pub algorithms: Vec<String>,
     /// Why it is not proved.
     pub problems: Vec<ProofProblem>,
@@ -65,8 +65,9 @@ pub struct ProofProblem {
 }
 
 impl ProofVerdict {
-    /// Examines a proof by a policy, and a list and a time if they are given. A proof that was stated or
-    /// cosigned more than five minutes after `now` proves nothing: nobody knows yet what will be held then.
+    /// Verifies a proof against a policy, and against a list and a time if they are given. A proof with a
+    /// statement or a cosignature more than five minutes after `now` proves nothing, because nobody knows yet
+    /// what will be held then.
     pub fn of(
         proof: &StatementProof,
         policy: &Policy,
@@ -154,7 +155,7 @@ impl ProofVerdict {
         }
     }
 
-    /// Compares when it was stated and cosigned with the present time.
+    /// Compares the times of the statement and of the cosignatures with the present time.
     fn examine_times(&mut self, now: Timestamp) {
         let stated = ("it was stated".to_owned(), self.statement.stated);
         let seen = self.witnesses.iter().map(|it| (format!("{} has seen it", it.name), it.at));

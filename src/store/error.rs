@@ -34,7 +34,7 @@ impl Error {
         Error::stored(ErrorKind::OtherSchema, message)
     }
 
-    /// Others have added an object to the registry with which it cannot be read safely.
+    /// Another program has added an object to the registry, which makes reading it unsafe.
     pub(in crate::store) fn added_object(what: impl std::fmt::Display) -> Self {
         Error::stored(
             ErrorKind::OtherSchema,

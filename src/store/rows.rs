@@ -68,7 +68,7 @@ pub struct StoredSource {
     pub pulled: Option<LastPull>,
     /// The last attempt, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
-    /// Whether the last pull from it left files whose recorded checksums or sizes contradict it.
+    /// Whether the last pull left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
 }
 

@@ -16,8 +16,8 @@ use crate::model::{DatasetName, GranuleId, Timestamp};
 /// A transaction of one of the stores, in which statements are run: what `table` is written for. What only
 /// a server has, or only a file, does nothing in the other one.
 pub(super) trait StoreSession: Send {
-    /// Calls `each` for every row of a query, as it is read. `each` must not use the session: a
-    /// server sends the answer to another statement only after all rows of this one.
+    /// Calls `each` for every row of a query, as it is read. `each` must not use the session: a server sends
+    /// the response to another statement only after all rows of this one.
     fn rows(
         &self,
         sql: &'static Sql,

@@ -1,5 +1,5 @@
-//! File systems that a test mounts, in a namespace of its own. A test that may not has nothing to test;
-//! `tests/what_was_not_checked.rs` says so at the end of a run.
+//! File systems that a test mounts, in a namespace of its own. A test that may not mount any is skipped,
+//! which `server/tests/what_was_not_checked.rs` reports at the end of a run.
 
 use std::process::Command;
 

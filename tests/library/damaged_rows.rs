@@ -192,7 +192,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         snapshot.period(set.clone()).unwrap();
         assert_eq!(snapshot.resolve(set.identifier(), None, None).unwrap().rows.len(), 1);
         assert_eq!(snapshot.warnings_of(&name("dataset"), now()).unwrap(), []);
-        // What the record says is not known, and what shows the record reports it.
+        // The content of the record is unknown, and reading the record reports the damage.
         assert!(!url(&world) && snapshot.granule_url(&name("dataset")).unwrap().is_none());
         assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");
         assert!(!world.registry.verify(&name("dataset")).unwrap().ok);

@@ -60,7 +60,7 @@ fn a_link_is_a_file_unless_it_leads_to_a_directory() {
 }
 
 #[test]
-fn a_short_checksum_that_is_added_is_neither_listed_nor_in_the_digest_beside_a_long_one() {
+fn adding_a_short_checksum_to_a_long_one_changes_neither_the_list_nor_the_digest() {
     let registry = new_registry();
     let of_file = |text: &str| with_file("A", "A", None, Some(text.parse().unwrap()));
     let dataset = name("US");

@@ -183,7 +183,7 @@ fn a_log_that_contradicts_what_is_stated_is_refused_each_night_until_one_is_mend
 }
 
 #[test]
-fn statements_of_the_future_are_not_pulled_and_not_cosigned() {
+fn statements_dated_in_the_future_are_not_pulled_and_not_cosigned() {
     let directory = tempfile::tempdir().unwrap();
     let (site, mirror) = (directory.path().join("site"), new_registry());
     let mut us = Archive::new();
@@ -202,7 +202,10 @@ fn statements_of_the_future_are_not_pulled_and_not_cosigned() {
     let (status, statements) = pulled_when_stated_at(later(8 * 86_400).unwrap(), 1_001);
     assert_eq!((status, statements.cosigned), (Status::Misstated, false));
     let misstated = statements.misstated.unwrap();
-    assert!(misstated.starts_with("the statement 2 of ELSE is of the future: "), "{misstated}");
+    assert!(
+        misstated.starts_with("the statement 2 of ELSE is dated in the future: "),
+        "{misstated}"
+    );
 }
 
 #[test]

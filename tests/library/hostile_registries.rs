@@ -165,7 +165,8 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
     }
 }
 
-/// Whatever opens a file of somebody else refuses it: as a registry, as a backup to restore, and as a primary.
+/// The error for a file from somebody else, which is rejected as a registry, as a backup to restore, and as a
+/// primary.
 fn refused_everywhere(path: &Path, kind: &str) -> String {
     let text = refused(path, kind);
     let target = path.with_file_name("restored.db");
@@ -221,7 +222,7 @@ fn a_file_with_a_virtual_table_is_refused_whatever_its_name_is() {
     }
 }
 
-/// SQLite compares a name up to the first NUL character with that in the text of the object.
+/// SQLite compares a name with the text of the object only up to the first NUL character.
 #[test]
 fn a_name_with_a_nul_character_does_not_hide_an_object() {
     for (sql, changed) in [

@@ -292,7 +292,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     let synced = other.sync(&name("us"), &listing, Limits::default(), &options, &stamp);
     let refused = synced.unwrap_err().to_string();
     assert!(refused.contains("\"A\" has more than 64 checksums"), "{refused}");
-    // A mirror knows 64 of its own, and the primary states another one.
+    // The mirror has 64 checksums of its own, and the primary states another one.
     let manifest = {
         let us = Registry::in_memory().unwrap();
         harness::history::step(&us, "us", 0, ["A"], []);

@@ -267,14 +267,14 @@ fn a_complete_segment_is_read_compressed_and_a_bomb_in_its_place_does_no_harm() 
 }
 
 #[test]
-fn a_segment_whose_compressed_form_has_other_content_is_read_in_its_plain_form() {
+fn a_plain_segment_is_read_if_its_compressed_form_has_different_content() {
     let world = large();
     let other = World::new();
     (0..9).for_each(|at| enlarge(&other.us, "us", at, 1_001));
     other.publish();
     let (zipped, gz) = ("datasets/us/log/000000.jsonl.gz", "log/000000.jsonl.gz");
     let (whole, of_other, plain) = (world.file(zipped), other.file(zipped), other.file(LOG));
-    // Compressed by another program, which does not say what it contains.
+    // Compressed by another program, whose header does not name the segment.
     let mut compressed =
         flate2::read::GzEncoder::new(plain.as_slice(), flate2::Compression::fast());
     let mut by_others = Vec::new();

@@ -138,7 +138,7 @@ fn what_a_server_sends_in_the_place_of_a_checkpoint_is_refused_where_one_is_expe
 }
 
 #[test]
-fn a_policy_that_is_too_long_is_refused_and_not_cut() {
+fn a_policy_that_is_too_long_is_rejected_and_not_truncated() {
     let world = signed();
     let file = world.directory.path().join("statements/policy");
     let policy =

@@ -429,7 +429,7 @@ fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
 }
 
 #[test]
-fn what_a_pull_has_left_is_known_after_an_attempt_that_failed_otherwise() {
+fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     let (us, mirror) = (new_registry(), new_registry());
     let state = |registry: &Registry, dataset: &str, size: u64, at: i64| {
         let stated = stating([with_file("A", "A", Some(size), None)]);

@@ -210,7 +210,7 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
     enlarge(&first, "us", 0, 3_000);
     published(&first, world.directory.path()).unwrap();
     let first_head = std::fs::read(&head).unwrap();
-    // This run is killed before it writes the head; then the registry is restored and changed otherwise.
+    // This run is killed before it writes the head; then the registry is restored and changed differently.
     published(&of(1), world.directory.path()).unwrap();
     let stale = world.file(gz);
     std::fs::write(&head, first_head).unwrap();
@@ -219,7 +219,7 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
     assert!(world.file(gz) != stale);
     assert!(verified(&restored, world.directory.path())[0].ok);
     assert_eq!(world.compare().unwrap().1.len(), 9_000);
-    // An earlier program has left it.
+    // Each of these files could be left by a killed run or an earlier version.
     for left in [stale, Vec::new(), b"not compressed".to_vec()] {
         std::fs::write(world.directory.path().join(gz), left).unwrap();
         published(&restored, world.directory.path()).unwrap();
@@ -237,7 +237,7 @@ fn cite(registry: &Registry, pattern: &str, at: i64) {
 }
 
 #[test]
-fn subsets_are_appended_to_those_that_were_published() {
+fn new_subsets_are_appended_to_the_published_ones() {
     let place = tempfile::tempdir().unwrap();
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("datasets/us/subsets.jsonl");
@@ -251,7 +251,7 @@ fn subsets_are_appended_to_those_that_were_published() {
     registry.back_up(&backup).unwrap();
     let number = path.metadata().unwrap().ino();
     for (at, pattern) in (2..).zip(["C", "B"]) {
-        // As a run leaves it that was killed before its head.
+        // The file as a run leaves it that was killed before it wrote the head.
         let mut file = std::fs::File::options().append(true).open(&path).unwrap();
         std::io::Write::write_all(&mut file, b"{\"subset\":").unwrap();
         cite(&registry, pattern, at);
@@ -276,13 +276,13 @@ fn subsets_are_appended_to_those_that_were_published() {
 }
 
 #[test]
-fn a_dataset_is_published_while_another_one_is() {
+fn two_datasets_are_published_at_the_same_time() {
     let directory = tempfile::tempdir().unwrap();
     let registry = lines(&["A"]);
     step(&registry, "other", 0, ["A"], []);
     published(&registry, directory.path()).unwrap();
     step(&registry, "other", 1, ["B"], []);
-    // What the other process holds meanwhile.
+    // The locks that the other process holds meanwhile.
     let lock = |path: &str| {
         let path = directory.path().join(path).join(".accession-publish.lock");
         std::fs::File::options().write(true).open(path).unwrap()

@@ -476,8 +476,8 @@ fn facts(state: &State) -> usize {
     files.map(|file| 1 + usize::from(file.size.is_some()) + file.sums.len()).sum()
 }
 
-/// The contents that each identifier had are those of the model, from one replacement to the next; and each
-/// time has its own.
+/// Checks that each identifier had the contents of the model between two replacements, and that each time
+/// selects the contents of that time.
 fn assert_contents(registry: &Registry, model: &Model) {
     let states: Vec<(&Timestamp, &State)> = model.states.iter().collect();
     let mut of_identifier: BTreeMap<Identifier, Vec<usize>> = BTreeMap::new();

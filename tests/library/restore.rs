@@ -301,7 +301,7 @@ fn copies_keep_their_owner_and_group_where_that_is_permitted() {
     assert_eq!(owner(&path), (12_345, 23_456, 0o660));
 }
 
-/// A change to the registry that is copied, whenever some of its pages were copied.
+/// Changes the registry whenever some of its pages have been copied.
 struct ChangeWhileCopying {
     registry: Registry,
     is_copying: AtomicBool,
@@ -331,7 +331,7 @@ impl Monitor for ChangeWhileCopying {
     }
 }
 
-/// Each change made SQLite copy everything again.
+/// Each change used to make SQLite copy everything again.
 #[test]
 fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
     let directory = tempfile::tempdir().unwrap();

@@ -60,7 +60,7 @@ fn a_list_can_be_added_to_while_it_is_read() {
     sides.add_list(&listing).unwrap();
     let mut files = listing.files().unwrap();
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-1");
-    // Who reads it reads what it was: to add to it used to panic.
+    // The reader sees the list as it was before. `add` used to panic here.
     listing.add(entry(2, None)).unwrap();
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-3");
     assert!(files.next().is_none());

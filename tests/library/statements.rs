@@ -241,13 +241,13 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
 }
 
 #[test]
-fn nothing_is_stated_after_a_statement_of_the_future_and_a_clock_that_is_far_ahead_is_noticed() {
+fn nothing_is_stated_after_a_statement_in_the_future_and_a_clock_that_is_far_ahead_is_reported() {
     let registry = new_registry();
     let t = |days: i64| second(days * 86_400);
     registry.change(&name("D"), &change(["A"], []), &Stamp::at(t(0), t(0))).unwrap();
     let ahead_of = |days| registry.state_sets(t(days), &[]).unwrap().clock_ahead_of;
     assert_eq!(ahead_of(31), None);
-    // The statements are recorded times, too.
+    // The times of statements count as recorded times, too.
     assert_eq!(ahead_of(62), None);
     assert_eq!(ahead_of(94), Some(t(62)));
     let refuse = |at| {
@@ -261,7 +261,7 @@ fn nothing_is_stated_after_a_statement_of_the_future_and_a_clock_that_is_far_ahe
         refuse(t(3)),
         format!("the last statement was made at {}, and the clock is at {}", t(94), t(3))
     );
-    // Also by less than a second, and if nothing is new.
+    // This also applies if the clock is behind by less than a second, and if nothing is new.
     refuse(Timestamp::from_micros(t(94).as_micros() - 1).unwrap());
     assert_eq!(registry.snapshot().unwrap().statement_log().unwrap().tree.size(), stored);
     assert_eq!(registry.state_sets(t(94), &[]).unwrap().added, 2);

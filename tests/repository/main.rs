@@ -21,7 +21,7 @@ fn rust_files(directories: &[&str]) -> Vec<(PathBuf, String)> {
 }
 
 #[test]
-fn only_the_store_names_a_database() {
+fn only_the_store_uses_a_database_crate() {
     for (path, text) in rust_files(&["src", "cli/src", "server/src"]) {
         let code = text.split("#[cfg(test)]").next().unwrap();
         let names_one = code.contains("rusqlite::") || code.contains("tokio_postgres");
@@ -31,7 +31,7 @@ fn only_the_store_names_a_database() {
 }
 
 #[test]
-fn a_program_that_a_test_can_do_without_is_in_the_list_of_what_was_not_checked() {
+fn every_program_that_a_test_can_do_without_is_listed_as_not_checked() {
     let list = "server/tests/what_was_not_checked.rs";
     let listed = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(list)).unwrap();
     let mut programs = 0;

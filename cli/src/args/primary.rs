@@ -90,7 +90,7 @@ impl PrimaryArgs {
     ) -> Result<Option<PrimarySource>> {
         let mut options = self.http.options()?;
         if !Address::is_meant(&known.source) {
-            // These are for those of the mirrors whose primary is at an address.
+            // These options apply only to mirrors whose primary is at an address.
             (options.timeout_seconds, options.ca_file, options.insecure) = (None, None, false);
         }
         let source = PrimarySource::of_last_pull(known, options);
@@ -125,8 +125,8 @@ pub struct HttpArgs {
     #[arg(long, value_name = "N")]
     max_bytes: Option<u64>,
 
-    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. A manifest or a
-    /// published directory has the time at which it was last written
+    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. For a manifest or a
+    /// published directory, the time of its last write counts
     #[arg(long, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 
@@ -153,8 +153,8 @@ impl HttpArgs {
         })
     }
 
-    /// The dataset at an address. Nothing is requested yet. `None`: the file is not an address, and none of
-    /// these options is given.
+    /// The dataset at an address. Sends no request yet. Returns `None` if the file is not an address and none
+    /// of these options is given.
     pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Remote>> {
         let options = self.options()?;
         let are_given = options != SourceOptions::default();

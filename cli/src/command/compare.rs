@@ -29,8 +29,8 @@ use crate::session::Session;
 /// a lone file of a granule with a lone file, and then by their names. Where only one side knows something of
 /// them, or both have no algorithm in common, they are counted. The exit status is 1 if they differ.
 ///
-/// If files were replaced while an identifier was in force, it had different contents. Each is tried, and the
-/// nearest is compared. `identical to the contents held T to T` names the period in which it had these.
+/// If files were replaced while an identifier was in force, it had different contents. Each of them is
+/// compared, and the nearest is shown: `identical to the contents held T to T` names its period.
 ///
 /// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has
 /// it, - for one that does not, and ≠ for one whose files have other bytes than on a side before it. How many
@@ -93,7 +93,7 @@ enum Compared {
     },
 }
 
-/// When a set had the files that are compared, if its identifier had different contents.
+/// The period of the compared contents, if the identifier of the set had different contents.
 #[derive(Serialize)]
 struct HeldPeriod {
     from: Timestamp,

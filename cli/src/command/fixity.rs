@@ -513,7 +513,7 @@ fn print_run(
     }
 }
 
-/// What was read, as JSON, and with which of the contents of an identifier it was compared.
+/// The summary of a check as JSON. If the identifier had several contents, it names those that were compared.
 #[derive(serde::Serialize)]
 struct FilesRead {
     #[serde(flatten)]
@@ -522,8 +522,8 @@ struct FilesRead {
     held: Option<Object>,
 }
 
-/// Prints what was read, after the findings; of an identifier that had several contents, with which of them
-/// it was compared.
+/// Prints the summary after the findings. If the identifier had several contents, also prints which of them
+/// were compared.
 fn print_summary(
     session: &mut Session,
     summary: CheckSummary,

@@ -32,14 +32,13 @@ commands! {
 
 /// Show whether a mirror is identical to its primary, and how they differ if it is not
 ///
-/// Every granule of both is compared, and those that only one of them has are listed. A mirror is
-/// identical, of other content (the same granules, and files with other bytes), behind (the primary once
-/// held the mirror's set), ahead (the mirror once held the
-/// primary's set), or diverged. Before that, the primary is compared with what this mirror read of
-/// it before: it is stale if it shows an earlier state, and rewritten if a change that was read is
-/// no longer there. Where its site publishes signed statements, it is forked if it has signed two trees of
-/// them, and misstated if its log is not what it has stated. The exit status is 0 only if they are identical
-/// and no check found files of the mirror that are not as recorded.
+/// Every granule of both is compared, and those that only one of them has are listed. A mirror is identical,
+/// of other content (the same granules, and files with other bytes), behind (the primary once held the
+/// mirror's set), ahead (the mirror once held the primary's set), or diverged. Before that, the primary is
+/// compared with what this mirror read of it before: it is stale if it shows an earlier state, and rewritten
+/// if a change that was read is no longer there. Where its site publishes signed statements, it is forked if
+/// it has signed two trees of them, and misstated if its log contradicts its statements. The exit status is 0
+/// only if they are identical and no check found files of the mirror that are not as recorded.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -103,7 +102,7 @@ impl CompareMirror {
     }
 }
 
-/// Says that files of a mirror are not as recorded, if any are, and which command lists them.
+/// If files of a mirror are not as recorded, prints their number and the command that lists them.
 fn write_open(session: &mut Session, dataset: &DatasetName, open: u64) -> Result<()> {
     if open > 0 {
         let files = count(open, "file");
@@ -412,11 +411,11 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
 
 /// List the primaries that mirrors were compared with, and whether the mirrors follow them
 ///
-/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is
-/// the default, failed, or if the mirror was last identical to it longer ago than --max-age. It is 1, too, if
-/// a check found files of a mirror that are not as recorded. Other primaries
-/// do not count: one that was only compared, or of which a replica was imported, is never old. `accession
-/// status --max-age` shows how old a replica is. Without names, datasets that were withdrawn are left out.
+/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is the
+/// default, failed, or if the mirror was last identical to it longer ago than --max-age. It is 1, too, if a
+/// check found files of a mirror that are not as recorded. Other primaries do not count: one that was only
+/// compared, or from which a replica was imported, is never old. `accession status --max-age` shows how old a
+/// replica is. Without names, datasets that were withdrawn are left out.
 ///
 /// Examples:
 ///   accession mirror status THEM.FOOL2.002
@@ -478,11 +477,12 @@ const OLD: &str = "old";
 /// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
 const FAILED: &str = "failed";
 
-/// The verdict on a mirror that is identical by its records, and of which files are not as recorded.
+/// The verdict on a mirror whose records are identical, but whose files are not as recorded.
 const DAMAGED: &str = "damaged";
 
-/// What is known of a primary. `open`: the number of the mirror's files that are not as recorded. `oldest`:
-/// when a mirror must have been identical to its default. `None`: at any time.
+/// The verdict on a mirror and one of its primaries. `open` is the number of the mirror's files that are not
+/// as recorded. A mirror must have been identical to its default primary since `oldest`, or at any time
+/// (`None`).
 fn verdict(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> &'static str {
     let oldest = oldest.filter(|_| source.is_default);
     match source.identical {

@@ -21,12 +21,12 @@ use crate::session::Session;
 
 /// State which sets the datasets hold, and sign it
 ///
-/// Every set and every cited subset is stated that is new since the last time, every set that has ended,
-/// and each week what is still held, in one growing log of the registry, which is signed as a whole. The
+/// Every set and every cited subset is stated that is new since the last time, every set that has ended, and
+/// each week what is still held, in one growing log of the registry, which is signed as a whole. The
 /// witnesses of the policy, or of the one from the last time, are asked to cosign what they have seen; one
-/// that cannot be reached is a warning, and is asked again the next time; where one has seen another log,
-/// the run ends, and the message says what it was sent. The last checkpoint that a key signed is kept beside
-/// it, in FILE.last: the log must continue it, or nothing is signed.
+/// that cannot be reached is a warning, and is asked again the next time; if one has seen another log, the
+/// run ends, and the message names the checkpoint that was sent to it. The last checkpoint that a key signed
+/// is kept beside it, in FILE.last: the log must continue it, or nothing is signed.
 ///
 /// Examples:
 ///   accession sign --key archive.key
@@ -149,7 +149,8 @@ impl Sign {
             note.add(key.key.sign(&body, now));
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
-        // Also if this fails, the files beside the keys stay as they are: the witnesses have the signatures.
+        // Even if this fails, the files beside the keys stay as they are: witnesses already have the
+        // signatures.
         self.add_cosignatures(session, &parsed, &log, &mut signed.note)
             .map_err(|refused| refused.into_error(&signed.checkpoint, &keys))?;
         registry.save_checkpoint(&log.tree, &signed)?;
@@ -241,7 +242,7 @@ impl Sign {
     }
 }
 
-/// A witness that was sent the signed checkpoint, and has seen another tree.
+/// A witness that received the signed checkpoint, but has seen another tree.
 struct RefusedByWitness {
     name: String,
     error: accession::Error,
@@ -263,7 +264,7 @@ impl RefusedByWitness {
     }
 }
 
-/// States what is new.
+/// Adds statements about everything that is new.
 fn state_sets(registry: &Registry, now: Timestamp, last: &[LogCheckpoint]) -> Result<StatementLog> {
     registry.state_sets(now, last).map_err(|error| match error.kind() {
         ErrorKind::Future => Error::from(error).with_hint(
@@ -279,7 +280,7 @@ fn open_keys(files: &[PathBuf]) -> Result<Vec<KeyInUse>> {
     let mut by_key = BTreeMap::new();
     for file in files {
         let key = key_file::read(file)?.verification_key().to_string();
-        // Whatever names it, such as a link: it would wait for itself.
+        // Two names of one key, such as a link and its target, would make the process wait for itself.
         if by_key.insert(key, file).is_some() {
             let name = file.to_string_lossy();
             return Err(Error::usage(format!("the key {} is named twice", quoted(&name))));

@@ -137,7 +137,7 @@ impl<W: Write> TerminalSafe<W> {
         };
         while let Some((at, character)) = first_interpreted(rest) {
             self.inner.write_all(&rest.as_bytes()[..at])?;
-            // `escape_debug` leaves some that are invisible.
+            // `escape_debug` leaves some invisible characters as they are.
             match is_invisible(character) {
                 true => write!(self.inner, "{}", character.escape_unicode())?,
                 false => write!(self.inner, "{}", character.escape_debug())?,

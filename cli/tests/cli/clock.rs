@@ -92,9 +92,9 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     let printed = sandbox.run("accession sign --key us.key --json");
     assert_eq!(warnings(&printed), ["clock-ahead"], "{printed}");
     assert!(printed.contains("\"stated\":1"), "{printed}");
-    // Nothing is stated now, so no time is.
+    // No new statement is made, so there is no time to warn of.
     assert_eq!(warnings(&sandbox.run("accession sign --key us.key --json")), [] as [&str; 0]);
-    // The next statement is made by a clock that is a day ahead.
+    // The clock is a day ahead when the next statement is made.
     sandbox.run("accession ingest D --at 2001-01-03 B");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let micros = i64::try_from(now.as_micros()).unwrap() + 86_400_000_000;

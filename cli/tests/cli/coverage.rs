@@ -125,7 +125,7 @@ fn assert_kinds_are_shown(title: &str, object: &str, elsewhere: &[(&str, &str, &
     let (consoles, kinds) = (consoles(), section(title));
     for (kind, file, name) in elsewhere {
         let text = std::fs::read_to_string(root().join(file)).unwrap();
-        // The code that reports a kind of error has its name, too, and tests nothing.
+        // The code that reports a kind of error contains its name, too, but tests nothing.
         let tests = if file.starts_with("src/") {
             text.split_once("\nmod tests {").map_or("", |(_, tests)| tests)
         } else {

@@ -161,7 +161,7 @@ fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_checked() {
 }
 
 #[test]
-fn a_mirror_is_compared_where_the_registry_cannot_be_written() {
+fn a_mirror_can_be_compared_if_the_registry_is_read_only() {
     let sandbox = sandbox();
     sandbox.run("accession export D --output us.jsonl");
     sandbox.run("accession mirror pull M us.jsonl --create --at 2001-02-01");

@@ -271,9 +271,9 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
     }
 }
 
-/// An argument of which the last part is lost would be believed otherwise.
+/// A file that is cut off would be accepted as if it were complete.
 #[test]
-fn a_small_file_that_is_longer_than_it_may_be_is_refused_and_not_cut() {
+fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     let sandbox = Sandbox::with_a_dataset();
     sandbox.run("accession key generate us.example.org/statements --output us.key > us.vkey");
     let policy = "(printf 'log '; cat us.vkey; echo quorum none; yes '# a comment' | head -c 262144; echo wrong) > policy";

@@ -1,5 +1,4 @@
-//! A change takes little memory, whatever its granules have: repetitions, files, or periods in which they
-//! were held.
+//! A change needs little memory, even if granules are repeated, or have many files or long histories.
 
 use std::fmt::Write;
 use std::process::Command;
@@ -33,14 +32,14 @@ fn an_id_that_is_listed_a_million_times_takes_the_memory_of_one() {
     {
         let (printed, peak) = peak(&sandbox, command);
         assert!(printed.contains("999999 repeated"), "{command}: {printed}");
-        // It used to be 170,000 kB.
+        // The peak used to be 170,000 kB.
         assert!(peak < 90_000, "{command}: {peak} kB");
     }
 }
 
 #[test]
 fn granules_with_megabytes_of_files_are_changed_twice_in_a_row() {
-    // Together more than SQLite may use, in one batch of granules, and in one statement.
+    // In one batch of granules, and in one statement, the files take more memory than SQLite may use.
     const GRANULES: usize = 66;
     const FILES: usize = 1_100;
     let sandbox = Sandbox::new();

@@ -13,7 +13,7 @@ fn transcript(name: &str) {
     assert_transcript(&file(name));
 }
 
-/// Columns are as wide as the path of the directory, which they contain.
+/// Columns contain the path of the directory, so their width depends on it.
 #[test]
 fn a_transcript_does_not_depend_on_where_the_directory_is() {
     let parent = tempfile::tempdir().unwrap();

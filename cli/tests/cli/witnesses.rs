@@ -159,7 +159,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
 }
 
 #[test]
-fn what_a_witness_was_sent_stays_beside_the_key_although_the_witness_refuses_it() {
+fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
     let sandbox = sandbox();
     sandbox.run("accession sign --key us.key; accession backup night.db");
     sandbox.run("accession ingest D --at 2001-01-03 C");
@@ -180,14 +180,14 @@ fn what_a_witness_was_sent_stays_beside_the_key_although_the_witness_refuses_it(
         assert!(printed.ends_with("\n2\n"), "{printed}");
         assert!(sandbox.run("cat us.key.last").contains("/statements\n3\n"));
     }
-    // The registry of last night would sign a second tree.
+    // The restored backup would sign a second tree.
     sandbox.run(
         "cp accession.db today.db; cp night.db accession.db; accession ingest D --at 2001-01-04 X",
     );
     let printed = sandbox.run("accession sign --key us.key; echo $?");
     assert!(printed.contains("the registry has 1 statement, but 3 were signed"), "{printed}");
     assert!(printed.ends_with("\n2\n"), "{printed}");
-    // The one that signed goes on, without that witness.
+    // The registry that signed continues without that witness.
     sandbox
         .run("cp today.db accession.db; (printf 'log '; cat us.vkey; echo quorum none) > policy");
     let printed = sandbox.run("accession sign --key us.key --policy policy");

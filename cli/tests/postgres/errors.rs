@@ -51,7 +51,7 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
 }
 
 #[test]
-fn a_read_whose_connection_is_cut_reports_that() {
+fn a_read_reports_that_its_connection_was_cut() {
     let Some(scene) = Scene::new() else { return };
     let registry = scene.open();
     registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();

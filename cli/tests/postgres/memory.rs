@@ -23,7 +23,7 @@ fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {
     url
 }
 
-/// The server sent a whole table at once, and the program kept it: 290 bytes a row.
+/// The server used to send a whole table at once, and the program kept it in memory: 290 bytes a row.
 #[test]
 fn verify_and_backup_need_no_more_memory_for_more_granules_on_a_server() {
     let Some(scene) = Scene::new() else { return };

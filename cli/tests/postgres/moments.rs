@@ -116,8 +116,8 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
             *child = Some(command.spawn().unwrap());
             drop(child);
             is_over.recv().unwrap();
-            // The server may have confirmed the commit of the killed client. The answer must not be taken for
-            // that of the next one.
+            // The server may have confirmed the commit of the killed client. That response must not be
+            // mistaken for the response to the next client.
             proxy.wait_until_idle();
             // This change waits for the lock, so it starts only after the killed one has ended.
             direct.change(&name("D"), &ingest(&format!("{granule_id}.next")), &stamp()).unwrap();

@@ -12,7 +12,7 @@ use crate::scene::Scene;
 pub struct Proxy {
     directory: tempfile::TempDir,
     database: String,
-    /// Each thread that passes something on has a clone.
+    /// Each thread that forwards data has a clone.
     passing: Arc<()>,
 }
 
@@ -48,8 +48,8 @@ impl Proxy {
         Proxy { directory, database: database.to_owned(), passing }
     }
 
-    /// Waits until no connection passes anything on any more. The client of each must be gone: what the
-    /// server has sent may still be on its way.
+    /// Waits until no connection forwards data. The clients must have disconnected before; data from the
+    /// server may still be in transit.
     pub fn wait_until_idle(&self) {
         while Arc::strong_count(&self.passing) > 1 {
             std::thread::sleep(Duration::from_millis(1));

@@ -22,7 +22,7 @@ pub fn assert_transcript(file: &Path) {
     assert_transcript_in(&std::env::temp_dir(), file);
 }
 
-/// The same, in a new directory below this one.
+/// As [`assert_transcript`], in a new directory below `parent`.
 pub fn assert_transcript_in(parent: &Path, file: &Path) {
     let shown = std::fs::read_to_string(file).unwrap();
     let printed = replay(&shown, &Sandbox::new_in(parent));
@@ -71,7 +71,7 @@ shift 2
 exec accession \"$@\"
 ";
 
-/// The name of the directory of a sandbox in what is printed.
+/// The name of the sandbox directory in the output.
 const DIRECTORY: &str = "/archive";
 
 /// A temporary directory with `fixtures/` in it and the program in its `PATH`.
@@ -275,8 +275,8 @@ fn without_now(line: &str) -> String {
     masked
 }
 
-/// The text with all times masked that depend on the clock. What a command prints beside such a time, or
-/// beside the path of the directory, is in columns whose width depends on it.
+/// The text with all times masked that depend on the clock. The width of columns depends on these times and
+/// on the path of the directory, so it is masked, too.
 fn masked(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(without_now).collect();
     let outputs = lines.chunk_by(|_, line| !line.starts_with("$ ") && !line.starts_with("```"));

@@ -1,5 +1,4 @@
-//! The server as the program runs it: connections over real sockets, mirrors of it, and what the program does
-//! beside it.
+//! `accession serve` over real sockets, mirrors of it, and other commands on its registry.
 
 #![expect(clippy::unwrap_used, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "costs are reported")]

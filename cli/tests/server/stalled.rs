@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::sockets::{Server, read_to_its_end};
 
-/// Whether a request is answered at last. On a busy machine the server may give up before: 503, try again.
+/// Whether the server responds to a request in the end. On a busy machine it may respond with 503 first.
 fn is_answered(server: &Server, path: &str) -> bool {
     let mut responses = (0..20).map(|_| server.get(path));
     let last = responses.find(|response| !response.starts_with("HTTP/1.1 503"));
@@ -49,7 +49,7 @@ fn readers_of_a_log_that_stall_take_little_memory() {
     }
     let peak = server.memory_kb("VmHWM");
     assert!(peak < idle + 48 * 1_024, "{idle} kB when idle, {peak} kB at most");
-    // What they read later is whole. The dates in the heads may differ.
+    // The responses that the clients read later are complete. The dates in the headers may differ.
     let rest = read_to_its_end(readers.swap_remove(0));
     let body = |response: &[u8]| response[response.len() - 4_000_000..].to_vec();
     assert!(body(&rest) == body(&whole), "{} bytes of {}", rest.len(), whole.len());

@@ -1,8 +1,8 @@
 //! Limits that the operating system itself imposes: a file that may not grow, a disk that is full,
 //! and a disk that is mounted read-only.
 //!
-//! The last two need a file system that is mounted in a new namespace (`unshare --mount`). If that
-//! is not permitted, `tests/what_was_not_checked.rs` says so.
+//! The last two need a file system that is mounted in a new namespace (`unshare --mount`). If that is not
+//! permitted, `server/tests/what_was_not_checked.rs` says so.
 
 use std::process::{Command, Output};
 

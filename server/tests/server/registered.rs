@@ -171,7 +171,7 @@ fn what_goes_wrong_is_said_and_readers_do_not_wait() {
 }
 
 #[test]
-fn a_day_has_so_many_bytes_of_new_subsets() {
+fn the_bytes_of_new_subsets_are_limited_for_each_day() {
     let held = ids("us-2001-01-02.txt");
     let daily_subset_bytes = held[0].len() as u64 + 2;
     let served = served(None, ServerLimits { daily_subset_bytes, ..ServerLimits::default() });

@@ -234,7 +234,7 @@ fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
 }
 
 #[test]
-fn a_digest_beside_an_identifier_is_one_that_its_set_had() {
+fn a_digest_that_the_set_of_the_identifier_never_had_is_not_found() {
     let served = Served::seed();
     let latest = served.latest("US.FOOL2.002");
     let digest = |at: &str| {
@@ -273,7 +273,7 @@ fn lists_of_an_identifier_whose_files_were_replaced_need_a_digest_or_a_time() {
                 [format!("/DI:{latest}/list{query}"), format!("/DI:{latest}/checksums{query}")];
             paths.map(|path| served.get(&path).status)
         };
-        // A checksum that is added replaces nothing.
+        // Adding a checksum replaces nothing.
         assert_eq!(status(""), if byte == 1 { [200; 2] } else { [409; 2] });
         assert_eq!(status(&format!("?at={at}")), [200; 2]);
         assert_eq!(served.get(&format!("/DI:{latest}/granules")).status, 200);

@@ -68,7 +68,7 @@ impl Lines {
         self.bytes += line.len() as u64;
     }
 
-    /// The length of the lines.
+    /// The length of the lines, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
@@ -161,8 +161,8 @@ struct WrittenSubset<'a> {
     cited: Option<Timestamp>,
 }
 
-/// Writes the lines of the cited subsets of the instances of a dataset up to a time, after those that `lines`
-/// has already, in the order in which they were stored. `failed` is the error of what `out` returns.
+/// Writes the lines of the cited subsets of a dataset's instances up to a time, in the order in which they
+/// were stored, after the lines that `lines` already has. `failed` converts an error of `out`.
 pub(crate) fn write_subsets(
     snapshot: &Snapshot,
     dataset: &DatasetName,
@@ -204,15 +204,16 @@ pub(crate) fn write_subsets(
     Ok(lines.digest())
 }
 
-/// The lines of the cited subsets of a dataset in a file, as far as a head announces them. `None` means that
-/// they are not those that were announced, or that a registry does not continue them.
+/// Reads the lines of the cited subsets of a dataset from a file, up to the length that a head announces.
+/// `None` means that they are not the announced lines, or that the subsets of the registry do not continue
+/// them.
 ///
-/// The rows of subsets are only added to. So a registry whose last announced subset is the same has the
-/// others, too: one that was restored has cited another one at another time.
+/// Rows of subsets are only added. So if a registry has the last announced subset, it also has the subsets
+/// before it: a restored registry has cited a different subset, or the same at another time.
 ///
 /// # Errors
 ///
-/// `failed` is the error of reading the file; those of the registry.
+/// The file cannot be read (`failed` converts that error); the registry cannot be read.
 pub(crate) fn continued_subsets(
     snapshot: &Snapshot,
     dataset: &DatasetName,

@@ -77,7 +77,7 @@ impl LogReader {
         (self.source, self.line) = (source, line);
     }
 
-    /// Reads the last line, which was wrong, again.
+    /// Reads the previous line again, which was wrong.
     pub fn repeat(&mut self) {
         self.line -= 1;
     }

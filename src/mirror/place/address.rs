@@ -118,7 +118,7 @@ impl Error {
     }
 }
 
-/// What a mirror calls a primary that was named so: its address, or the absolute path of its file or
+/// The name under which a mirror remembers a primary: its address, or the absolute path of its file or
 /// directory. Symbolic links are kept, so the name stays the same when the file no longer exists.
 pub fn source_name(text: &str) -> String {
     if Address::is_meant(text) {

@@ -1,4 +1,4 @@
-//! A limit on the bytes that are read of a primary, all together and after decompression.
+//! A limit on the total number of bytes that are read from a primary, counted after decompression.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::error::{Error, ErrorKind};
 
-/// The bytes that were read of a primary, and how many may be.
+/// The number of bytes that were read from a primary, and the greatest number allowed.
 #[derive(Debug, Clone)]
 pub(super) struct ByteLimit {
     read: Arc<AtomicU64>,
@@ -15,13 +15,13 @@ pub(super) struct ByteLimit {
 }
 
 impl ByteLimit {
-    /// A limit of which nothing is used.
+    /// Creates a limit of `most` bytes.
     pub fn of(most: u64) -> Self {
         ByteLimit { read: Arc::default(), most }
     }
 
-    /// A reader whose bytes are counted together with those of the others. Beyond the limit, it fails with an
-    /// error that [`Error::of_byte_limit`] recognises.
+    /// A reader whose bytes count towards the same limit as those of the other readers. Beyond the limit, it
+    /// fails with an error that [`Error::of_byte_limit`] recognises.
     pub fn limit(&self, reader: impl Read + Send + 'static) -> LimitedReader {
         LimitedReader { reader: Box::new(reader), limit: self.clone() }
     }
@@ -50,8 +50,8 @@ impl Read for LimitedReader {
 struct TooMany(u64);
 
 impl Error {
-    /// The error of a source of which more bytes were read than are permitted. `None` means that reading
-    /// failed for another reason.
+    /// The error for a source with more bytes than the limit. `None` means that reading failed for another
+    /// reason.
     pub(super) fn of_byte_limit(source: impl fmt::Display, error: &io::Error) -> Option<Self> {
         let TooMany(most) = error.get_ref()?.downcast_ref()?;
         Some(Error::too_many_bytes(source, *most))

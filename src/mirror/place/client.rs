@@ -25,7 +25,8 @@ use crate::model::{SourceOptions, quoted};
 /// How requests are made.
 #[derive(Clone)]
 pub struct HttpOptions {
-    /// How long a server may send nothing, or less than 10 kB a second. At most an hour counts.
+    /// How long a server may send nothing, or less than 10 kB a second. Longer times than an hour are
+    /// shortened to an hour.
     pub timeout: Duration,
     /// How many bytes may be read, all together and after decompression.
     pub max_bytes: u64,
@@ -97,7 +98,7 @@ impl HttpOptions {
     }
 }
 
-/// How many bytes may be read of a primary by default.
+/// The default limit on the bytes that are read from a primary.
 pub(in crate::mirror) const MAX_BYTES: u64 = 64 << 30;
 
 /// How often a request that makes no progress is made.
@@ -106,7 +107,7 @@ const ATTEMPTS: u32 = 5;
 /// The longest time to wait for a server.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3_600);
 
-/// The longest file of certificates that is read.
+/// The greatest length of a file of certificates.
 const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 
 /// How many redirects are followed.
@@ -126,7 +127,7 @@ pub(super) struct Client {
 impl Client {
     /// A client for the origin of an address.
     pub fn new(origin: &Url, mut options: HttpOptions) -> Result<Self> {
-        // Later, times overflow.
+        // Longer times would overflow.
         options.timeout = options.timeout.min(MAX_TIMEOUT);
         let proxy = proxy_of(origin)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -219,12 +220,12 @@ impl Client {
         Err(Failure::Lasting(Error::of_url(ErrorKind::Response, url.to_string(), what)))
     }
 
-    /// The content of a file. `None` means that there is none. A failure that passes has not passed after
-    /// several attempts.
+    /// The content of a file. `None` means that the file does not exist. Temporary failures are retried
+    /// several times.
     ///
     /// # Errors
     ///
-    /// It is longer than `limit`, in bytes.
+    /// The file is longer than `limit`, in bytes.
     pub fn content(&self, url: &Url, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
         let once = || -> Result<Option<Vec<u8>>, Failure> {
             let response = self.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
@@ -291,8 +292,8 @@ impl Client {
         self.limited(self.counted(response, limit).take(limit))
     }
 
-    /// The content of a compressed body, counted, at most `limit` bytes of it. `None` means that `is_it` does
-    /// not accept its header.
+    /// At most `limit` bytes of the content of a compressed body, which are counted. `None` means that
+    /// `is_it` does not accept the gzip header.
     pub fn unzipped(
         &self,
         response: Response<Body>,

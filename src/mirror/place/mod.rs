@@ -198,7 +198,7 @@ pub(crate) trait Place: Send + Sync {
 /// The greatest number of datasets that a message names. A registry can have a million.
 pub(super) const MAX_NAMED: usize = 20;
 
-/// The first of some datasets in words.
+/// The names of the first of some datasets, for a message.
 pub(super) fn named(names: &[DatasetName]) -> String {
     let first: Vec<&str> = names.iter().take(MAX_NAMED).map(DatasetName::as_str).collect();
     match (first.is_empty(), names.len() - first.len()) {
@@ -228,7 +228,7 @@ pub(super) fn check_age(
     Ok(())
 }
 
-/// As [`check_age`], of a file, whose time of publication is that of its last change.
+/// As [`check_age`], for a file, which counts as published when it was last modified.
 pub(super) fn check_age_of_file(
     name: &str,
     file: &File,

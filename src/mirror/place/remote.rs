@@ -158,8 +158,8 @@ impl Remote {
         check_age(url, modified, max_age, self.now)
     }
 
-    /// Opens a whole segment in its compressed form. `None` means that the server has no file that says that
-    /// it is this form.
+    /// Opens a whole segment in its compressed form. `None` means that the server has no compressed file
+    /// whose header names this segment.
     fn zipped(&self, url: &Url, segment: &Segment) -> Result<Option<Box<dyn Read + '_>>, Failure> {
         let response = self.client.get(url, &[])?;
         if response.status().as_u16() != 200 {

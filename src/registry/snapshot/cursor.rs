@@ -296,13 +296,14 @@ pub(crate) struct SetEntries<Pages> {
     known: Option<KnownFiles>,
 }
 
-/// What is known at an instant of the files of a set, which is looked up for some ids of a page when it is
-/// wanted of the first of them.
+/// The recorded files of a set at an instant. They are looked up for several ids of a page at once, when the
+/// first of these ids is reached.
 struct KnownFiles {
     registry: Registry,
     dataset: DatasetKey,
     at: Timestamp,
-    /// What is known of the granules of a page up to an index. Of those from there on it was not looked up.
+    /// The recorded files of the granules of a page before `up_to`. The files of the other granules were not
+    /// looked up yet.
     looked_up: Vec<StoredContent>,
     up_to: usize,
     look_ups: LookUps,

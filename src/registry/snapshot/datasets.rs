@@ -19,7 +19,7 @@ impl Snapshot {
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
 
-    /// The latest change of a dataset. `None` means that it has none, or that there is no such dataset.
+    /// The latest change of a dataset. `None` means that it has none, or that the dataset does not exist.
     pub fn latest_change(&self, name: &DatasetName) -> Result<Option<Instance>> {
         self.ask(|read| match read.key_and_name(name)? {
             Some((key, _)) => read.latest_instance(key),
@@ -45,8 +45,8 @@ impl Snapshot {
         self.ask_of(name, |read, key| Ok(read.granule_urls(&[key])?.remove(&key)))
     }
 
-    /// Warnings about a dataset, which was named `asked`, whether or not its record can be read: that it was
-    /// renamed or withdrawn, or that its last change is in the future.
+    /// Warnings that a dataset, which the caller named `asked`, was renamed or withdrawn, or that its last
+    /// change is in the future. They do not depend on its record, which may be damaged.
     pub fn warnings_of(&self, asked: &DatasetName, now: Timestamp) -> Result<Vec<Warning>> {
         self.ask(|read| {
             let found = read.name_and_withdrawal(asked)?;

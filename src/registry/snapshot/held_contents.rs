@@ -1,5 +1,5 @@
-//! The different contents that the set of an identifier had: an identifier covers names, and files were
-//! replaced under them.
+//! The different contents of an identifier. An identifier covers names only, so files can be replaced without
+//! changing it.
 
 use std::ops::Range;
 
@@ -16,17 +16,17 @@ use crate::registry::contents::{Contents, ContentsAt};
 use crate::registry::listing::Listing;
 use crate::store::{DatasetKey, StoredContent, View};
 
-/// The files that the set of an identifier had in a dataset from one replacement of a file to the next.
+/// The files that the set of an identifier had in a dataset between two replacements of files.
 ///
-/// A file is replaced if it gets another size or another checksum of the same algorithm, or is gone. A
-/// checksum that is added replaces nothing.
+/// A file is replaced if it gets a different size or a different checksum of the same algorithm, or is
+/// removed. Adding a checksum replaces nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldContents {
-    /// The set, as of the instance at which most was recorded of these files.
+    /// The set, as of the instance with the most recorded metadata of these files.
     pub set: Set,
     /// The first instant at which the set had these files.
     pub from: Timestamp,
-    /// The first instant at which it had them no longer. `None` means that it still has them.
+    /// The first instant at which the set no longer had these files. `None` means that it still has them.
     pub until: Option<Timestamp>,
 }
 
@@ -47,12 +47,11 @@ impl HeldContents {
 const MAX_LISTED: usize = 3;
 
 impl Snapshot {
-    /// The different contents of the set to which a selection refers, of each dataset in order of time. There
-    /// is at least one. Only an identifier without a time can have several, or one that several datasets
-    /// hold.
+    /// The different contents of the selected set, of each dataset in order of time. There is at least one.
+    /// There can be several only for an identifier without a time, or for one that several datasets hold.
     ///
-    /// Costs a pass over all granules that a dataset ever held, if the identifier was in force with different
-    /// digests in it, and a pass over the set for each dataset after the first one with other digests.
+    /// If the identifier had different digests in a dataset, this costs a pass over all granules that the
+    /// dataset ever held. It also costs a pass over the set for each further dataset with different digests.
     ///
     /// # Errors
     ///
@@ -73,11 +72,11 @@ impl Snapshot {
         Ok(different)
     }
 
-    /// The set to which a selection refers, whose files are listed or cited.
+    /// The selected set, if its files are to be listed or cited.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Ambiguous`]: its identifier had different contents, which are named; those of
+    /// [`ErrorKind::Ambiguous`]: its identifier had different contents, which the message names; those of
     /// [`Snapshot::select`].
     pub fn select_contents(&self, selection: &Selection) -> Result<Set> {
         let mut contents = self.contents(selection)?;
@@ -87,21 +86,21 @@ impl Snapshot {
         }
     }
 
-    /// Of the contents of two sides, those that differ in the fewest files: the indexes of both. Costs a
-    /// comparison of each with each, if a side has several.
+    /// Returns the indexes of the contents of two sides that differ in the fewest files. If a side has
+    /// several contents, compares each with each.
     ///
     /// # Errors
     ///
     /// A set cannot be read.
     pub fn nearest(&self, left: &[HeldContents], right: &[HeldContents]) -> Result<(usize, usize)> {
         let pairs = (0..left.len()).flat_map(|one| (0..right.len()).map(move |two| (one, two)));
-        // The latest first: they are the likeliest.
+        // The latest contents are the most likely, so they are tried first.
         let pairs = pairs.collect::<Vec<_>>().into_iter().rev();
         nearest_of(pairs, |(one, two)| self.compare_files(&left[one].set, &right[two].set))
     }
 
-    /// Of the contents of a set, those that differ from a listing in the fewest files: their index. Costs a
-    /// comparison with each of several.
+    /// Returns the index of the contents that differ from a listing in the fewest files. If there are several
+    /// contents, compares each with the listing.
     ///
     /// # Errors
     ///
@@ -111,7 +110,7 @@ impl Snapshot {
         nearest_of(indexes, |index| self.compare_with(&contents[index].set, listing))
     }
 
-    /// The contents of instances with an identifier, at a moment or ever.
+    /// The contents of the instances with an identifier, at a moment or at any time.
     fn of_instances(
         &self,
         identifier: Identifier,
@@ -170,7 +169,7 @@ impl Snapshot {
                         && (last.set.digest() == next.set.digest()
                             || !self.differ(&last.set, &next.set, is_replaced)?) =>
                 {
-                    // What is recorded of files rarely becomes less.
+                    // A later subset rarely has less recorded metadata, so the later one stays.
                     (last.set, last.until) = (next.set, next.until);
                 }
                 _ => contents.push(next),
@@ -179,8 +178,8 @@ impl Snapshot {
         Ok(contents)
     }
 
-    /// Adds contents to different ones, unless these have the same files already: later again, or in another
-    /// dataset. Of both, those stay of which more is recorded.
+    /// Adds contents to a list, unless the list already has contents with the same files, from an earlier
+    /// period or another dataset. In that case, only the contents with more recorded metadata stay.
     fn add(&self, next: HeldContents, different: &mut Vec<HeldContents>) -> Result<()> {
         let mut same = None;
         for (index, other) in different.iter().enumerate() {
@@ -218,7 +217,8 @@ impl Snapshot {
         Ok(())
     }
 
-    /// Whether two sets with the same granules differ in the files of one of them. Ends at the first.
+    /// Whether the files of any granule differ between two sets with the same granules. Stops at the first
+    /// difference.
     fn differ(&self, one: &Set, two: &Set, differ_in: DifferIn) -> Result<bool> {
         self.ask(|read| {
             let mut of_one = contents_of(read, one)?;
@@ -233,7 +233,7 @@ impl Snapshot {
         })
     }
 
-    /// How much is recorded of the files of a set.
+    /// The amount of metadata that is recorded of the files of a set.
     fn facts(&self, set: &Set) -> Result<u64> {
         self.ask(|read| {
             let mut contents = contents_of(read, set)?;
@@ -283,8 +283,8 @@ fn ambiguous(contents: &[HeldContents]) -> Error {
     Error::new(ErrorKind::Ambiguous, message)
 }
 
-/// Of several comparisons, the one with the fewest differing files; the first of equal ones. Ends with one
-/// that has none. A single one is not made.
+/// Returns the index of the comparison with the fewest differing files, the first of equal ones. Stops at a
+/// comparison without differences. If there is only one comparison, it is not made.
 fn nearest_of<T: Copy>(
     sides: impl ExactSizeIterator<Item = T>,
     compare: impl Fn(T) -> Result<Differences<'static>>,
@@ -309,7 +309,7 @@ fn nearest_of<T: Copy>(
     nearest.map(|(_, side)| side).ok_or_else(none)
 }
 
-/// The contents that the instances of one dataset with one identifier had, which are in order of time.
+/// The contents of the instances of one dataset with one identifier. The instances are in order of time.
 fn of_dataset_instances(read: &View, instances: &[Instance]) -> Result<Vec<HeldContents>> {
     let contents = |(instances, most): (&[Instance], usize)| {
         let (first, last) = (instances.first()?, instances.last()?);
@@ -330,18 +330,18 @@ fn of_dataset_instances(read: &View, instances: &[Instance]) -> Result<Vec<HeldC
     Ok(parts.filter_map(|(part, most)| contents((&instances[part], most))).collect())
 }
 
-/// Where files were replaced between the instances with one identifier, all of which hold the same granules.
+/// The replacements of files between the instances with one identifier, all of which hold the same granules.
 struct Replacements {
     /// When the instances took effect, in microseconds.
     times: Vec<i64>,
-    /// For each instance, the number of instances up to the latest one that had a file which this one has
-    /// replaced. 0 means that it has replaced none.
+    /// For each instance, the number of instances up to and including the latest one with a file that this
+    /// instance has replaced. 0 means that it has replaced none.
     replaced: Vec<usize>,
     /// How much more is recorded of files at each instance than at the one before it.
     gained: Vec<i64>,
 }
 
-/// What is recorded of a granule from one instance on, and the last instance at which it is.
+/// The recorded files of a granule, and the last instance at which they are recorded.
 struct Recorded {
     last: usize,
     files: Vec<u8>,
@@ -379,8 +379,8 @@ impl Replacements {
         self.times.partition_point(|time| *time < micros)
     }
 
-    /// Adds what is recorded of a granule at some instances. `earlier` is what was recorded of it before,
-    /// as far as later files can replace it.
+    /// Adds the recorded files of a granule at some instances. `earlier` contains the files that were
+    /// recorded before, as far as later files can replace them.
     fn add(&mut self, files: EncodedFiles<'_>, at: Range<usize>, earlier: &mut Vec<Recorded>) {
         if at.is_empty() || files.is_empty() {
             return;
@@ -392,15 +392,15 @@ impl Replacements {
         if let Some(index) = earlier.iter().rposition(is_replaced) {
             let replaced = &mut self.replaced[at.start];
             *replaced = (*replaced).max(earlier[index].last + 1);
-            // Whatever replaces these is after this replacement.
+            // Any file that replaces these comes after this replacement.
             earlier.drain(..=index);
         }
         earlier.retain(|it| !EncodedFiles::of_checked(&it.files).is_within(files));
         earlier.push(Recorded { last: at.end - 1, files: files.as_bytes().to_vec() });
     }
 
-    /// The instances from one replacement to the next, and of each part the index of the instance at which
-    /// most is recorded, the latest one of several.
+    /// The ranges of instances between replacements. Each range has the index of the instance with the most
+    /// recorded metadata, the latest of equal ones.
     fn parts(&self) -> Vec<(Range<usize>, usize)> {
         let mut parts = Vec::new();
         let (mut start, mut facts, mut most) = (0, 0, (i64::MIN, 0));

@@ -35,8 +35,8 @@ pub struct Resolved {
     pub agreement: Option<Agreement>,
     /// When and why the dataset was withdrawn. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
-    /// Whether it was read of a published site, which does not say when its changes were recorded, and by
-    /// whom. Its JSON has neither.
+    /// Whether it was read from a published site. A site does not publish when and by whom changes were
+    /// recorded, so the JSON has neither field.
     pub is_of_site: bool,
 }
 
@@ -126,7 +126,7 @@ enum InstanceRow<'a> {
     Published(PublishedInstance<'a>),
 }
 
-/// What a site publishes of an instance.
+/// The fields of an instance that a site publishes.
 #[derive(Serialize)]
 struct PublishedInstance<'a> {
     dataset: &'a DatasetName,
@@ -244,7 +244,7 @@ impl Snapshot {
         self.resolve_with(set.identifier(), Some(prefix), dataset, at)
     }
 
-    /// The digest with these first digits that the set of an identifier had.
+    /// The digest with these first digits, if the set of an identifier ever had it.
     ///
     /// # Errors
     ///
@@ -532,8 +532,8 @@ impl Snapshot {
         })
     }
 
-    /// The subsets of a dataset from a number on, in the order in which they were stored. The first has the
-    /// number 1.
+    /// The subsets of a dataset in the order in which they were stored, from a number on. The first subset
+    /// has the number 1.
     pub(crate) fn subsets_from(&self, dataset: &DatasetName, first: u64) -> Result<Vec<Subset>> {
         self.ask_of(dataset, |read, key| {
             let found = read.subsets_from(key, first)?;

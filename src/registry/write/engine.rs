@@ -114,7 +114,7 @@ impl<'a> Entry<'a> {
             events.chunk_by(|a, b| a.event.granule_id == b.event.granule_id).collect();
         let mut rest = by_granule.as_slice();
         while !rest.is_empty() {
-            // Nothing is stored of a new dataset.
+            // A new dataset has no stored rows, so nothing is looked up.
             let most = self.target.latest.as_ref().map_or(rest.len(), |_| self.look_ups.granules());
             let (next, after) = rest.split_at(most.min(rest.len()));
             self.enter_granules(next)?;
@@ -563,7 +563,7 @@ fn refuse_other_content(
     }
 }
 
-/// Refuses more metadata of the files of a granule than a row may have.
+/// Rejects more file metadata of a granule than a row may have.
 fn check_length(event: &Event, content: &Content) -> Result<()> {
     let checked = check_limits(event.granule_id.as_str(), content.encoded());
     checked.map_err(|error| error.at(event.location.clone()))

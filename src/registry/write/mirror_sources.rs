@@ -24,7 +24,7 @@ pub(crate) struct Remembered<'a> {
     pub pulled_with: Option<&'a SourceOptions>,
     /// Why the dataset may not be pulled from it. `None` means that it may.
     pub refusal: Option<&'a str>,
-    /// Whether the dataset has files whose recorded checksums or sizes contradict it, which a pull has left.
+    /// Whether a pull has left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
     /// The first change that is to be forgotten. `None` keeps all that was read before.
     pub forget_from: Option<u64>,

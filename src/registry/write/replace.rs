@@ -210,7 +210,7 @@ impl Registry {
 /// How long before a change a deletion may have taken effect for its granules to come back with it.
 const RECENT_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
 
-/// How many granules are looked up at once, at most.
+/// The greatest number of granules that are looked up at once.
 const BATCH_GRANULES: usize = 4_096;
 
 /// Whether granules that a change added had been deleted recently. Where nothing had been, costs one

@@ -45,8 +45,8 @@ fn newest_if_ahead(
 }
 
 /// The latest time that was recorded in the registry, or stated, if `now` is more than 31 days after it. An
-/// archive that signs regularly states each week what is still held, so its clock is mostly wrong then; and a
-/// statement cannot be taken back.
+/// archive that signs regularly makes a statement at least every week, so the clock is probably wrong if the
+/// latest time is older. A statement cannot be taken back.
 pub(in crate::registry) fn noticeably_ahead_of(
     read: &store::View,
     now: Timestamp,

@@ -20,7 +20,7 @@ use crate::store::{Error, Result, Watch};
 /// The number of statements that wait to be sent with the next one, at most.
 const MAX_DEFERRED: usize = 16;
 
-/// The bytes of their values from which on they are sent.
+/// The total size in bytes of the values of waiting statements at which they are sent.
 const MAX_DEFERRED_BYTES: usize = 8 * 1_024 * 1_024;
 
 /// The rows that a statement adds, at most; a power of two.
@@ -135,7 +135,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Those of `each`, after which no more rows are read; what the server reported.
+    /// An error of `each`, after which no more rows are read; an error that the server reported.
     pub fn each_row(
         &self,
         sql: &str,
@@ -272,7 +272,7 @@ impl Connection {
         self.receive(try_join(deferred, last(client))).map(|(_, answer)| answer)
     }
 
-    /// Waits for an answer of the server.
+    /// Waits for a response of the server.
     fn receive<T: Send>(&self, answer: impl Future<Output = Answered<T>> + Send) -> Result<T> {
         let answered = self.driver.wait(answer);
         self.has_failed.set(self.has_failed.get() || answered.is_err());
@@ -287,14 +287,14 @@ impl Connection {
     }
 }
 
-/// About how many bytes of rows are in memory at once.
+/// The approximate size in bytes of the rows that are in memory at once.
 const ROWS_BYTES: usize = 256 * 1_024;
 
 /// The rows of a query that the client has not read yet.
 type Rest = Pin<Box<RowStream>>;
 
-/// The next rows of a query, which have [`ROWS_BYTES`] or a little more, and the rest. `None` means that
-/// they are the last ones.
+/// The next rows of a query, of [`ROWS_BYTES`] bytes or a little more, and the remaining query. `None`
+/// instead of the remaining query means that these rows are the last ones.
 async fn next_rows(mut rest: Rest) -> Answered<(Vec<Row>, Option<Rest>)> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while bytes < ROWS_BYTES {

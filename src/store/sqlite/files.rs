@@ -53,8 +53,8 @@ pub(super) fn check_length(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Refuses a new registry that SQLite cannot open while it is written, under the name of a temporary file
-/// in the same directory. That name may be longer than the final one.
+/// Rejects the path of a new registry if SQLite could not open the temporary file to which the registry is
+/// written first. That file is in the same directory, and its name may be longer than the final one.
 pub(super) fn check_length_of_new(directory: &Path, temporary: &Path) -> Result<()> {
     let name = temporary.file_name().unwrap_or_default();
     if check_length(&directory.join(name)).is_ok() {

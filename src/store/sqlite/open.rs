@@ -294,8 +294,8 @@ mod tests {
         assert!(is_too_long(open(&of_length(505), Access::Read).map(|_| ()).unwrap_err()));
     }
 
-    /// A new registry is written under the name of a temporary file, which was measured as if it were the
-    /// path that was given: of a path of 495 bytes, the message said that it has 512.
+    /// A new registry is first written to a temporary file. The message used to state the length of the path
+    /// of that file: 512 bytes for a given path of 495 bytes.
     #[test]
     fn a_directory_is_refused_if_its_temporary_files_have_too_long_a_path_for_sqlite() {
         let root = tempfile::tempdir().unwrap();

@@ -5,15 +5,15 @@
 //! SQLite keeps of each object (`sqlite_schema.sql`, as it was typed) must be that of the
 //! migration.
 //!
-//! Objects that others have added are ignored: tables, views, and indexes on their own tables. So
-//! are triggers, even on tables of the schema: they are disabled and never run. Three kinds of
-//! objects are refused:
+//! Objects that others have added are ignored: tables, views, and indexes on their own tables. Triggers are
+//! ignored too, even on tables of the schema: they are disabled and never run. Three kinds of objects are
+//! rejected:
 //!
 //! - An index *on a table of the schema*: SQLite may read it instead of the table, and then the
 //!   index decides which granules are held; it may also be over an expression, or forbid a row.
 //! - A virtual table: SQLite runs the code of its module on the content of the file.
-//! - An object with the name of a table function, such as `rarray`: SQLite reads a table of the file
-//!   instead of the function. The object may have any letter case, as all names of SQL.
+//! - An object with the name of a table function, such as `rarray`: SQLite reads a table of the file instead
+//!   of the function. Names in SQL ignore letter case, so any letter case is rejected.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -99,9 +99,8 @@ fn check_encoding(connection: &Connection) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::OtherSchema`], which names the object that differs or must not be there;
-/// [`ErrorKind::Damaged`]: SQLite does not write the type, the name or the
-/// text of an object as it is.
+/// [`ErrorKind::OtherSchema`], which names an object that differs or is not allowed; [`ErrorKind::Damaged`]:
+/// SQLite cannot have written the type, the name or the text of an object.
 fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result<()> {
     const OBJECTS: &str = "
         SELECT type, tbl_name, name, sql
@@ -125,7 +124,8 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
             let what = format!("the type of {name:?} in its schema is {kind:?}");
             return Err(Error::damaged(what));
         }
-        // SQLite reads a name up to this character, and another name than the one that is compared here.
+        // SQLite reads a name only up to this character, so it reads another name than the check below
+        // compares.
         if [&table, &name].iter().any(|name| name.contains('\0')) {
             let what = format!("the name of {name:?} in its schema has a NUL character");
             return Err(Error::damaged(what));
@@ -152,9 +152,9 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
     }
 }
 
-/// Refuses objects of others that would replace a table function, and virtual tables.
+/// Rejects added objects that would replace a table function, and virtual tables.
 fn check_others(others: &[(String, String, String)]) -> Result<()> {
-    /// How the text of an object begins that is not a virtual table, as SQLite writes it.
+    /// The possible beginnings of the text of an object that is not a virtual table, as SQLite writes it.
     const BEGINNINGS: [&str; 5] = [
         "CREATE TABLE ",
         "CREATE VIEW ",
@@ -188,8 +188,9 @@ fn check_others(others: &[(String, String, String)]) -> Result<()> {
     Ok(())
 }
 
-/// Whether a name is that of a table or a table function that every connection has. A database without
-/// objects has only those, and SQLite creates some functions only when they are named.
+/// Whether every connection has a table or a table function with this name. `empty` is a database without
+/// objects, which has only these. It must be queried by name, because SQLite creates some functions only when
+/// a statement names them.
 fn is_built_in(empty: &Connection, name: &str) -> Result<bool> {
     const COLUMNS: &str = "SELECT count(*) FROM pragma_table_xinfo(?1)";
     let columns: u32 = empty.prepare_cached(COLUMNS)?.query_row([name], |row| row.get(0))?;

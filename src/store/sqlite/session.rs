@@ -349,7 +349,8 @@ impl Drop for FileSession {
 /// The number of rows that one statement adds.
 const INSERTED_AT_ONCE: usize = 64;
 
-/// The greatest number of bytes that it adds, of which SQLite makes a copy. Longer rows are added one by one.
+/// The greatest number of bytes that one statement adds. SQLite copies them, so longer rows are added one by
+/// one.
 const INSERTED_BYTES: usize = 4 * 1_024 * 1_024;
 
 impl FileSession {

@@ -31,7 +31,7 @@ impl RowPart for StoredContent {
     }
 }
 
-/// The error of files that the program has not encoded: not in this order, or not in this form.
+/// The error for an encoding of files with a wrong order or form, which this program did not write.
 fn unreadable(granule_id: &str) -> Error {
     let granule_id = quoted(granule_id);
     damaged(format_args!("the files of {granule_id} cannot be read, or are not in order"))
@@ -185,8 +185,8 @@ impl View {
                 FROM {content}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
         );
-        // In a file, the rows are in the order of the list: to sort them, SQLite would keep all of them in
-        // memory during a change.
+        // In a registry file, the rows are already in the order of the list. Sorting them would make SQLite
+        // keep all of them in memory during a change.
         static AMONG: Sql = Sql::by_store(
             "SELECT {content.*}
             FROM rarray(?2) AS wanted
@@ -263,8 +263,8 @@ impl View {
     /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
     /// the granules.
     pub fn content_until(&self, dataset: DatasetKey, at: Timestamp) -> Result<ContentRows<'_>> {
-        // In a file, the rows are in the order of both keys: to sort them, SQLite would keep all that was
-        // known of a granule in memory during a change.
+        // In a registry file, the rows are already in the order of both keys. Sorting them would make SQLite
+        // keep all recorded files of a granule in memory during a change.
         static PAGE: Sql = Sql::by_store(
             "SELECT {content.*}
             FROM granule

@@ -96,8 +96,8 @@ impl View {
         })
     }
 
-    /// The templates of the addresses of the granules of some datasets, by their keys. A dataset has none if
-    /// its record is damaged, which what shows the record reports.
+    /// The templates of the addresses of the granules of some datasets, by their keys. A dataset with a
+    /// damaged record has none; commands that show the record report the damage.
     pub fn granule_urls(
         &self,
         datasets: &[DatasetKey],
@@ -121,8 +121,8 @@ impl View {
         Ok(urls)
     }
 
-    /// The key and the present name of the dataset that has or had a name, and its withdrawal, whether or not
-    /// its record can be read. `None` means that no dataset has or had it.
+    /// The key, the present name and the withdrawal of the dataset that has or had a name, even if its record
+    /// is damaged. `None` means that no dataset has or had the name.
     pub fn name_and_withdrawal(
         &self,
         name: &DatasetName,

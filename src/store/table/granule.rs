@@ -237,7 +237,7 @@ impl View {
         self.periods_among_at(dataset, granule_ids, None)
     }
 
-    /// The stored periods of some ids that have an instant. `None` means all periods.
+    /// The stored periods of some ids that contain an instant, or all of their periods (`None`).
     fn periods_among_at(
         &self,
         dataset: DatasetKey,
@@ -250,8 +250,8 @@ impl View {
                 FROM {granule}
                 WHERE dataset_id = ?1 AND granule_id >= ?2 AND granule_id <= ?3)",
         );
-        // In a file, the rows are in the order of the list: to sort them, SQLite would keep all of them in
-        // memory during a change.
+        // In a registry file, the rows are already in the order of the list. Sorting them would make SQLite
+        // keep all of them in memory during a change.
         static AMONG: Sql = Sql::by_store(
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM rarray(?2) AS wanted
@@ -424,7 +424,7 @@ impl Transaction {
     }
 }
 
-/// A period, still without its address, and the key of its dataset.
+/// A period without its address, which is added later, and the key of its dataset.
 fn found(row: &dyn Columns) -> Result<(DatasetKey, FoundPeriod)> {
     let note = row.get(5)?;
     let withdrawn =

@@ -1,5 +1,5 @@
 //! Programs that a machine may lack. A test that needs one and does not find it has nothing to test;
-//! `server/tests/what_was_not_checked.rs` says so at the end of a run.
+//! `server/tests/what_was_not_checked.rs` reports it at the end of a run.
 
 use std::path::{Path, PathBuf};
 

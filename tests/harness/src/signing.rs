@@ -16,7 +16,7 @@ pub fn sign(us: &Registry, key: &SigningKey) {
     sign_at(us, key, now());
 }
 
-/// The same by a clock that shows this time.
+/// As [`sign`], with a clock that shows the time `at`.
 pub fn sign_at(us: &Registry, key: &SigningKey, at: Timestamp) {
     let log = us.state_sets(at, &[]).unwrap();
     let checkpoint = log.checkpoint(key.verification_key().name());

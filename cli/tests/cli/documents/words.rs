@@ -1,8 +1,8 @@
-//! What the documents show of messages.
+//! The messages that the documents show.
 
 use super::{documents, transcripts};
 
-/// It helps nobody, and differs between systems.
+/// The number helps nobody, and differs between systems.
 #[test]
 fn no_output_has_the_number_of_an_error_of_the_system() {
     for document in documents().into_iter().chain(transcripts()) {
