@@ -63,6 +63,7 @@ use std::ffi::OsString;
 use std::io::Write;
 
 use clap::builder::Resettable;
+use clap::error::ContextKind;
 use clap::parser::ValueSource;
 use clap::{CommandFactory, FromArgMatches};
 
@@ -131,8 +132,14 @@ fn matches(
     }
     let matches = program.try_get_matches_from_mut(arguments)?;
     *program = without_conflicts(std::mem::take(program));
-    program.try_get_matches_from_mut(arguments)?;
-    Ok(matches)
+    match program.try_get_matches_from_mut(arguments) {
+        Ok(_) => Ok(matches),
+        Err(mut error) => {
+            // It would show the conflicting arguments together.
+            error.remove(ContextKind::Usage);
+            Err(error)
+        }
+    }
 }
 
 fn run_command(

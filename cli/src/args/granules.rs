@@ -214,7 +214,12 @@ impl ListArgs {
 #[derive(Default, clap::Args)]
 pub struct FileArgs {
     /// Ignore the sizes and checksums of files that the input states
-    #[arg(long, conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "etag_md5"])]
+    // A group has no option of a struct that flattens others, unless the option names it.
+    #[arg(
+        long,
+        group = "FileArgs",
+        conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "etag_md5"]
+    )]
     no_files: bool,
 
     #[command(flatten)]
