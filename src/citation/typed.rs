@@ -403,15 +403,25 @@ impl TypedName {
         }
     }
 
-    /// The set with this name that a dataset held.
+    /// The set with this name that a dataset held. The date and the digest of a citation select its contents.
     ///
     /// # Errors
     ///
-    /// The first digits are those of no identifier, or of several.
+    /// The first digits are those of no identifier, or of several; the identifier was not in force at the date,
+    /// or was with different contents.
     pub fn earlier(&self, snapshot: &Snapshot, dataset: &DatasetName) -> Result<EarlierSet> {
         Ok(match self {
             TypedName::Identifier(given) => {
-                EarlierSet::Identifier(given.whole(snapshot, Some(dataset))?)
+                let identifier = given.whole(snapshot, Some(dataset))?;
+                match given.stated.selection(identifier, snapshot)? {
+                    Selection::Digest(digest) => EarlierSet::Digest(digest),
+                    Selection::Identifier { at: Some(at), .. } => {
+                        let (dataset, at) = (Some(dataset.clone()), Some(at));
+                        let then = Selection::Identifier { identifier, dataset, at };
+                        EarlierSet::Digest(snapshot.select_contents(&then)?.digest().into())
+                    }
+                    _ => EarlierSet::Identifier(identifier),
+                }
             }
             TypedName::Digest(prefix) => EarlierSet::Digest(prefix.clone()),
         })

@@ -263,6 +263,13 @@ fn not_an_identifier() -> ValueError {
     ValueError::new(message)
 }
 
+impl From<Digest> for DigestPrefix {
+    /// All digits.
+    fn from(digest: Digest) -> Self {
+        DigestPrefix(hex::encode(digest.as_bytes()).into())
+    }
+}
+
 impl FromStr for DigestPrefix {
     type Err = ValueError;
 

@@ -48,7 +48,8 @@ const MAX_LISTED: usize = 3;
 
 impl Snapshot {
     /// The different contents of the selected set, of each dataset in order of time. There is at least one.
-    /// There can be several only for an identifier without a time, or for one that several datasets hold.
+    /// There can be several only for an identifier without a time, for one with a day on which files were
+    /// replaced, or for one that several datasets hold.
     ///
     /// If the identifier had different digests in a dataset, this costs a pass over all granules that the
     /// dataset ever held. It also costs a pass over the set for each further dataset with different digests.
@@ -128,8 +129,10 @@ impl Snapshot {
                 match at {
                     None => contents.extend(of_dataset_instances(read, of_dataset)?),
                     Some(at) => {
-                        let then = of_dataset.iter().rfind(|it| it.is_in_force_during(at));
-                        contents.extend(then.cloned().map(Set::Instance).map(HeldContents::of));
+                        let is_then = |it: &&Instance| it.is_in_force_during(at);
+                        let then: Vec<Instance> =
+                            of_dataset.iter().filter(is_then).cloned().collect();
+                        contents.extend(of_dataset_instances(read, &then)?);
                     }
                 }
             }
