@@ -49,7 +49,8 @@ fn statements() -> Vec<String> {
     for (path, text) in rust_files(&["src"]) {
         let text = text.split("#[cfg(test)]").next().unwrap();
         if path.starts_with("src/store/sqlite") {
-            let consts = text.split("const ").skip(1).filter_map(first_string);
+            let strings = text.split("const ").skip(1).map(strings_of);
+            let consts = strings.filter_map(|strings| strings.first().copied());
             statements.extend(consts.map(str::to_owned));
         } else if path.starts_with("src/store/table") {
             // The texts that the macros `select_…!` insert at the beginning of a query, and those of
@@ -89,10 +90,6 @@ fn statements() -> Vec<String> {
             .any(|verb| sql.trim_start().starts_with(verb))
     });
     statements
-}
-
-fn first_string(text: &str) -> Option<&str> {
-    strings_of(text).first().copied()
 }
 
 /// The strings of a text, none of which has an escaped quotation mark.
