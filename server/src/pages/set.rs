@@ -77,7 +77,7 @@ impl SetPage {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown,
+    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown): the identifier is unknown,
     /// or its set never had the digest.
     pub fn with_identifier(
         snapshot: &Snapshot,
