@@ -132,6 +132,7 @@ class MirrorComparison(_Compared):
         return self.status == "identical" and self.open_findings == 0
 
     def _of_files(self) -> str:
+        """How many files of the mirror a check found damaged or missing, after a comma."""
         return f", {self.open_findings} files not as recorded" if self.open_findings else ""
 
     def _repr_html_(self) -> str:
