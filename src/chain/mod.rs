@@ -28,22 +28,19 @@
 //! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
 
 mod hashing;
-mod lanes;
 mod list;
-mod step;
 mod sweep;
 
 #[doc(hidden)]
-pub use hashing::{Hashed, Hashing, Reached};
+pub use accession_chain::Lanes;
 #[doc(hidden)]
-pub use lanes::Lanes;
+pub use hashing::{Hashed, Hashing, Reached};
 pub use list::{CanonicalList, CanonicalLists};
 #[doc(hidden)]
 pub use sweep::Sweep;
 pub(crate) use sweep::Timeline;
 
 use crate::model::Identifier;
-use step::{ChainLink, Message};
 
 /// A running chain: the identifier of the ids pushed so far.
 ///
@@ -59,10 +56,7 @@ use step::{ChainLink, Message};
 /// assert_eq!(chain.identifier().to_string(), "de2c970d4c035550b7880403ef52be6d");
 /// ```
 #[derive(Debug, Clone, Default)]
-pub struct Chain {
-    link: ChainLink,
-    message: Message,
-}
+pub struct Chain(accession_chain::Chain);
 
 impl Chain {
     /// The chain of the empty set.
@@ -75,7 +69,7 @@ impl Chain {
     /// [`Identifier::EMPTY`] resumes at the start. (The probability that a set that is not empty
     /// has that identifier is 2^-128.)
     pub fn resume(identifier: Identifier) -> Self {
-        Chain { link: step::link(identifier), message: Message::default() }
+        Chain(accession_chain::Chain::resume(*identifier.as_bytes()))
     }
 
     /// Adds the next id.
@@ -84,12 +78,12 @@ impl Chain {
     /// this. The cost is one MD5 of `33 + n + 1` bytes for an id of n bytes: two compressions if n
     /// is 22 to 85.
     pub fn push(&mut self, granule_id: &str) {
-        self.link = Some(step::step(self.link, granule_id, &mut self.message));
+        self.0.push(granule_id);
     }
 
     /// The identifier of the ids pushed so far.
     pub fn identifier(&self) -> Identifier {
-        step::identifier(self.link)
+        Identifier::from_bytes(self.0.hash())
     }
 }
 

@@ -17,11 +17,11 @@
 //! compiler makes vectors of, reach a third of the speed of AVX2.
 
 #[cfg(target_arch = "x86_64")]
-use super::step::Block;
-use super::step::{Md5State, Message};
+use crate::step::Block;
+use crate::step::{Md5State, Message};
 
 /// The words of many links: the first word of each, then the second word of each, and so on.
-pub(super) type Words<'links> = [&'links mut [u32]; 4];
+pub(crate) type Words<'links> = [&'links mut [u32]; 4];
 
 /// The instructions that hash chains side by side; the result is the same with all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Lanes {
 
     /// Pushes the id of a message to every link.
     #[inline]
-    pub(super) fn push(self, links: Words<'_>, message: &Message) {
+    pub(crate) fn push(self, links: Words<'_>, message: &Message) {
         #[cfg(target_arch = "x86_64")]
         if self.avx2 {
             return in_groups(links, message, |links, blocks| {
@@ -135,7 +135,7 @@ fn in_groups<const LANES: usize>(
 mod avx2 {
     use std::arch::x86_64::*;
 
-    use super::super::step::{Block, SINES, START, four_rounds, rounds, words};
+    use crate::step::{Block, SINES, START, four_rounds, rounds, words};
 
     /// One of the 64 rounds.
     macro_rules! vector_round {
