@@ -225,8 +225,6 @@ class Dataset:
         column: str | None = None,
         ingested: str | None = None,
         deleted: str | None = None,
-        every: Literal["day"] | None = None,
-        include_today: bool = False,
         create: bool = False,
         dry_run: bool = False,
         at: Literal["now"] | None = None,

@@ -160,9 +160,30 @@ fn an_event_in_the_future_is_refused_when_it_is_added() {
     let future = now().next().unwrap();
     let error = import.add(event(future, EventKind::Ingested, "B")).unwrap_err();
     assert_eq!(error.kind().as_str(), "future", "{error}");
-    // Days that are not complete are left out instead.
-    import.is_daily = true;
-    import.add(event(future, EventKind::Ingested, "B")).unwrap();
+}
+
+#[test]
+fn events_from_the_first_that_was_left_out_wait_for_the_next_import() {
+    let registry = new_registry();
+    let file = |until, left_out| {
+        let mut import = Import::new();
+        for (seconds, granule_id) in [(1, "A"), (3, "C")] {
+            import.add(event(second(seconds), EventKind::Ingested, granule_id)).unwrap();
+        }
+        (import.until, import.left_out) = (until, left_out);
+        import.options.create_dataset = true;
+        import
+    };
+    let stamp = Stamp::now(now());
+    // B, at 2, was left out by the reader.
+    let applied = registry.import(&name("dataset"), &file(Some(second(2)), 1), &stamp).unwrap();
+    assert_eq!((applied.instances.len(), applied.left_out), (1, 2));
+    assert_eq!(applied.instances[0].identifier, naive(["A"]));
+    let mut complete = file(None, 0);
+    complete.add(event(second(2), EventKind::Ingested, "B")).unwrap();
+    let applied = registry.import(&name("dataset"), &complete, &stamp).unwrap();
+    assert_eq!((applied.instances.len(), applied.left_out), (2, 0));
+    assert_eq!(applied.instances[1].identifier, naive(["A", "B", "C"]));
 }
 
 #[test]
