@@ -41,7 +41,7 @@ pub use monitor::Monitor;
 pub(crate) use monitor::Work;
 pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
-pub use restore::{Lacks, Restored, rehearse_restore, restore};
+pub use restore::{Lacks, Restored, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
     Exported, FileList, FileTotals, GranuleFiles, Granules, HeldContents, History, IdPages,
