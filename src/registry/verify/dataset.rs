@@ -86,7 +86,6 @@ impl Pass<'_> {
             Ok(swept) => {
                 identifiers = history.len() as u64 + subsets.count();
                 work.steps += swept.hashed.sweep.steps() + swept.selected.steps;
-                work.patterns_tried += swept.selected.patterns_tried;
                 selected = Some(swept.selected);
                 let (sets, counts) = (swept.hashed.sets(), rows.counted());
                 findings.append(history::compare(
