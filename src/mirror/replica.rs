@@ -25,7 +25,7 @@ pub struct Replica {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotPublished`]: a line is wrong; those of requests.
+/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
 pub fn read_replica(
     remote: &Remote,
     registry: Option<&Registry>,
@@ -104,7 +104,7 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`]: what is wrong, and in which line.
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
     pub fn read_into(&self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
         let (of, ..) = copy(&*self.place, self.not_after, None, import, |_, _, granules| {
             read(granules);
