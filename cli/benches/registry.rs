@@ -267,7 +267,8 @@ fn append(directory: &Path) {
         let day = || (0..288).map(|n| format!("{}z", granule_id(10 * MILLION + 288 * round + n)));
         for (registry, seconds) in [(&large, &mut to_large), (&small, &mut to_small)] {
             let (taken, steps) = apply(registry, ingest(day()));
-            assert_eq!(steps, 288);
+            // And those from the last checkpoint on.
+            assert!(steps >= 288);
             seconds.push(taken);
         }
     }

@@ -120,7 +120,7 @@ fn parse(
 /// The arguments as clap matches them.
 ///
 /// clap does not enforce a requirement if the required argument conflicts with a given one. For example,
-/// `--note` requires `--listings`, and `--every` conflicts with `--listings`: clap accepts `--note --every`,
+/// `--note` requires `--listings`, and `--partial` conflicts with `--listings`: clap accepts `--note --partial`,
 /// and the note would be lost. So the arguments are matched a second time, without conflicts.
 fn matches(
     program: &mut clap::Command,

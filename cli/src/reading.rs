@@ -330,6 +330,7 @@ pub fn import_events(
     let mut pages = SearchPages::default();
     pages.add(events.records());
     import.left_out = events.left_out();
+    import.until = events.left_out_since();
     missing.check(&pages, session)
 }
 

@@ -124,7 +124,7 @@ CREATE TABLE accession.content (
 ) WITH (autovacuum_vacuum_insert_scale_factor = 0.01);
 
 -- The chain and the canonical list of the granules now held, after one of them. Derived, so it may be
--- replaced: after the ids whose CRC-32 has its ten low bits zero, and after the last one.
+-- replaced: after the ids whose CRC-32 has its ten low bits zero.
 CREATE TABLE accession.checkpoint (
     dataset_id bigint NOT NULL,
     granule_id text COLLATE "C" NOT NULL,

@@ -132,7 +132,7 @@ CREATE INDEX granule_by_producer ON granule (dataset_id, producer_granule)
 WHERE producer_granule IS NOT NULL;
 
 -- The chain and the canonical list of the granules now held, after one of them. Derived, so it may be replaced:
--- after the ids whose CRC-32 has its ten low bits zero, and after the last one. A pass that resumes here adds the number of rows that it reads after this
+-- after the ids whose CRC-32 has its ten low bits zero. A pass that resumes here adds the number of rows that it reads after this
 -- id, and compares the total with the number that the history states; the number has no second copy, since
 -- it can be counted.
 CREATE TABLE checkpoint (

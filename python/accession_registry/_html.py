@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime, timezone
 from html import escape
-from itertools import groupby, islice
+from itertools import islice
 from typing import Any
 
-from accession_registry._native import Registry, Rows
+from accession_registry._native import Registry, Rows, plot
 from accession_registry._records import DatasetRecord, FileRecord, Instance
 
 # How many rows of a table are shown, and how many ids of a list.
@@ -35,7 +34,7 @@ def rows(title: str, all_rows: Rows[Any]) -> str:
         headings = ("from", "until", "granules", "+", "-", "identifier", "note")
         if first[0].timestamp < first[-1].timestamp:
             first = all_rows[-MAX_ROWS - 1 :][::-1]
-        return plot(all_rows) + table(title, headings, [_cells(row) for row in first], "to_arrow()")
+        return plot(sorted((row.timestamp, row.granules) for row in all_rows)) + table(title, headings, [_cells(row) for row in first], "to_arrow()")
     elif any(isinstance(row, FileRecord) for row in first):
         headings = ("granule", "path", "size", "checksums")
     return table(title, headings, [_cells(row) for row in first], "to_arrow()")
@@ -49,36 +48,6 @@ def _cells(row: Any) -> tuple[object, ...]:
         checksums = " ".join(f"{algorithm}:{value}" for algorithm, value in row.checksums.items())
         return (row.granule, row.path, "" if row.size is None else row.size, checksums)
     return row if isinstance(row, tuple) else (row,)
-
-
-# The size of a plot, in pixels.
-_WIDTH, _HEIGHT = 600, 80
-
-
-def plot(history: Iterable[Instance]) -> str:
-    """The granules held over time. Each column of pixels has the least and the most, so that no notch is lost."""
-    held = sorted((it.timestamp, it.granules, any(note.questionable for note in it.annotations)) for it in history)
-    begin, end = held[0][0], max(held[-1][0], datetime.now(timezone.utc))
-    most = max(granules for _, granules, _ in held)
-
-    def x(at: datetime) -> int:
-        return round((at - begin) / (end - begin) * _WIDTH) if end > begin else 0
-
-    def y(granules: int) -> float:
-        return round(_HEIGHT - granules / max(most, 1) * _HEIGHT, 1)
-
-    path = f"M0 {y(held[0][1])}"
-    for column, changes in groupby(held[1:], key=lambda change: x(change[0])):
-        counts = [granules for _, granules, _ in changes]
-        path += f"H{column}" + "".join(f"V{y(granules)}" for granules in (min(counts), max(counts), counts[-1]))
-    marks = "".join(
-        f'<circle cx="{x(at)}" cy="{y(granules)}" r="4" fill="#d50"><title>{at:%Y-%m-%d}: questionable</title></circle>'
-        for at, granules, questionable in held
-        if questionable
-    )
-    line = f'<path d="{path}H{_WIDTH}" fill="none" stroke="currentColor"/>{marks}'
-    drawing = f'<svg viewBox="-5 -5 {_WIDTH + 10} {_HEIGHT + 10}" width="{_WIDTH}" role="img">{line}</svg>'
-    return f"<p>{drawing}<br>{begin:%Y-%m-%d} to {end:%Y-%m-%d}, at most {most} granules</p>"
 
 
 def _notes(instance: Instance) -> list[str]:

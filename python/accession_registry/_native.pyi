@@ -1,5 +1,5 @@
 # The types of the module that is written in Rust.
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from os import PathLike
 from types import GenericAlias, TracebackType
@@ -35,6 +35,7 @@ __all__ = [
     "identify",
     "open",
     "open_set",
+    "plot",
     "read_page",
 ]
 
@@ -71,6 +72,7 @@ def cite_list(
 def read_page(
     page: bytes, name: str, format: str
 ) -> tuple[list[tuple[str, str | None, int | None, str | None]], int, int | None]: ...
+def plot(changes: Sequence[tuple[datetime, int]]) -> str: ...
 def identify(ids: _Ids, *, column: str | None = None) -> Identified: ...
 @final
 class Registry:
@@ -225,8 +227,6 @@ class Dataset:
         column: str | None = None,
         ingested: str | None = None,
         deleted: str | None = None,
-        every: Literal["day"] | None = None,
-        include_today: bool = False,
         create: bool = False,
         dry_run: bool = False,
         at: Literal["now"] | None = None,

@@ -352,7 +352,7 @@ impl Dataset {
     #[pyo3(
         name = "import_",
         signature = (source, **options),
-        text_signature = "($self, source, *, format=None, column=None, ingested=None, deleted=None, every=None, include_today=False, create=False, dry_run=False, at=None, timeout=None, max_bytes=None, ca_file=None, insecure=False)"
+        text_signature = "($self, source, *, format=None, column=None, ingested=None, deleted=None, create=False, dry_run=False, at=None, timeout=None, max_bytes=None, ca_file=None, insecure=False)"
     )]
     fn import<'py>(
         &self,

@@ -16,6 +16,7 @@ mod keywords;
 mod mirror;
 mod opened;
 mod pages;
+mod plot;
 mod process;
 mod record;
 mod registry;
@@ -39,6 +40,8 @@ mod _native {
     use super::citation::cite_list;
     #[pymodule_export]
     use super::comparison::Sides;
+    #[pymodule_export]
+    use super::plot::plot;
     #[pymodule_export]
     use super::registry::{Registry, identify, open, open_set};
     #[pymodule_export]

@@ -133,16 +133,13 @@ pub fn compare(
 pub struct Imported {
     source: PathBuf,
     reading: accession::input::Options,
-    is_daily: bool,
     pub options: ChangeOptions,
     http: SourceOptions,
 }
 
 /// The keyword arguments that say what is imported, and how.
-pub const OF_IMPORT: [&str; 2] = [
-    "format column ingested deleted every include_today create dry_run at",
-    "timeout max_bytes ca_file insecure",
-];
+pub const OF_IMPORT: [&str; 2] =
+    ["format column ingested deleted create dry_run at", "timeout max_bytes ca_file insecure"];
 
 impl Imported {
     /// A history that is to be imported.
@@ -152,21 +149,16 @@ impl Imported {
     /// An argument cannot be read.
     pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
         let format: Option<String> = options.value("format")?;
-        let is_daily = match options.value::<String>("every")?.as_deref() {
-            None => false,
-            Some("day") => true,
-            Some(_) => return Err(Failure::usage("every is \"day\"", "")),
-        };
         let reading = accession::input::Options {
             format: ids::format_named(format.as_deref())?,
             column: options.value("column")?,
             ingested_column: options.value("ingested")?,
             deleted_column: options.value("deleted")?,
-            unfinished_day: (!options.is_set("include_today")?).then(|| now().day()),
+            unfinished_day: Some(now().day()),
             ..Default::default()
         };
         let (options, http) = (options.change()?, options.source()?);
-        Ok(Imported { source, reading, is_daily, options, http })
+        Ok(Imported { source, reading, options, http })
     }
 }
 
@@ -184,7 +176,6 @@ pub fn import(
 ) -> Result<(accession::Applied, Vec<Warning>), Failure> {
     let mut import = Import::new();
     import.options = wanted.options;
-    import.is_daily = wanted.is_daily;
     import.not_after = Some(now());
     let registry = opened.writer(Arc::clone(monitor))?;
     let name = wanted.source.to_string_lossy();
@@ -216,6 +207,7 @@ pub fn import(
             import.add(event?)?;
         }
         import.left_out = events.left_out();
+        import.until = events.left_out_since();
         warnings = events.records().warnings();
         let mut pages = SearchPages::default();
         pages.add(events.records());

@@ -320,9 +320,9 @@ def test_the_plot_of_a_history_loses_no_notch(file: ar.Registry) -> None:
     file.annotate("US@2010-06-01", "half a listing", questionable=True)
     for history in (dataset.history(), dataset.history(reverse=True)):
         html = history._repr_html_()  # type: ignore[attr-defined]
-        assert "V40.0" in html, "half of the height, for less than a pixel"
-        assert "1990-01-01 to 2" in html and "at most 100 granules" in html and "-->" not in html
-        assert 'cy="40.0"' in html and "2010-06-01: questionable" in html
+        assert "Smallest 50 on 1 Jun 2010. Largest 100 on 1 Jan 1990." in html
+        assert "V95V0" in html, "half of the height, for less than a pixel"
+        assert "⚠ questionable: half a listing" in html and "-->" not in html
     empty = dataset.history(since="2030-01-01", until="2030-01-02")._repr_html_()  # type: ignore[attr-defined]
     assert "svg" not in empty
 

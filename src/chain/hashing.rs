@@ -149,11 +149,6 @@ impl Hashed {
         let digests = self.lists.iter().flat_map(|some| some.lists.digests());
         self.sweep.identifiers().zip(digests)
     }
-
-    /// The state of the list of the last instance. `None` means that there are no lists.
-    pub fn last_list(&self) -> Option<Vec<u8>> {
-        self.lists.last().map(|some| some.lists.last().save())
-    }
 }
 
 impl Hashing {

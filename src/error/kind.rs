@@ -275,8 +275,6 @@ error_kinds! {
     StatedFile = "input": "{correct the file; --no-files of commands that ingest granules ignores sizes and checksums|correct the list}";
     /// A checksum does not say by which algorithm it was computed.
     NoAlgorithm = "input": "name it with --algorithm; --no-files of commands that ingest granules ignores sizes and checksums";
-    /// A log is to be combined into changes of days, but has times of its own.
-    OwnTimes = "usage": "omit {--every|every}";
     /// An option names a part of a file that its format does not have.
     NotOfFormat = "usage": "nothing was changed; omit the option, or name the format with --format";
     /// A document is in none of the formats.

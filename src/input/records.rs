@@ -18,7 +18,7 @@ use super::table::{self, TableReader};
 use super::warning::WarningCollector;
 use super::{Hits, Record, Row, Rows};
 use crate::error::{Error, ErrorKind};
-use crate::model::{Day, Event, EventKind, Moment, Warning};
+use crate::model::{Day, Event, EventKind, Moment, Timestamp, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
 pub struct Records {
@@ -139,7 +139,7 @@ impl OpenedFile {
         let format = Some(format);
         let records = self.records(&Options { format, with_dates: true, ..options.clone() })?;
         let unfinished_day = options.unfinished_day;
-        Ok(Events { records, deletion: None, unfinished_day, left_out: 0 })
+        Ok(Events { records, deletion: None, unfinished_day, left_out: 0, left_out_since: None })
     }
 }
 
@@ -255,6 +255,7 @@ pub struct Events {
     deletion: Option<(Event, Moment)>,
     unfinished_day: Option<Day>,
     left_out: u64,
+    left_out_since: Option<Timestamp>,
 }
 
 impl Events {
@@ -267,6 +268,11 @@ impl Events {
     /// is not over ([`Options::unfinished_day`]).
     pub fn left_out(&self) -> u64 {
         self.left_out
+    }
+
+    /// The earliest time of the events that were left out so far. `None` means that none was.
+    pub fn left_out_since(&self) -> Option<Timestamp> {
+        self.left_out_since
     }
 
     /// The next event, and its time as it is written.
@@ -309,8 +315,10 @@ impl Iterator for Events {
     fn next(&mut self) -> Option<Result<Event, Error>> {
         loop {
             match (self.event()?, self.unfinished_day) {
-                (Ok((_, Moment::Day(day))), Some(unfinished)) if day >= unfinished => {
+                (Ok((event, Moment::Day(day))), Some(unfinished)) if day >= unfinished => {
                     self.left_out += 1;
+                    let since = self.left_out_since.unwrap_or(event.at);
+                    self.left_out_since = Some(since.min(event.at));
                 }
                 (event, _) => return Some(event.map(|(event, _)| event)),
             }

@@ -6,7 +6,7 @@ use super::place::{FoundHead, Place, Remote};
 use super::plan::{is_of_log, known, last_change_read};
 use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::Result;
 use crate::model::{
     Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
@@ -25,8 +25,7 @@ pub struct Replica {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::OwnTimes`]: the import is of days; [`ErrorKind::NotPublished`]: a line is wrong; those of
-/// requests.
+/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
 pub fn read_replica(
     remote: &Remote,
     registry: Option<&Registry>,
@@ -54,10 +53,6 @@ fn copy(
     import: &mut Import,
     mut advance: impl FnMut(u64, u64, u64) -> Result<()>,
 ) -> Result<(FoundHead, Option<LogChange>, LogChanges)> {
-    if import.is_daily {
-        let message = "a log has its own times: they cannot become days";
-        return Err(Error::new(ErrorKind::OwnTimes, message));
-    }
     let mut of = read_head(place)?;
     let base = base.filter(|base| of.head.may_have(base));
     let (mut changes, mut added) = (LogChanges::default(), false);
@@ -109,8 +104,7 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::OwnTimes`]: the import is of days; [`ErrorKind::NotPublished`]: what is wrong, and in
-    /// which line.
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
     pub fn read_into(&self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
         let (of, ..) = copy(&*self.place, self.not_after, None, import, |_, _, granules| {
             read(granules);

@@ -228,8 +228,6 @@ warning_kinds! {
     BackDated = "back-dated",
     /// What a sync added had been deleted by the change before, and the set is an earlier one again.
     CameBack = "came-back",
-    /// Granules were ingested and deleted within one day, and cancel out.
-    CancelledOut = "cancelled-out",
     /// The registry cannot be written, so a check of files is not recorded.
     CheckNotRecorded = "check-not-recorded",
     /// The citation lacks fields that its format requires.

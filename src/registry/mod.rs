@@ -39,7 +39,7 @@ pub use monitor::Monitor;
 pub(crate) use monitor::Work;
 pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
-pub use restore::{Lacks, Restored, rehearse_restore, restore};
+pub use restore::{Lacks, Restored, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
     Exported, FileList, FileTotals, GranuleFiles, Granules, HeldContents, History, IdPages,
@@ -59,8 +59,8 @@ pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
 pub use crate::model::{FoundPeriod, Listed, RecordVersion};
+pub use crate::store::Span;
 pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
-pub use crate::store::{LargeChange, Span};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
 /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite

@@ -18,8 +18,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, With
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
 pub struct Restored {
-    /// The new path of the registry that was replaced. `None` means that there was none, or that
-    /// this was a rehearsal.
+    /// The new path of the registry that was replaced. `None` means that there was none.
     pub moved: Option<PathBuf>,
     /// The size of the copy in bytes.
     pub bytes: u64,
@@ -50,6 +49,9 @@ pub struct Restored {
 /// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
 /// monitor stopped the work. In each case the target is unchanged, but if it is `moved-away`: then
 /// renaming failed, and failed again when the names were to be restored.
+///
+/// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
+/// none between the two renames. A second restore then succeeds.
 pub fn restore(
     copy: &Path,
     target: &Path,
@@ -83,22 +85,6 @@ pub fn restore(
     let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
     let Verified { datasets, identifiers, .. } = verified;
     Ok(Restored { moved, bytes, datasets, identifiers, lacks })
-}
-
-/// Verifies a backup and finds what it lacks, as [`restore`] does, and replaces nothing.
-pub fn rehearse_restore(
-    copy: &Path,
-    target: &Path,
-    monitor: Option<Arc<dyn Monitor>>,
-) -> Result<Restored> {
-    for name in [target, copy] {
-        Registry::check_is_file(name, "the replacement of a registry by a copy")?;
-    }
-    let registry = open(copy, Access::Read, monitor.as_ref())?;
-    let Verified { datasets, identifiers, .. } = registry.verify_all(&[])?.refuse_mismatches()?;
-    let lacks = lacks(target, &registry, monitor.as_ref())?;
-    let bytes = size(copy).map_err(|error| error.in_registry(&store::shown_name(copy)))?;
-    Ok(Restored { moved: None, bytes, datasets, identifiers, lacks })
 }
 
 fn open(path: &Path, access: Access, monitor: Option<&Arc<dyn Monitor>>) -> Result<Registry> {

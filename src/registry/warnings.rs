@@ -36,12 +36,6 @@ impl Applied {
         );
         let left_out = Warning::new(WarningKind::DayNotOver, message);
         let mut warnings = Vec::from_iter(Some(left_out).filter(|_| self.left_out > 0));
-        let message = match self.cancelled {
-            1 => "1 ingest and deletion within one day cancelled out".to_owned(),
-            pairs => format!("{pairs} ingests and deletions within one day cancelled out"),
-        };
-        let cancelled = Warning::new(WarningKind::CancelledOut, message);
-        warnings.extend(Some(cancelled).filter(|_| self.cancelled > 0));
         warnings.extend(self.annotations.warning());
         warnings.extend(self.warnings_of_dataset(asked, now));
         warnings

@@ -32,12 +32,12 @@ use crate::error::{Error, ErrorKind, Result};
 pub(crate) use faulty::Fault;
 pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown_name};
 pub(crate) use page::paged;
+pub use rows::Span;
 pub use rows::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use rows::{
     DatasetKey, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation, StoredContent,
     StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch, WorkerRow,
 };
-pub use rows::{LargeChange, Span};
 pub(crate) use session::{Transaction, View};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use table::ContentRows;

@@ -88,19 +88,6 @@ pub struct Span {
     pub changes: u64,
 }
 
-/// A large change of a dataset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LargeChange {
-    /// When it took effect.
-    pub at: Timestamp,
-    /// The number of granules that it added.
-    pub added: u64,
-    /// The number of granules that it deleted.
-    pub deleted: u64,
-    /// The first 300 characters of its note.
-    pub note: Option<String>,
-}
-
 /// Whether datasets that were withdrawn are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawn {

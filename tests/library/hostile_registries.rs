@@ -24,9 +24,6 @@ fn registry_in(encoding: &str, path: &Path) {
     connection.pragma_update(None, "user_version", 1).unwrap();
     let at = second(0).as_micros();
     let digest = hex::encode(naive_digest(["A"]).as_bytes());
-    let mut list = accession::chain::CanonicalList::start();
-    list.push(b"A\n");
-    let list = hex::encode(list.save());
     let rows = format!(
         "INSERT INTO dataset (id, name, record, row_check)
          VALUES (1, 'dataset', '{{\"name\":\"dataset\"}}', 0);
@@ -35,8 +32,6 @@ fn registry_in(encoding: &str, path: &Path) {
               replaced, recorded, row_check)
          VALUES (1, {at}, unhex('bf072e9119077b4e76437a93986787ef'), unhex('{digest}'), 1, 1, 0, 0,
               0, {at}, 0);
-         INSERT INTO checkpoint (dataset_id, granule_id, chain, list, granules)
-         VALUES (1, 'A', unhex('bf072e9119077b4e76437a93986787ef'), unhex('{list}'), 1);
          INSERT INTO granule (dataset_id, granule_id, ingested) VALUES (1, 'A', {at});"
     );
     connection.execute_batch(&rows).unwrap();

@@ -107,7 +107,7 @@ proptest! {
 }
 
 #[test]
-fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
+fn an_import_after_a_large_dataset_hashes_from_the_last_checkpoint() {
     let registry = new_registry();
     let granule_ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:05}")).collect();
     step(&registry, "large", 0, granule_ids.iter().map(String::as_str), []);
@@ -118,12 +118,13 @@ fn an_import_after_a_large_dataset_hashes_only_the_new_granules() {
     ];
     let imported = import(&registry, "large", &events).unwrap();
     // The first granule is held in both new instances, which are one run until the second change.
-    assert_eq!(imported.effort, Effort { steps: 2, rows: 0, checkpoints: 0 });
+    let is_checkpoint = |id: &String| accession::chain::is_checkpoint(id);
+    let rows = granule_ids.iter().rev().position(is_checkpoint).unwrap() as u64;
+    assert_eq!(imported.effort, Effort { steps: rows + 2, rows, checkpoints: 0 });
 
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
     let imported = import(&registry, "large", &events).unwrap();
-    let behind =
-        granule_ids.iter().rev().skip(10).position(|id| accession::chain::is_checkpoint(id));
+    let behind = granule_ids.iter().rev().skip(10).position(is_checkpoint);
     // One step up to the deleted granule, and from there one for each of the two instances.
     assert_eq!(imported.effort.steps as usize, behind.unwrap() + 1 + 2 * (9 + 2));
     assert!(registry.verify(&name("large")).unwrap().ok);
@@ -160,9 +161,30 @@ fn an_event_in_the_future_is_refused_when_it_is_added() {
     let future = now().next().unwrap();
     let error = import.add(event(future, EventKind::Ingested, "B")).unwrap_err();
     assert_eq!(error.kind().as_str(), "future", "{error}");
-    // Days that are not complete are left out instead.
-    import.is_daily = true;
-    import.add(event(future, EventKind::Ingested, "B")).unwrap();
+}
+
+#[test]
+fn events_from_the_first_that_was_left_out_wait_for_the_next_import() {
+    let registry = new_registry();
+    let file = |until, left_out| {
+        let mut import = Import::new();
+        for (seconds, granule_id) in [(1, "A"), (3, "C")] {
+            import.add(event(second(seconds), EventKind::Ingested, granule_id)).unwrap();
+        }
+        (import.until, import.left_out) = (until, left_out);
+        import.options.create_dataset = true;
+        import
+    };
+    let stamp = Stamp::now(now());
+    // B, at 2, was left out by the reader.
+    let applied = registry.import(&name("dataset"), &file(Some(second(2)), 1), &stamp).unwrap();
+    assert_eq!((applied.instances.len(), applied.left_out), (1, 2));
+    assert_eq!(applied.instances[0].identifier, naive(["A"]));
+    let mut complete = file(None, 0);
+    complete.add(event(second(2), EventKind::Ingested, "B")).unwrap();
+    let applied = registry.import(&name("dataset"), &complete, &stamp).unwrap();
+    assert_eq!((applied.instances.len(), applied.left_out), (2, 0));
+    assert_eq!(applied.instances[1].identifier, naive(["A", "B", "C"]));
 }
 
 #[test]

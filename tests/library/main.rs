@@ -15,7 +15,6 @@ mod citation_formats;
 mod cited_for_ever;
 mod cited_subsets;
 mod clock_ahead;
-mod daily_import;
 mod damaged_rows;
 mod export_until;
 mod files;

@@ -158,9 +158,8 @@ fn listing(granule_ids: &[String]) -> Listing {
     listing
 }
 
-fn import_days(registry: &Registry) -> Result<()> {
+fn import(registry: &Registry) -> Result<()> {
     let mut import = Import::new();
-    import.is_daily = true;
     import.add(event(second(90_000), EventKind::Ingested, "imported"))?;
     registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
 }
@@ -221,7 +220,7 @@ fn every_phase_of_long_work_is_reported_one_after_the_other() {
         (sync_all, &["comparing", "writing", "hashing", "committing"]),
         (compare_two_sets, &["comparing"]),
         (revert, &["comparing", "writing", "hashing", "committing"]),
-        (import_days, &["sorting", "writing", "committing"]),
+        (import, &["writing", "committing"]),
         (cite, &["selecting", "committing"]),
         (export, &["sorting", "exporting"]),
         (verify_all, &["verifying"]),

@@ -76,10 +76,6 @@ fn from_before(directory: &std::path::Path) -> Registry {
     let digest = naive_digest(["./x", "c", "\u{feff}x"]);
     let sql = "UPDATE instance SET identifier = ?1, digest = ?2";
     connection.execute(sql, [identifier.as_bytes().as_slice(), digest.as_bytes()]).unwrap();
-    let mut list = accession::chain::CanonicalList::start();
-    list.push("./x\nc\n\u{feff}x\n".as_bytes());
-    let sql = "UPDATE checkpoint SET granule_id = ?1, chain = ?2, list = ?3";
-    connection.execute(sql, ("\u{feff}x", identifier.as_bytes(), list.save())).unwrap();
     harness::seal::seal_rows(&connection);
     drop(connection);
     Registry::open(&path, Access::Write).unwrap()

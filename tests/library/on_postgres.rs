@@ -13,7 +13,7 @@ use harness::server::{Server, client};
 use harness::store::{ON_CLUSTER, TEMPLATE, is_on_server};
 
 /// Tests that are not run there, each with the reason.
-const OF_SQLITE: [(&str, &str); 20] = [
+const OF_SQLITE: [(&str, &str); 19] = [
     ("on_postgres::", "this test itself"),
     ("backup::", "copies of files"),
     ("restore::", "replaces a file"),
@@ -33,7 +33,6 @@ const OF_SQLITE: [(&str, &str); 20] = [
     ),
     ("monitor::", "counts SQLite's interruptions"),
     ("fixity", "files, which are in no registry"),
-    ("daily_import::", "registries in memory"),
     ("mirror_http", "registries in memory"),
     ("publish::", "registries in memory"),
     ("views::", "the views of a file"),

@@ -43,15 +43,18 @@ fn is_even(n: usize) -> bool {
 }
 
 #[test]
-fn appending_n_ids_at_the_end_hashes_exactly_n() {
+fn appending_n_ids_at_the_end_hashes_n_and_the_rows_after_the_last_checkpoint() {
     let registry = even_numbers();
+    let mut held: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     for (day, n) in [1, 288, 5_000].into_iter().enumerate() {
         let from = 2 * GRANULES + 10_000 * day;
         let ids: Vec<String> = (from..from + n).map(granule_id).collect();
         let checkpoints = ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
-        let ids = ids.iter().map(String::as_str);
-        let effort = step(&registry, "even", 1 + day as i64, ids, []).effort;
-        assert_eq!(effort, Effort { steps: n as u64, rows: 0, checkpoints });
+        let rows = held.iter().rev().take_while(|id| !is_checkpoint(id)).count() as u64;
+        let added = ids.iter().map(String::as_str);
+        let effort = step(&registry, "even", 1 + day as i64, added, []).effort;
+        assert_eq!(effort, Effort { steps: rows + n as u64, rows, checkpoints });
+        held.extend(ids);
     }
 }
 

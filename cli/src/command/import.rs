@@ -28,7 +28,8 @@ use crate::session::{Create, Session};
 /// file, the address of a published dataset can be given: its history is copied, with its metadata
 /// and its cited subsets, and the next time only what is new. There is one change for each distinct
 /// time, all in one transaction. Each must be later than the last change of the dataset. Events that
-/// are already in the history are skipped, so that a file that has grown can be imported again.
+/// are already in the history are skipped, so that a file that has grown can be imported again. Rows
+/// that are dated today without a time are left out: more of them may follow until the day is over.
 ///
 /// With --listings, FILE is a directory of dated full listings, and the dataset is synced by each at
 /// its date, with the guards of sync. A listing that a guard refuses is left out (exit status 1), and
@@ -63,15 +64,6 @@ pub struct ImportArgs {
     #[arg(long, value_name = "COLUMN")]
     deleted: Option<String>,
 
-    /// Make one change of the events of each UTC day, stamped at its last microsecond. Days that
-    /// are not over are left out, and so are granules that were ingested and deleted within one day
-    #[arg(long, value_name = "PERIOD")]
-    every: Option<Period>,
-
-    /// Also import the rows that are dated today without a time, although the day is not over
-    #[arg(long, conflicts_with = "every")]
-    include_today: bool,
-
     /// Accept a search result with missing pages
     #[arg(long)]
     partial: bool,
@@ -91,13 +83,6 @@ pub struct ImportArgs {
 
     #[command(flatten)]
     http: HttpArgs,
-}
-
-/// The period whose events are combined into one change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Period {
-    /// A day in UTC
-    Day,
 }
 
 /// More distinct times than this cause a warning: the cost of an import is proportional to granules
@@ -128,7 +113,6 @@ impl ImportArgs {
     fn import(&self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
         import.options = ChangeOptions { dry_run: self.dry_run.dry_run, ..self.change_options() };
-        import.is_daily = self.every.is_some();
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
         import.not_after = Some(now);
@@ -138,11 +122,11 @@ impl ImportArgs {
             import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?;
         }
         let (_, times) = import.counts();
-        if self.every.is_none() && times > MANY_TIMES {
+        if times > MANY_TIMES {
             session.warn(
                 WarningKind::ManyTimes,
                 &format!(
-                    "the file has {times} distinct times, and each becomes a change: --every day makes one change per day, which is faster"
+                    "the file has {times} distinct times, and each becomes a change: with dates instead of times, each day becomes one change, which is faster"
                 ),
             );
         }
@@ -265,7 +249,7 @@ impl ImportArgs {
         Options {
             ingested_column: self.ingested.clone(),
             deleted_column: self.deleted.clone(),
-            unfinished_day: (!self.include_today).then(|| now.day()),
+            unfinished_day: Some(now.day()),
             ..self.files.reading(self.format.options())
         }
     }

@@ -27,7 +27,7 @@ use crate::session::{ChangeTime, Create, Session};
 pub struct ListingArgs {
     /// FILE is a directory of listings, each with its date in its name (2016-04-05, 20160405 or, in UTC,
     /// 2016-04-05T0200Z): sync the dataset by each of them, in the order of their dates
-    #[arg(long, conflicts_with_all = ["ingested", "deleted", "every", "include_today", "partial"])]
+    #[arg(long, conflicts_with_all = ["ingested", "deleted", "partial"])]
     pub listings: bool,
 
     /// A note to store with each change

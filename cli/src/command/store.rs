@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::model::{WarningKind, quoted};
-use accession::registry::{Lacks, PaymentIds, Restored, rehearse_restore, restore};
+use accession::registry::{Lacks, PaymentIds, Restored, restore};
 use accession::{Access, Registry};
 use serde::Serialize;
 use serde_json::json;
@@ -85,10 +85,6 @@ pub struct Restore {
     /// The copy, such as one that `accession backup` made
     #[arg(value_parser = named_path())]
     file: PathBuf,
-
-    /// Verify the copy and show what it lacks, without replacing anything
-    #[arg(long)]
-    dry_run: bool,
 }
 
 #[derive(Serialize)]
@@ -98,7 +94,6 @@ struct RestoredJson<'a> {
     identifiers: u64,
     kept: Option<String>,
     lacks: Option<&'a Lacks>,
-    dry_run: bool,
 }
 
 /// How many of the identifiers and digests that the copy lacks are listed.
@@ -118,13 +113,8 @@ impl Restore {
         }
         let is_new = target.symlink_metadata().is_err();
         let progress = Arc::new(Progress::new());
-        let restored = if self.dry_run {
-            rehearse_restore(&self.file, &target, Some(progress))?
-        } else {
-            let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
-            session.note_commit();
-            restored
-        };
+        let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
+        session.note_commit();
         let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
         let kept = moved.as_ref().map(|moved| moved.to_string_lossy().into_owned());
@@ -133,29 +123,27 @@ impl Restore {
             let what = format!("of what was there, the copy lacks {}", what_lacks(lacks));
             session.warn(WarningKind::CopyLacks, &what);
         }
-        let (listed, dry_run) = (lacks.as_ref(), self.dry_run);
-        let done = RestoredJson { bytes, datasets, identifiers, kept, lacks: listed, dry_run };
+        let done = RestoredJson { bytes, datasets, identifiers, kept, lacks: lacks.as_ref() };
         session.confirm(&done, |out| {
             if let Some(moved) = moved {
                 writeln!(out, "moved {} to {}", shown(&target), shown(&moved))?;
             }
-            if !dry_run {
-                writeln!(
-                    out,
-                    "{}: restored from {}: {}, {}, all verified; {bytes} bytes",
-                    shown(&target),
-                    shown(&self.file),
-                    count(datasets, "dataset"),
-                    count(identifiers, "identifier"),
-                )?;
-            }
+            writeln!(
+                out,
+                "{}: restored from {}: {}, {}, all verified; {bytes} bytes",
+                shown(&target),
+                shown(&self.file),
+                count(datasets, "dataset"),
+                count(identifiers, "identifier"),
+            )?;
             if is_new {
-                writeln!(out, "nothing was there to compare the copy with")?;
+                writeln!(out, "nothing was there to compare the copy with")
             } else if let Some(lacks) = &lacks {
                 write_lacks(out, lacks)?;
-                writeln!(out, "not compared: annotations, metadata, and what is made again")?;
+                writeln!(out, "not compared: annotations, metadata, and what is made again")
+            } else {
+                Ok(())
             }
-            if dry_run { writeln!(out, "dry run: nothing was changed") } else { Ok(()) }
         })
     }
 }

@@ -175,6 +175,48 @@ fn judge(
     assert_eq!(&examine(&place.registry(), context), after, "{context}");
 }
 
+#[test]
+fn a_restore_that_is_killed_leaves_a_complete_registry_or_none_and_can_be_repeated() {
+    let (before, after) = answers();
+    let step = if is_long() { 1 } else { 9 };
+    let (mut were_before, mut were_missing, mut were_after) = (0, 0, 0);
+    for open in [Open::ByNobody, Open::ByAReader] {
+        let fault = Fault { mode: Mode::Kill, errno: Errno::Eio, nth: 0 };
+        let place = Place::new(open);
+        let disk = Interposed::failing(&place.directory, fault);
+        assert!(place.restore(Some(&disk)).status.success());
+        let (_, calls) = disk.hits();
+        let mut nth = 1;
+        loop {
+            let place = Place::new(open);
+            let fault = Fault { nth, ..fault };
+            let disk = Interposed::failing(&place.directory, fault);
+            let output = place.restore(Some(&disk));
+            if output.status.code().is_some() {
+                assert!(output.status.success(), "{output:?}");
+                break;
+            }
+            let context = format!("{open:?}, killed at call {nth}");
+            if !place.registry().exists() {
+                were_missing += 1;
+            } else if place.kept().is_empty() {
+                assert_eq!(&examine(&place.registry(), &context), &before, "{context}");
+                were_before += 1;
+            } else {
+                assert_eq!(&examine(&place.registry(), &context), &after, "{context}");
+                were_after += 1;
+            }
+            let again = place.restore(None);
+            assert!(again.status.success(), "{context}: and then {again:?}");
+            assert_eq!(&examine(&place.registry(), &context), &after, "{context}");
+            // The last calls rename and sync.
+            nth += if nth + 30 < calls { step } else { 1 };
+        }
+    }
+    println!("killed: {were_before} before, {were_missing} between the names, {were_after} after");
+    assert!(were_before > 0 && were_missing > 0 && were_after > 0);
+}
+
 /// A directory in which files can be created and not listed: its names cannot be synced.
 #[test]
 fn a_directory_that_cannot_be_synced_keeps_its_registry() {

@@ -1,13 +1,13 @@
 //! The page of a dataset.
 
-use maud::{Markup, html};
+use maud::{Markup, PreEscaped, html};
 
 use super::citing::{self, Describes, Link};
 use super::figures::{ago, annotations, counted, date, day_text, facts, grouped, time};
 use super::granules::Ends;
 use super::history;
 use super::layout::{Detail, PageHead, Section, page, trail};
-use super::plot::{Figure, Series, figure};
+use super::plot::{Series, plot};
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
@@ -22,8 +22,8 @@ const RECENT_CHANGES: u32 = 6;
 /// How many of the subsets that were cited last are shown.
 const RECENT_SUBSETS: u32 = 6;
 
-/// How many annotations are marked in the plot.
-const MARKED_ANNOTATIONS: u32 = 100;
+/// The greatest number of annotations that are listed below the plot.
+const LISTED_ANNOTATIONS: u32 = 5;
 
 /// The page of a dataset.
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl DatasetPage {
         if detail == Detail::Page {
             page.recent = snapshot.instances_before(name, None, RECENT_CHANGES)?;
             page.series = Series::read(snapshot, name)?;
-            page.annotated = snapshot.annotated(name, MARKED_ANNOTATIONS)?;
+            page.annotated = snapshot.annotated(name, LISTED_ANNOTATIONS)?;
             page.subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
             page.fixity = Fixity::read(snapshot, name)?;
             if let Some(latest) = &page.listed.latest {
@@ -240,24 +240,34 @@ impl DatasetPage {
         }
     }
 
-    /// The plot: to the end of today; in files, to the last change or confirmation.
+    /// The plot: to the end of today; in files, which nobody renews, to the last change or confirmation.
     fn plot(&self, site: &Site) -> Markup {
         let confirmed = self.listed.confirmed.as_ref().map(|confirmed| confirmed.recorded);
-        let (until, end) = match site.is_complete() {
-            true => (self.now.day().end(), "today".to_owned()),
-            false => {
-                let until = self.series.last().max(confirmed).unwrap_or(self.now);
-                (until, format!("on {}", day_text(until.day())))
+        let ends = self.series.last().max(confirmed).unwrap_or(self.now);
+        let until = if site.is_complete() { self.now.day().end() } else { ends };
+        html! {
+            figure {
+                h2.vh { "Granules held over time" }
+                (PreEscaped(plot(&self.series.spans, until).unwrap_or_default()))
+                @if !site.is_complete() {
+                    figcaption {
+                        "Until the last change or confirmation, on " (day_text(until.day())) "."
+                    }
+                }
             }
-        };
-        figure(&Figure {
-            site,
-            dataset: &self.listed.dataset.name,
-            series: &self.series,
-            until,
-            end: &end,
-            annotated: &self.annotated,
-        })
+            @if !self.annotated.is_empty() {
+                ul.noted {
+                    @for (at, annotation) in &self.annotated {
+                        @let path = Site::instance(&self.listed.dataset.name, *at);
+                        li {
+                            @if site.is_complete() { a href=(site.href(&path)) { (date(*at)) } }
+                            @else { (date(*at)) }
+                            " " (annotations(std::slice::from_ref(annotation)))
+                        }
+                    }
+                }
+            }
+        }
     }
 
     /// What its record says, and what else is known of the dataset.

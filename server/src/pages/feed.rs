@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use super::figures::{counted, note, of_files, time_text};
-use super::plot::signed;
+use super::figures::{counted, note, of_files, signed, time_text};
 use super::record::title;
 use super::site::Site;
 use accession::error::Result;

@@ -116,6 +116,16 @@ pub fn change(instance: &Instance) -> Markup {
     }
 }
 
+/// What was added and deleted as plain text: `+288 −2`.
+pub fn signed(added: u64, deleted: u64) -> String {
+    match (added, deleted) {
+        (0, 0) => "0".to_owned(),
+        (added, 0) => format!("+{}", grouped(added)),
+        (0, deleted) => format!("−{}", grouped(deleted)),
+        (added, deleted) => format!("+{} −{}", grouped(added), grouped(deleted)),
+    }
+}
+
 /// How many granules were added, and how many deleted: `+288 −2`.
 pub fn added_deleted(added: u64, deleted: u64) -> Markup {
     html! {

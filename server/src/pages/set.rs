@@ -14,7 +14,6 @@ use super::figures::{
 use super::granules::{Ends, granules};
 use super::history;
 use super::layout::{Detail, PageHead, Section, page};
-use super::plot::Spark;
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
@@ -65,8 +64,6 @@ struct Details {
     ends: Ends,
     /// What became of it in the dataset that is cited.
     fate: Fate,
-    /// What the dataset held over time. `None` means that it changed too often to be drawn here.
-    spark: Option<Spark>,
     /// What is known of the files of a dataset that held it. `None` means nothing.
     fixity: Option<Fixity>,
 }
@@ -165,7 +162,7 @@ impl SetPage {
             AskedBy::Part(_) => citation(None).unsaved(),
         };
         let shown = match detail {
-            Detail::Page => Some(Details::read(snapshot, &cited, periods, now)?),
+            Detail::Page => Some(Details::read(snapshot, &cited, periods)?),
             Detail::Record => None,
         };
         Ok(SetPage { cited, citation, subsets: Vec::new(), asked, shown })
@@ -308,9 +305,6 @@ impl SetPage {
                     @let is_other = matches!(self.asked, AskedBy::Time(_));
                     @let other = is_other.then(|| site.href(&Site::set(identifier)));
                     (citing::set_address(label, address, identifier, other))
-                    @if let Some(spark) = &shown.spark {
-                        (spark.section((self.cited.from(), self.cited.until())))
-                    }
                     p.fate { (shown.fate.sentence(site, &self.cited)) }
                     @for noted in self.cited.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }
@@ -421,12 +415,7 @@ impl SetPage {
 }
 
 impl Details {
-    fn read(
-        snapshot: &Snapshot,
-        cited: &Cited,
-        mut periods: Vec<Resolved>,
-        now: Timestamp,
-    ) -> Result<Self> {
+    fn read(snapshot: &Snapshot, cited: &Cited, mut periods: Vec<Resolved>) -> Result<Self> {
         let has_more_periods = periods.len() > SHOWN_PERIODS as usize;
         periods.truncate(SHOWN_PERIODS as usize);
         let mut datasets = vec![cited.set.dataset()];
@@ -436,7 +425,6 @@ impl Details {
         Ok(Details {
             ends: Ends::read(snapshot, &cited.set)?,
             fate: Fate::read(snapshot, cited)?,
-            spark: Spark::read(snapshot, cited.set.dataset(), now.day().end())?,
             fixity: fixity.transpose()?,
             has_more_periods,
             periods,

@@ -9,8 +9,8 @@ use crate::model::{
     Timestamp,
 };
 use crate::registry::handle::Registry;
+use crate::store::Span;
 use crate::store::{self, DatasetKey, StoredAnnotation, paged};
-use crate::store::{LargeChange, Span};
 
 impl Snapshot {
     /// The instances of a dataset in order of time, up to the latest one in this snapshot. They
@@ -104,13 +104,8 @@ impl Snapshot {
 
     /// The first change of a dataset, then the later ones, in order of time, with those as one that are in
     /// the same span: the shortest of which the history has at most some thousand, and at most a day in UTC.
-    /// Then the largest of the later ones, the largest first, at most `largest` of them. Costs two passes
-    /// over the history.
-    pub fn outline(
-        &self,
-        dataset: &DatasetName,
-        largest: u32,
-    ) -> Result<(Vec<Span>, Vec<LargeChange>)> {
+    /// Costs one pass over the history.
+    pub fn outline(&self, dataset: &DatasetName) -> Result<Vec<Span>> {
         const HOUR: i64 = 3_600_000_000;
         /// The lengths of spans that are shorter than a day, each of which divides it, in microseconds.
         const SPANS: [i64; 5] = [1, 1_000, 1_000_000, 60_000_000, HOUR];
@@ -119,7 +114,7 @@ impl Snapshot {
         self.ask_of(dataset, |read, key| {
             let last = latest_known(read, key)?;
             let Some((first, last)) = read.first_instance(key)?.zip(last) else {
-                return Ok((Vec::new(), Vec::new()));
+                return Ok(Vec::new());
             };
             let last = last.timestamp;
             let micros = last.as_micros() - first.timestamp.as_micros();
@@ -136,7 +131,7 @@ impl Snapshot {
                 changes: 1,
             }];
             spans.extend(read.spans(key, &first, last, width)?);
-            Ok((spans, read.largest_changes(key, first.timestamp, last, largest)?))
+            Ok(spans)
         })
     }
 

@@ -86,7 +86,6 @@ impl Pass<'_> {
             Ok(swept) => {
                 identifiers = history.len() as u64 + subsets.count();
                 work.steps += swept.hashed.sweep.steps() + swept.selected.steps;
-                work.patterns_tried += swept.selected.patterns_tried;
                 selected = Some(swept.selected);
                 let (sets, counts) = (swept.hashed.sets(), rows.counted());
                 findings.append(history::compare(
@@ -153,14 +152,7 @@ impl Pass<'_> {
         let (mut hashed, selected) = (hashing.finish(), selecting.finish());
         checkpoints.compare(std::mem::take(&mut hashed.reached))?;
         let stray = contents.stray()?;
-        let held = rows.counted().last().map_or(0, |last| last.granules);
-        let end = rows.last_held().map(|granule_id| Reached {
-            granule_id: granule_id.to_owned(),
-            identifier: hashed.sweep.latest(),
-            list: hashed.last_list(),
-            held,
-        });
-        let (agrees_to, checkpoints) = checkpoints.finish(end)?;
+        let (agrees_to, checkpoints) = checkpoints.finish()?;
         Ok(Swept { hashed, stray, selected, agrees_to, checkpoints })
     }
 }
@@ -268,9 +260,8 @@ impl<'read> Checkpoints<'read> {
     }
 
     /// Returns the id of the last checkpoint, if all of them agree and there is one, and the finding, if one
-    /// differs. `end` is the one after the last granule, if there is a granule.
-    pub fn finish(mut self, end: Option<Reached>) -> Result<(Option<GranuleId>, Findings)> {
-        self.compare(end.into_iter().filter(|end| !is_checkpoint(&end.granule_id)).collect())?;
+    /// differs.
+    pub fn finish(mut self) -> Result<(Option<GranuleId>, Findings)> {
         if self.findings.is_empty() {
             self.compare_next(None)?;
         }

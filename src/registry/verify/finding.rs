@@ -58,8 +58,6 @@ pub struct VerifyWork {
     pub rows: u64,
     /// The number of chain steps that were hashed.
     pub steps: u64,
-    /// How many times a pattern of a subset was matched against a granule id.
-    pub patterns_tried: u64,
 }
 
 impl AddAssign for VerifyWork {
@@ -67,7 +65,6 @@ impl AddAssign for VerifyWork {
         self.file_checks += more.file_checks;
         self.rows += more.rows;
         self.steps += more.steps;
-        self.patterns_tried += more.patterns_tried;
     }
 }
 

@@ -96,8 +96,6 @@ pub(super) struct Rows<'history> {
     held_more: Vec<i64>,
     /// The granule of the last row, and the instance at which its holding period ends.
     previous: Option<(Vec<u8>, usize)>,
-    /// The last granule that the last instance holds. Empty if there is none.
-    last_held: String,
 }
 
 impl<'history> Rows<'history> {
@@ -112,7 +110,6 @@ impl<'history> Rows<'history> {
             changed: vec![Counted::default(); history.len()],
             held_more: vec![0; history.len() + 1],
             previous: None,
-            last_held: String::new(),
         }
     }
 
@@ -132,9 +129,6 @@ impl<'history> Rows<'history> {
         if !span.is_empty() {
             self.held_more[span.start] += 1;
             self.held_more[span.end] -= 1;
-            if span.end == self.history.len() {
-                granule_id.clone_into(&mut self.last_held);
-            }
         }
         Some((granule_id, span))
     }
@@ -142,11 +136,6 @@ impl<'history> Rows<'history> {
     /// The id of the last row. `None` before the first.
     pub fn last_id(&self) -> Option<String> {
         self.previous.as_ref().map(|(bytes, _)| String::from_utf8_lossy(bytes).into_owned())
-    }
-
-    /// The last granule that the last instance holds. `None` if there is none.
-    pub fn last_held(&self) -> Option<&str> {
-        Some(self.last_held.as_str()).filter(|last| !last.is_empty())
     }
 
     /// The counts for each instance, according to the rows.

@@ -1,6 +1,5 @@
 //! Selects many subsets in one pass, and checks that subsets still select the granules that were cited.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use super::finding::{Code, Findings, readable};
@@ -26,8 +25,9 @@ pub(super) struct StoredSubsets {
 /// which each subset takes the place of an instance.
 pub(in crate::registry) struct Selecting {
     hashing: Hashing,
-    patterns: Patterns,
-    /// For each distinct criteria, the numbers of its subsets.
+    /// The distinct criteria: a granule is selected if one of the patterns matches.
+    criteria: Vec<Vec<Pattern>>,
+    /// For each of the criteria, the numbers of its subsets.
     subsets: Vec<Range<usize>>,
     /// The timestamp of each subset.
     timestamps: Vec<i64>,
@@ -38,9 +38,9 @@ pub(in crate::registry) struct Selecting {
     /// The last id, and the end of the periods read so far in which it is held.
     granule_id: String,
     until: i64,
-    /// The criteria that select the last id. `None` means that the patterns have not been tried on
-    /// it.
-    criteria: Option<Vec<usize>>,
+    /// The numbers of the criteria that select the last id. `None` means that the patterns have not been
+    /// tried on it.
+    selecting: Option<Vec<usize>>,
 }
 
 /// The result of the pass over the granule rows.
@@ -50,8 +50,6 @@ pub(in crate::registry) struct SelectedSubsets {
     pub recomputed: Vec<Recomputed>,
     /// The number of chain steps that were hashed.
     pub steps: u64,
-    /// How many times a pattern was tried on an id.
-    pub patterns_tried: u64,
 }
 
 impl StoredSubsets {
@@ -169,19 +167,16 @@ impl Selecting {
             let start = subsets.last().map_or(0, |last| last.end);
             subsets.push(start..start + alike.len());
         }
-        let used = subsets.iter().enumerate().flat_map(|(criteria, subsets)| {
-            by_pattern[subsets.start].0.iter().map(move |pattern| (pattern, criteria))
-        });
         Selecting {
             hashing: Hashing::with_lists(Sweep::over(timestamps.len()), CanonicalList::start()),
-            patterns: Patterns::of(used),
+            criteria: subsets.iter().map(|it| by_pattern[it.start].0.to_vec()).collect(),
             subsets,
             more: vec![0; timestamps.len() + 1],
             timestamps,
             sorted,
             granule_id: String::new(),
             until: i64::MIN,
-            criteria: None,
+            selecting: None,
         }
     }
 
@@ -195,7 +190,7 @@ impl Selecting {
     ) {
         if self.granule_id != granule_id {
             granule_id.clone_into(&mut self.granule_id);
-            (self.until, self.criteria) = (i64::MIN, None);
+            (self.until, self.selecting) = (i64::MIN, None);
         }
         // Periods that overlap are a finding; the granule is held once.
         let ingested = ingested.max(self.until);
@@ -208,10 +203,13 @@ impl Selecting {
         if during(&self.sorted).is_empty() {
             return;
         }
-        let patterns = &mut self.patterns;
-        let criteria = self.criteria.get_or_insert_with(|| patterns.users_of(granule_id));
+        let criteria = &self.criteria;
+        let selecting = self.selecting.get_or_insert_with(|| {
+            let selects = |patterns: &[Pattern]| patterns.iter().any(|it| it.matches(granule_id));
+            (0..criteria.len()).filter(|&number| selects(&criteria[number])).collect()
+        });
         // The subsets of each criteria, and those of them that hold the granule.
-        let held: Vec<(Range<usize>, Range<usize>)> = criteria
+        let held: Vec<(Range<usize>, Range<usize>)> = selecting
             .iter()
             .map(|&criteria| {
                 let subsets = self.subsets[criteria].clone();
@@ -245,11 +243,7 @@ impl Selecting {
         });
         // A sweep over no instances still returns one identifier.
         let recomputed = recomputed.take(self.timestamps.len()).collect();
-        SelectedSubsets {
-            recomputed,
-            steps: hashed.sweep.steps(),
-            patterns_tried: self.patterns.tried,
-        }
+        SelectedSubsets { recomputed, steps: hashed.sweep.steps() }
     }
 }
 
@@ -317,126 +311,4 @@ fn name(subset: &Subset) -> String {
         None => "of named granules".to_owned(),
     };
     format!("the subset {} {selected}, first cited {}", subset.identifier, subset.cited)
-}
-
-/// Different patterns, each with the numbers of its users.
-///
-/// Each pattern is tried once on an id, however many users it has, and only on ids that begin with
-/// its literal prefix. Since the ids are in canonical order, these patterns are found as in a
-/// merge. So the cost for each id depends on the number of patterns whose prefix it has, and not on
-/// the number of all patterns.
-struct Patterns {
-    /// The patterns, sorted by prefix.
-    entries: Vec<Entry>,
-    /// The index of the first entry whose prefix only later ids can have.
-    next: usize,
-    /// The indices of the entries whose prefix the last id has. Each prefix begins with the one
-    /// before.
-    active: Vec<usize>,
-    /// How many times a pattern was tried on an id.
-    pub tried: u64,
-}
-
-struct Entry {
-    /// The characters before the first that is not literal.
-    prefix: String,
-    pattern: Pattern,
-    users: Vec<usize>,
-}
-
-impl Patterns {
-    /// Collects patterns, each with the number of one of its users.
-    pub fn of<'a>(patterns: impl Iterator<Item = (&'a Pattern, usize)>) -> Self {
-        let mut users: BTreeMap<&Pattern, Vec<usize>> = BTreeMap::new();
-        for (pattern, user) in patterns {
-            users.entry(pattern).or_default().push(user);
-        }
-        let entry = |(pattern, users): (&Pattern, Vec<usize>)| {
-            let literal = pattern.as_str().split(['*', '?', '[']).next();
-            let prefix = literal.unwrap_or_default().to_owned();
-            Entry { prefix, pattern: pattern.clone(), users }
-        };
-        let mut entries: Vec<Entry> = users.into_iter().map(entry).collect();
-        entries.sort_by(|a, b| a.prefix.cmp(&b.prefix));
-        Patterns { entries, next: 0, active: Vec::new(), tried: 0 }
-    }
-
-    /// The users of all patterns that match the id, ascending, each once. The ids must be passed in
-    /// canonical order.
-    pub fn users_of(&mut self, granule_id: &str) -> Vec<usize> {
-        self.advance_to(granule_id);
-        let mut users = Vec::new();
-        for &index in &self.active {
-            let entry = &self.entries[index];
-            self.tried += 1;
-            if entry.pattern.matches(granule_id) {
-                users.extend_from_slice(&entry.users);
-            }
-        }
-        users.sort_unstable();
-        users.dedup();
-        users
-    }
-
-    fn advance_to(&mut self, granule_id: &str) {
-        let has_prefix = |entry: &Entry| granule_id.starts_with(&entry.prefix);
-        while self.active.pop_if(|index| !has_prefix(&self.entries[*index])).is_some() {}
-        while let Some(entry) = self.entries.get(self.next)
-            && entry.prefix.as_str() <= granule_id
-        {
-            // A prefix that sorts before this id without being its prefix is not a prefix of any
-            // later id.
-            if has_prefix(entry) {
-                self.active.push(self.next);
-            }
-            self.next += 1;
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_patterns_that_match_are_those_that_match_one_by_one() {
-        let texts = [
-            "*", "a*", "a", "ab*", "ab*b", "ab*ab", "a?b*", "[a-b]*b", "*b", "*]", "a[]]*", "b*",
-            "abc", "é*", "??", "b[!a]*a", "*a*b*", "ab[b]", "a*[b]b", "*ab*ba*", "a*a*a", "*]*]",
-            "a]*", "]", "a*]",
-        ];
-        let patterns: Vec<Pattern> = texts.iter().map(|text| text.parse().unwrap()).collect();
-        let alphabet = ["a", "b", "c", "]", "é"];
-        let mut ids: Vec<String> = alphabet.iter().map(ToString::to_string).collect();
-        for length in 1..5 {
-            let longer = ids.iter().filter(|id| id.chars().count() == length);
-            let longer: Vec<String> = longer
-                .flat_map(|id| alphabet.iter().map(move |end| format!("{id}{end}")))
-                .collect();
-            ids.extend(longer);
-        }
-        ids.sort();
-        let mut together = Patterns::of(patterns.iter().zip(0..));
-        for id in &ids {
-            let users = together.users_of(id);
-            let one_by_one: Vec<usize> =
-                (0..patterns.len()).filter(|user| patterns[*user].matches(id)).collect();
-            assert_eq!(users, one_by_one, "{id}");
-        }
-    }
-
-    #[test]
-    fn a_pattern_is_tried_once_for_all_its_users_and_only_on_ids_with_its_prefix() {
-        let patterns: Vec<Pattern> =
-            (0..100).map(|n| format!("{n:03}*").parse().unwrap()).collect();
-        // Each of a hundred patterns has ten users.
-        let users = (0..1_000).map(|user| (&patterns[user % 100], user));
-        let mut together = Patterns::of(users);
-        for n in 0..1_000 {
-            let users = together.users_of(&format!("{:03}.{n:04}", n / 10));
-            let expected: Vec<usize> = (0..10).map(|tens| tens * 100 + n / 10).collect();
-            assert_eq!(users, expected);
-        }
-        assert_eq!(together.tried, 1_000);
-    }
 }

@@ -36,11 +36,8 @@ pub struct Applied {
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
     pub came_back: Option<CameBack>,
-    /// Of an import: the number of events that were left out, since their day is not complete.
+    /// Of an import: the number of events that were left out, because their day is not over.
     pub left_out: u64,
-    /// Of an import by day: the number of pairs that cancel out, since a granule was ingested and deleted, or
-    /// the reverse, within one day.
-    pub cancelled: u64,
     /// How many subsets that were cited elsewhere are kept from now on.
     pub subsets: u64,
     /// What became of the annotations that were written elsewhere.

@@ -1,6 +1,6 @@
 //! Imports a whole history: every change that a file records, in one transaction.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 use super::annotate::LoggedAnnotations;
 use super::applied::Applied;
@@ -10,9 +10,7 @@ use super::mirror_sources::Remembered;
 use super::stamp::{Expected, Results, Stamp};
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, Result};
-use crate::model::{
-    DatasetName, Day, Digest, Event, EventKind, Identifier, SourceLocation, Timestamp, Withdrawal,
-};
+use crate::model::{DatasetName, Digest, Event, Identifier, SourceLocation, Timestamp, Withdrawal};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction};
@@ -48,17 +46,18 @@ use crate::store::{DatasetKey, Transaction};
 pub struct Import {
     /// The options. The record of a log becomes that of the dataset, if the import creates it.
     pub options: ChangeOptions,
-    /// Whether the events of a UTC day are combined into one change at its last microsecond. A day
-    /// that is not complete is left out.
-    pub is_daily: bool,
     /// The time after which events are refused as soon as they are added, instead of when the
     /// import is applied, which may be minutes later. `None` means that they are refused only then.
     pub not_after: Option<Timestamp>,
     /// When and why the dataset of a log was withdrawn, for the caller: the one that is imported into is
     /// not. `None` means that it was not, or that there is no log.
     pub withdrawn: Option<Withdrawal>,
-    /// How many events were not added, since their day is not complete.
+    /// The number of events that were not added, because their day is not over.
     pub left_out: u64,
+    /// Events at or after this time are left out and counted. A file that dates granules both with and
+    /// without a time needs this: a later event of a day would prevent an earlier one, which is left out
+    /// until the day is over, from ever being imported.
+    pub until: Option<Timestamp>,
     staging: Staging,
     times: BTreeSet<Timestamp>,
     /// The time of the last event: the next one mostly has the same.
@@ -83,7 +82,7 @@ impl Import {
     /// the temporary file cannot be written.
     pub fn add(&mut self, event: Event) -> Result<()> {
         let at = event.at;
-        if let Some(now) = self.not_after.filter(|now| at > *now && !self.is_daily) {
+        if let Some(now) = self.not_after.filter(|now| at > *now) {
             return Err(Error::future(at, now).at(event.location));
         }
         if self.last.replace(at) != Some(at) {
@@ -204,22 +203,12 @@ impl Import {
         let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
         let (key, last) = (target.dataset, target.last());
         let now = stamp.read_clock();
-        let mut daily = Daily::new(now.day());
-        let mut times = self.times.clone();
-        if self.is_daily {
-            times.clear();
-            let mut progress = registry.begin("sorting", "granules", Some(self.staging.count()));
-            for event in daily.events(self.staging.sorted()?) {
-                progress.advance()?;
-                times.insert(event?.at);
-            }
-        }
-        let (left_out, cancelled) = (daily.left_out, daily.cancelled);
         let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
+        let is_over = |at: Timestamp| self.until.is_none_or(|until| at < until);
         for at in self.results.expected() {
             // A change that is skipped must have had the same result. At a time without events, the
             // instance in force must be the expected one.
-            if !is_new(at) || !times.contains(&at) {
+            if !is_new(at) || !self.times.contains(&at) {
                 let in_force = transaction.instance_at(key, at)?;
                 let set = in_force.map_or((Identifier::EMPTY, Digest::EMPTY), |in_force| {
                     (in_force.identifier, in_force.digest)
@@ -227,16 +216,19 @@ impl Import {
                 self.results.check(at, set)?;
             }
         }
-        let times = times.iter().copied().filter(|&at| is_new(at)).collect();
+        let times = self.times.iter().copied().filter(|&at| is_new(at) && is_over(at)).collect();
         let results = Some(&self.results);
         let target =
             Target { times, results, now, refusal: None, clock_behind_micros: None, ..target };
         let (events, count) = (self.staging.sorted()?, self.staging.count());
-        let mut applied = match self.is_daily {
-            false => engine::add(&target, Conduct::History, events, count)?,
-            true => engine::add(&target, Conduct::History, daily.events(events), count)?,
-        };
-        (applied.left_out, applied.cancelled) = (self.left_out + left_out, cancelled);
+        let mut left_out = self.left_out;
+        let events = events.filter(|event| {
+            let is_over = event.as_ref().map_or(true, |event| is_over(event.at));
+            left_out += u64::from(!is_over);
+            is_over
+        });
+        let mut applied = engine::add(&target, Conduct::History, events, count)?;
+        applied.left_out = left_out;
         let dataset = (key, &target.name);
         applied.subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
         applied.annotations = self.annotations.keep(transaction, dataset, now, |at| {
@@ -252,79 +244,4 @@ impl Import {
         }
         Ok((key, applied))
     }
-}
-
-/// Combines events by day, and counts those that are left out or cancel out.
-#[derive(Debug)]
-struct Daily {
-    /// The present day, which is not complete.
-    today: Day,
-    /// The number of events on a day that is not complete.
-    left_out: u64,
-    /// The number of pairs of events that cancel out.
-    cancelled: u64,
-}
-
-impl Daily {
-    fn new(today: Day) -> Self {
-        Daily { today, left_out: 0, cancelled: 0 }
-    }
-
-    /// The events of complete days, each at the last microsecond of its day. The events must be
-    /// passed in order of granule and then of time.
-    fn events<'a>(
-        &'a mut self,
-        events: impl Iterator<Item = Result<Event>> + 'a,
-    ) -> impl Iterator<Item = Result<Event>> + 'a {
-        let mut events = events.peekable();
-        let mut ready = VecDeque::new();
-        std::iter::from_fn(move || {
-            while ready.is_empty() {
-                let first = match events.next()? {
-                    Ok(first) => first,
-                    Err(error) => return Some(Err(error)),
-                };
-                let day = first.at.day();
-                let mut of_day = vec![first];
-                while let Some(next) = events.next_if(|next| {
-                    next.as_ref().is_ok_and(|next| {
-                        next.granule_id == of_day[0].granule_id && next.at.day() == day
-                    })
-                }) {
-                    match next {
-                        Ok(next) => of_day.push(next),
-                        Err(error) => return Some(Err(error)),
-                    }
-                }
-                if day >= self.today {
-                    self.left_out += of_day.len() as u64;
-                    continue;
-                }
-                let (kept, pairs) = net(of_day);
-                self.cancelled += pairs;
-                let at = day.end();
-                ready.extend(kept.into_iter().map(|event| Ok(Event { at, ..event })));
-            }
-            ready.pop_front()
-        })
-    }
-}
-
-/// The net events of one granule on one day, and the number of pairs that cancel out. Events that
-/// contradict each other are all returned, so that the engine refuses them.
-fn net(mut of_day: Vec<Event>) -> (Vec<Event>, u64) {
-    let is_opposite = |pair: &[Event]| pair[0].kind != pair[1].kind && pair[0].at != pair[1].at;
-    if !of_day.windows(2).all(is_opposite) {
-        return (of_day, 0);
-    }
-    let pairs = of_day.len() as u64 / 2;
-    if of_day.len().is_multiple_of(2) {
-        of_day.clear();
-    } else if of_day[0].kind == EventKind::Ingested {
-        // Of several ingests, the last one counts.
-        of_day.drain(..of_day.len() - 1);
-    } else {
-        of_day.truncate(1);
-    }
-    (of_day, pairs)
 }

@@ -8,7 +8,7 @@
 use std::ops::Range;
 
 use super::target::Target;
-use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep, Timeline, is_checkpoint};
+use crate::chain::{CanonicalList, Hashing, Reached, Sweep, Timeline};
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
@@ -22,7 +22,7 @@ pub struct Effort {
     /// takes one up to the first granule that differs, and two from there.
     pub steps: u64,
     /// The number of granule rows that were read. New granules after all others are hashed as they
-    /// are stored, and not read.
+    /// are stored, and not read; those between the last checkpoint and the new ones are.
     pub rows: u64,
     /// The number of checkpoints that were set.
     pub checkpoints: u64,
@@ -32,7 +32,7 @@ pub struct Effort {
 pub(super) struct Resume {
     /// The last checkpoint before the divergence. `None` means that they begin at the first granule.
     after: Option<Checkpoint>,
-    /// Whether all granules after it are new.
+    /// Whether all granules from the divergence on are new.
     appends: bool,
 }
 
@@ -57,21 +57,13 @@ pub(super) fn resume_before(
         transaction.drop_checkpoints_from(dataset, divergence.as_str())?;
     }
     let after = transaction.checkpoint_before(dataset, divergence.as_str())?;
-    let granules_before = after.as_ref().map_or(0, |checkpoint| checkpoint.granules);
-    let resume = Resume { after, appends: is_after_all && granules_before == target.held() };
-    if let Some(end) = resume.end() {
-        transaction.drop_checkpoints_from(dataset, end.granule_id.as_str())?;
-    }
-    Ok(resume)
+    Ok(Resume { after, appends: is_after_all })
 }
 
 impl Resume {
-    /// The identifier to resume with, and the id after which to begin.
-    fn point(&self) -> (Identifier, &str) {
-        match &self.after {
-            Some(checkpoint) => (checkpoint.chain, checkpoint.granule_id.as_str()),
-            None => (Identifier::EMPTY, ""),
-        }
+    /// The identifier to resume with.
+    fn chain(&self) -> Identifier {
+        self.after.as_ref().map_or(Identifier::EMPTY, |checkpoint| checkpoint.chain)
     }
 
     /// The list to resume with.
@@ -81,12 +73,6 @@ impl Resume {
         };
         let damaged = || Error::damaged(format!("the checkpoint after {granule_id} has no list"));
         CanonicalList::resume(list).ok_or_else(damaged)
-    }
-
-    /// The checkpoint that is only there because its granule was the last one: it moves with an append.
-    fn end(&self) -> Option<&Checkpoint> {
-        let is_end = |end: &&Checkpoint| self.appends && !is_checkpoint(end.granule_id.as_str());
-        self.after.as_ref().filter(is_end)
     }
 
     /// How many of the granules held so far are before that point.
@@ -104,46 +90,40 @@ pub(super) struct Pass<'a> {
     /// The times of these instances. The first is that of the instance in force, if there is one.
     timeline: Timeline,
     resume: Resume,
-    /// The last granule that the last instance holds, of those that were hashed. Empty if there is none.
-    last_held: String,
     /// What is known of the last granule that was appended.
     known: FilesOverTime,
     /// The number of granule rows that were read.
     rows: u64,
-    /// How many granules the instance in force and the last one hold of those that were hashed.
+    /// How many granules the instance in force holds of those that were hashed.
     in_force: u64,
-    held: u64,
 }
 
 impl<'a> Pass<'a> {
-    /// Begins a pass.
+    /// Begins a pass. If all granules from the divergence on are new, it reads the rows before them at once:
+    /// some 1,000 after the last checkpoint.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a checkpoint is damaged.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a checkpoint or a row is damaged.
     pub fn new(target: &'a Target<'a>, resume: Resume) -> Result<Self> {
-        let (chain, _) = resume.point();
+        let chain = resume.chain();
         let before = resume.granules_before();
         let checkpoints = Checkpoints::after(before, target);
         let in_force = target.latest.as_ref().map(|latest| latest.timestamp);
         let timeline = Timeline::of(in_force.into_iter().chain(target.times.iter().copied()));
         let sweep = Sweep::resume(timeline.changes(), chain);
         let hashing = Hashing::with_checkpoints(sweep, resume.list()?);
-        Ok(Pass {
-            target,
-            checkpoints,
-            hashing,
-            timeline,
-            resume,
-            last_held: String::new(),
-            known: FilesOverTime::default(),
-            rows: 0,
-            in_force: 0,
-            held: 0,
-        })
+        let known = FilesOverTime::default();
+        let mut pass =
+            Pass { target, checkpoints, hashing, timeline, resume, known, rows: 0, in_force: 0 };
+        if pass.appends() && target.latest.is_some() {
+            // They are too few for a work of their own, and the caller reports the one that it is in.
+            pass.read(|| Ok(()))?;
+        }
+        Ok(pass)
     }
 
-    /// Whether all granules after the resume point are new, so that none has to be read.
+    /// Whether all granules from the divergence on are new, so that they are hashed as they are stored.
     pub fn appends(&self) -> bool {
         self.resume.appends
     }
@@ -176,34 +156,26 @@ impl<'a> Pass<'a> {
         known: FilesDuring<'_>,
     ) -> Result<()> {
         let span = span(&mut self.timeline, ingested, deleted);
-        if !span.is_empty() && span.end == self.timeline.changes() {
-            self.last_held.clear();
-            self.last_held.push_str(granule_id);
-            self.held += 1;
-        }
         self.in_force += u64::from(span.start == 0 && !span.is_empty());
         let timeline = &mut self.timeline;
         let number = |micros| timeline.number(micros).unwrap_or_else(|next| next);
         self.checkpoints.add(known.hold(&mut self.hashing, granule_id, span, number))
     }
 
-    /// Reads and hashes the rows after the resume point.
-    fn read(&mut self) -> Result<()> {
-        let Target { registry, transaction, dataset, latest, name, .. } = self.target;
-        let mut progress = registry.begin("hashing", "granules", None);
-        let resume = std::mem::replace(&mut self.resume, Resume { after: None, appends: false });
-        let (_, after) = resume.point();
+    /// Reads and hashes the rows after the resume point. `advance` is called for each.
+    fn read(&mut self, mut advance: impl FnMut() -> Result<()>) -> Result<()> {
+        let Target { transaction, dataset, latest, name, .. } = self.target;
+        let after = self.resume.after.take();
+        let after = after.as_ref().map_or("", |checkpoint| checkpoint.granule_id.as_str());
         let last = latest.as_ref().map(|latest| latest.timestamp);
         let mut contents = Contents::of(transaction, *dataset, after);
         transaction.each_period(*dataset, after, last, |period| {
             self.rows += 1;
-            progress.advance()?;
+            advance()?;
             let granule_id = proof::granule_id(period.granule_id, name)?;
             let known = contents.during(&period)?;
             self.hold(granule_id, (period.ingested, period.deleted), known)
-        })?;
-        self.resume = resume;
-        Ok(())
+        })
     }
 
     /// Hashes what is left, and returns the identifiers and the digests of the new instances.
@@ -214,7 +186,8 @@ impl<'a> Pass<'a> {
     /// of the identifier in force, or what is known of them is not that of the digest.
     pub fn finish(mut self) -> Result<(Vec<(Identifier, Digest)>, Effort)> {
         if !self.appends() {
-            self.read()?;
+            let mut progress = self.target.registry.begin("hashing", "granules", None);
+            self.read(|| progress.advance())?;
         }
         let before = self.checkpoints.before;
         let hashed = self.hashing.finish();
@@ -228,11 +201,6 @@ impl<'a> Pass<'a> {
         let sets: Vec<(Identifier, Digest)> = sets.collect();
         let steps = hashed.sweep.steps();
         let checkpoints = self.checkpoints.store()?;
-        match self.resume.end().filter(|_| self.held == 0) {
-            // What was appended is not held any more.
-            Some(end) => self.checkpoints.put_back(end)?,
-            None => self.checkpoints.add_end(&self.last_held, &hashed, before + self.held)?,
-        }
         let effort = Effort { steps, rows: self.rows, checkpoints };
         Ok((sets, effort))
     }
@@ -274,24 +242,6 @@ impl<'a> Checkpoints<'a> {
             self.batch.push(Checkpoint { granule_id, chain: identifier, list, granules });
         }
         if self.batch.len() >= BATCH_CHECKPOINTS { self.store().map(|_| ()) } else { Ok(()) }
-    }
-
-    /// Sets the checkpoint after the last granule, so that an append need not read the ones before it.
-    pub fn add_end(&mut self, last_held: &str, hashed: &Hashed, granules: u64) -> Result<()> {
-        let Some(list) = hashed.last_list() else { return Ok(()) };
-        if last_held.is_empty() || is_checkpoint(last_held) {
-            return Ok(());
-        }
-        let granule_id =
-            GranuleId::new(last_held).map_err(|_| proof::not_an_id(&self.target.name))?;
-        self.batch.push(Checkpoint { granule_id, chain: hashed.sweep.latest(), list, granules });
-        self.store().map(|_| ())
-    }
-
-    /// Stores one again that was there before.
-    pub fn put_back(&mut self, end: &Checkpoint) -> Result<()> {
-        self.batch.push(end.clone());
-        self.store().map(|_| ())
     }
 
     /// Stores the rest, and returns how many were stored in all.

@@ -2,7 +2,7 @@
 
 use crate::model::{Instance, Timestamp};
 use crate::store::Result;
-use crate::store::rows::{DatasetKey, LargeChange, Span};
+use crate::store::rows::{DatasetKey, Span};
 use crate::store::session::View;
 use crate::store::statement::Sql;
 
@@ -50,32 +50,6 @@ impl View {
         Ok(spans)
     }
 
-    /// The largest changes of a dataset after a time and at or before `up_to`, the largest first, at most
-    /// `limit` of them; of equally large ones, first those with a note.
-    pub fn largest_changes(
-        &self,
-        dataset: DatasetKey,
-        after: Timestamp,
-        up_to: Timestamp,
-        limit: u32,
-    ) -> Result<Vec<LargeChange>> {
-        static LARGEST: Sql = Sql::new(
-            "SELECT timestamp, ingested, deleted, substr(note, 1, 300)
-            FROM {instance}
-            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3 AND ingested + deleted > 0
-            ORDER BY ingested + deleted DESC, note IS NULL, timestamp
-            LIMIT ?4",
-        );
-        let values = [dataset.into(), after.into(), up_to.into(), limit.into()];
-        self.rows(&LARGEST, &values, |row| {
-            Ok(LargeChange {
-                at: row.get(0)?,
-                added: row.get(1)?,
-                deleted: row.get(2)?,
-                note: row.get(3)?,
-            })
-        })
-    }
     /// How many changes of a dataset took effect after a time, counted up to `most`.
     pub fn changes_after(&self, dataset: DatasetKey, after: Timestamp, most: u32) -> Result<u64> {
         static COUNT: Sql = Sql::new(

@@ -64,7 +64,7 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
 }
 
 #[test]
-fn the_patterns_of_many_subsets_are_tried_on_the_granules_with_their_prefixes() {
+fn many_subsets_are_verified_in_one_pass_over_the_granules() {
     let registry = Registry::in_memory().unwrap();
     ingest_and_delete(&registry, "dataset", 0, 0..5_000, []);
     ingest_and_delete(&registry, "dataset", 1, 5_000..5_001, []);
@@ -79,6 +79,4 @@ fn the_patterns_of_many_subsets_are_tried_on_the_granules_with_their_prefixes() 
     let verification = registry.verify(&name("dataset")).unwrap();
     assert_eq!((verification.mismatches, verification.identifiers), (vec![], 52));
     assert_eq!(verification.work.rows, 5_001);
-    // Each granule has one of the prefixes. The granule ingested later is in no subset.
-    assert_eq!(verification.work.patterns_tried, 5_000);
 }
