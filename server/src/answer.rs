@@ -1,4 +1,4 @@
-//! What a route answers, what of it is kept for the next request, and how it is sent.
+//! What a route answers, and how it is sent.
 //!
 //! The tag of an answer is made of the digest of its bytes as they are sent, or of all that decides them, so
 //! that equal tags are equal bytes. An answer that is kept is sent again, or confirmed by 304, without a look
@@ -10,7 +10,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -24,8 +24,6 @@ use hyper::header::{
     CONTENT_RANGE, CONTENT_TYPE, ETAG, HeaderName, HeaderValue, LINK, LOCATION, VARY,
 };
 use hyper::{HeaderMap, Method, Response, StatusCode};
-use quick_cache::Weighter;
-use quick_cache::sync::Cache;
 use sha2::{Digest, Sha256};
 
 use super::conditions::{ByteRange, Conditions, ContentCoding};
@@ -77,8 +75,6 @@ pub struct Answer {
     pub status: StatusCode,
     pub headers: HeaderMap,
     pub content: AnswerContent,
-    /// Whether it is kept here for the next request.
-    pub is_kept: bool,
 }
 
 /// What an answer is sent from.
@@ -131,7 +127,7 @@ impl Answer {
             headers.insert(ACCEPT_RANGES, HeaderValue::from_static("bytes"));
             describe(&mut headers, &file.sha256);
         }
-        Answer { status: StatusCode::OK, headers, content, is_kept: keep != Keep::Never }
+        Answer { status: StatusCode::OK, headers, content }
     }
 
     /// An answer in a format, which is complete in memory.
@@ -144,12 +140,6 @@ impl Answer {
     pub fn tagged(mut self, tag: &str) -> Self {
         self.headers.insert(ETAG, value(&format!("\"{tag}\"")));
         self
-    }
-
-    /// The same answer, which is not kept here for other clients, who will hardly ask for the same.
-    #[must_use]
-    pub fn unkept(self) -> Self {
-        Answer { is_kept: false, ..self }
     }
 
     /// The same answer, which search engines leave out.
@@ -221,7 +211,7 @@ impl Answer {
 
     /// The response to a request: whole, in part, or a confirmation that the client has it.
     pub fn response(self, method: &Method, conditions: &Conditions) -> Response<Body> {
-        let Answer { status, headers, content, .. } = self;
+        let Answer { status, headers, content } = self;
         let mut response = Response::new(Body::default());
         *response.status_mut() = status;
         *response.headers_mut() = headers;
@@ -348,134 +338,4 @@ pub fn add_links(headers: &mut HeaderMap, links: impl IntoIterator<Item = Link>)
 /// or of addresses that are percent-encoded.
 pub fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).unwrap_or(HeaderValue::from_static(""))
-}
-
-/// The greatest number of bytes of answers in memory.
-const MEMORY_BYTES: u64 = 32 * 1_024 * 1_024;
-
-/// How many answers of usual length there are, at least: so few that they are in one part of the cache, and
-/// any of them can be as long as all.
-const USUAL_ANSWERS: usize = 32;
-
-/// What one takes besides its content, the values of its headers and its key.
-const ENTRY_BYTES: u64 = 4 * 1_024;
-
-/// What answers depend on besides the request: which registry was opened, its state, and the UTC day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Epoch {
-    pub generation: u64,
-    pub state: u64,
-    pub day: i64,
-}
-
-impl Epoch {
-    /// That of answers which do not depend on the registry.
-    pub const OF_NOTHING: Epoch = Epoch { generation: u64::MAX, state: 0, day: 0 };
-}
-
-/// What decides an answer: the epoch, the coding, and copies of the target and of the header `Accept`, which
-/// would keep the whole head of the request in memory.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Key {
-    pub epoch: Epoch,
-    pub coding: ContentCoding,
-    pub target: Box<str>,
-    pub accept: Box<[u8]>,
-}
-
-/// The answers that were sent last. Those of older epochs are removed in time, as what nobody asks for is.
-pub struct Answers(Cache<Key, Arc<KeptAnswer>, Size>);
-
-/// An answer with the status 200.
-struct KeptAnswer {
-    headers: HeaderMap,
-    content: KeptContent,
-}
-
-enum KeptContent {
-    Bytes(Bytes),
-    /// A list, as long as it is one of the files that are kept.
-    File(Weak<Stored>),
-}
-
-#[derive(Debug, Clone)]
-struct Size;
-
-impl Weighter<Key, Arc<KeptAnswer>> for Size {
-    fn weight(&self, key: &Key, answer: &Arc<KeptAnswer>) -> u64 {
-        let headers: usize = answer.headers.values().map(HeaderValue::len).sum();
-        let content = match &answer.content {
-            KeptContent::Bytes(bytes) => bytes.len(),
-            KeptContent::File(_) => 0,
-        };
-        ENTRY_BYTES + (key.target.len() + key.accept.len() + headers + content) as u64
-    }
-}
-
-impl Default for Answers {
-    fn default() -> Self {
-        Answers(Cache::with_weighter(USUAL_ANSWERS, MEMORY_BYTES, Size))
-    }
-}
-
-impl Answers {
-    /// The answer that was kept for such a request.
-    pub fn find(&self, key: &Key) -> Option<Answer> {
-        let kept = self.0.get(key)?;
-        let content = match &kept.content {
-            KeptContent::Bytes(bytes) => AnswerContent::Bytes(bytes.clone()),
-            KeptContent::File(file) => AnswerContent::File(file.upgrade()?),
-        };
-        let headers = kept.headers.clone();
-        Some(Answer { status: StatusCode::OK, headers, content, is_kept: true })
-    }
-
-    /// Keeps a complete answer for the next such request, if it may be kept.
-    pub fn keep(&self, key: Key, answer: &Answer) {
-        let content = match &answer.content {
-            AnswerContent::Bytes(bytes) => KeptContent::Bytes(bytes.clone()),
-            AnswerContent::File(file) => KeptContent::File(Arc::downgrade(file)),
-            AnswerContent::Stream(_) => return,
-        };
-        if answer.is_kept && answer.status == StatusCode::OK {
-            self.0.insert(key, Arc::new(KeptAnswer { headers: answer.headers.clone(), content }));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const EPOCH: Epoch = Epoch { generation: 0, state: 1, day: 2 };
-
-    fn key(number: usize, epoch: Epoch) -> Key {
-        let target = format!("/?n={number}").into();
-        Key { epoch, coding: ContentCoding::Identity, target, accept: Box::default() }
-    }
-
-    fn keep(answers: &Answers, key: Key, link: &str) {
-        let mut answer = Answer::whole(Format::Json, "x", Keep::WhileCurrent);
-        answer.headers.insert(LINK, value(link));
-        answers.keep(key, &answer);
-    }
-
-    #[test]
-    fn long_headers_count() {
-        let (answers, link) = (Answers::default(), "a".repeat(12 * 1_024));
-        (0..2_100).for_each(|number| keep(&answers, key(number, EPOCH), &link));
-        let entries = answers.0.len();
-        let most = MEMORY_BYTES as usize / (16 * 1_024);
-        assert!(entries > most / 2 && entries <= most, "{entries}");
-    }
-
-    #[test]
-    fn an_answer_of_an_older_state_does_not_remove_those_of_the_present_one() {
-        let answers = Answers::default();
-        keep(&answers, key(1, EPOCH), "");
-        let older = Epoch { state: 0, ..EPOCH };
-        assert!(answers.find(&key(1, older)).is_none());
-        keep(&answers, key(1, older), "");
-        assert!(answers.find(&key(1, EPOCH)).is_some());
-    }
 }

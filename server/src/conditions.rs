@@ -81,7 +81,7 @@ impl Conditions {
 }
 
 /// A coding of content.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ContentCoding {
     /// As it is.
     Identity,

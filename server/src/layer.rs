@@ -4,14 +4,14 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use hyper::header::{
-    ACCEPT, ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS,
-    ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY, RETRY_AFTER, USER_AGENT,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_ALLOW_ORIGIN,
+    ACCESS_CONTROL_EXPOSE_HEADERS, ACCESS_CONTROL_MAX_AGE, ALLOW, CONTENT_SECURITY_POLICY,
+    CONTENT_TYPE, HeaderValue, REFERRER_POLICY, RETRY_AFTER, USER_AGENT, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use hyper::{Method, Request, Response, StatusCode};
 
-use super::answer::{Answer, AnswerContent, Body, Epoch, Keep, Key, Stop, redirect};
+use super::answer::{Answer, AnswerContent, Body, Keep, Stop, redirect};
 use super::conditions::Conditions;
 use super::problem::Problem;
 use super::request::Asked;
@@ -23,20 +23,6 @@ use crate::pages::{self, Link, Site};
 const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
      img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
-
-/// What is answered without the registry, and so without its state: these wait for nobody.
-const READ_NOTHING: [&str; 10] = [
-    "/healthz",
-    "/metrics",
-    "/style.css",
-    "/script.js",
-    "/icon.svg",
-    "/identifier",
-    "/openapi.json",
-    "/robots.txt",
-    "/datasets",
-    "/datasets/",
-];
 
 /// The methods that an address takes.
 fn methods(state: &ServerState, path: &str) -> HeaderValue {
@@ -105,8 +91,7 @@ async fn finish(
     }
 }
 
-/// Sends what was kept for the same request, else has it answered within the time of a request, and keeps
-/// that.
+/// Has a request answered within its time.
 async fn find(
     state: &Arc<ServerState>,
     asked: &Asked,
@@ -128,26 +113,9 @@ async fn find(
     // limit of all that is waited for.
     let until = began + state.limits.request_time + Duration::from_secs(2);
     let conditions = asked.conditions();
-    // The state is read before the registry is, so what is made later is never taken for older.
-    let epoch = match asked.is_of_reading() {
-        true if READ_NOTHING.contains(&path) => Some(Epoch::OF_NOTHING),
-        true => in_time(until, state.epoch()).await?,
-        false => None,
-    };
-    let coding = asked.coding();
-    let accept = asked.headers().get(ACCEPT).map_or(&[][..], HeaderValue::as_bytes);
-    let key =
-        epoch.map(|epoch| Key { epoch, coding, target: target.into(), accept: accept.into() });
-    if let Some(answer) = key.as_ref().and_then(|key| state.answers.find(key)) {
-        state.metrics.kept_response();
-        return Ok(answer.response(method, &conditions));
-    }
     let answer = in_time(until, Box::pin(route::answer(state, asked, body))).await??;
     let answer = answer.saved_as(target).with_links(to_whole(&state.site, path));
-    let answer = answer.complete(coding).await?;
-    if let Some(key) = key {
-        state.answers.keep(key, &answer);
-    }
+    let answer = answer.complete(asked.coding()).await?;
     Ok(answer.response(method, &conditions))
 }
 

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::answer::{Answers, Epoch};
 use super::config::{Config, ServerLimits};
 use super::files::Files;
 use super::metrics::Metrics;
@@ -12,9 +11,6 @@ use super::source::{Health, Source};
 use crate::pages::Site;
 use accession::error::Result;
 use accession::model::Timestamp;
-
-/// A day, in microseconds.
-const DAY: i64 = 24 * 3_600 * 1_000_000;
 
 /// What all requests share.
 pub struct ServerState {
@@ -32,8 +28,6 @@ pub struct ServerState {
     pub health: Arc<Health>,
     /// The whole lists that were sent last.
     pub files: Files,
-    /// The answers that were sent last.
-    pub answers: Answers,
     /// How clients register subsets. `None` means that they cannot.
     pub registering: Option<Arc<Registering>>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -52,7 +46,6 @@ impl ServerState {
             health: Health::watch(&source),
             source,
             files: Files::new(cache.clone(), &limits),
-            answers: Answers::default(),
             registering: registration.map(|registration| Arc::new(registration.into())),
             site,
             limits,
@@ -65,12 +58,5 @@ impl ServerState {
     /// The present time.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
-    }
-
-    /// What every response depends on besides its request. `None` means that it cannot be known, and so
-    /// nothing can be kept.
-    pub async fn epoch(&self) -> Option<Epoch> {
-        let (generation, state) = self.source.state().await?;
-        Some(Epoch { generation, state, day: self.now().as_micros().div_euclid(DAY) })
     }
 }

@@ -153,7 +153,7 @@ async fn page(
     let (content, last) = read.await?;
     let next = last.map(|last| asked.next_page(&state.site, last.as_str(), limit, format));
     let next = next.map(|next| Link::new("next", next));
-    Ok(Answer::whole(format, content, keep).unkept().with_links(next))
+    Ok(Answer::whole(format, content, keep).with_links(next))
 }
 
 /// A list from its file, or the confirmation that the client has it, before which it is not written. `None`

@@ -96,7 +96,7 @@ async fn open(
 /// The file is the one that was opened, with the bytes that the tag stands for, even if it has grown or
 /// been replaced since: so it is not opened again by its name.
 fn send(content_type: &str, file: Stored, keep: Keep) -> Answer {
-    Answer::of_type(content_type, AnswerContent::File(Arc::new(file)), keep).unkept()
+    Answer::of_type(content_type, AnswerContent::File(Arc::new(file)), keep)
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.
