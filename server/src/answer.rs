@@ -27,8 +27,8 @@ use hyper::{HeaderMap, Method, Response, StatusCode};
 use sha2::{Digest, Sha256};
 
 use super::conditions::{ByteRange, Conditions, ContentCoding};
-use super::files::Stored;
 use super::problem::Problem;
+use super::published::Stored;
 use super::request::Format;
 use crate::pages::Link;
 

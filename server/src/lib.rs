@@ -51,7 +51,6 @@
 mod answer;
 mod conditions;
 mod config;
-mod files;
 mod layer;
 mod listener;
 mod metrics;

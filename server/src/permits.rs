@@ -28,7 +28,7 @@ pub enum Cost {
     /// A list with patterns, which reads a whole set and may find nothing. It has the budget of a comparison
     /// and permits of its own, so that slow ones make neither comparisons nor lists wait.
     Search,
-    /// A whole list, which is written to a file.
+    /// A pass over the files of a set, before a list of them is sent.
     List,
     /// A subset that is selected and stored: readers do not wait for it.
     Registration,
@@ -37,7 +37,7 @@ pub enum Cost {
 /// How many subsets are registered at the same time.
 const REGISTRATIONS: usize = 2;
 
-/// How many whole lists are written at the same time.
+/// How many such passes run at the same time.
 const LISTS: usize = 2;
 
 /// How much work may run at the same time, and for how long.

@@ -83,6 +83,13 @@ impl Problem {
         Problem::new(status, "too-long", detail)
     }
 
+    /// A list is sent in chunks, without which nobody could see whether it is whole.
+    pub fn http_version() -> Self {
+        let detail =
+            "A whole list needs HTTP/1.1. The parameter limit gives a page of it.".to_owned();
+        Problem::new(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "http-version", detail)
+    }
+
     /// The server is too busy.
     pub fn busy() -> Self {
         Problem::overload("busy", "The server has too much to do.".to_owned(), 5)
@@ -125,6 +132,7 @@ impl Problem {
             }
             StatusCode::CONFLICT => "This needs the archive's operator",
             StatusCode::SERVICE_UNAVAILABLE => "Not available now",
+            StatusCode::HTTP_VERSION_NOT_SUPPORTED => "Needs HTTP/1.1",
             StatusCode::INTERNAL_SERVER_ERROR => "Something failed",
             _ => "This address is not right",
         }

@@ -1,16 +1,17 @@
 //! The directory with what mirrors read, which is published whenever a dataset has changed.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-use super::files::Stored;
 use accession::disk::Directory;
 use accession::disk::scratch::{self, ScratchDirectory};
 use accession::error::{Error, ErrorKind, Result};
@@ -20,6 +21,9 @@ use accession::registry::{Listed, Registry, Snapshot};
 
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;
+
+/// How much of a file is read at once, and is in memory for each client that reads slowly.
+const PART_BYTES: u64 = 64 * 1_024;
 
 /// The directory with what mirrors read.
 pub struct PublishedFiles {
@@ -68,6 +72,33 @@ impl Version {
     /// The present name of the dataset.
     pub fn name(&self) -> &DatasetName {
         &self.listed.dataset.name
+    }
+}
+
+/// A file that stays the same.
+#[derive(Debug)]
+pub struct Stored {
+    file: File,
+    /// Its length.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes.
+    pub sha256: [u8; 32],
+}
+
+impl Stored {
+    /// The first bytes of a range. They are read on a thread on which a disk may be waited for.
+    ///
+    /// # Errors
+    ///
+    /// The file has fewer bytes than its length says, or the disk fails.
+    pub async fn part(self: Arc<Self>, range: Range<u64>) -> io::Result<Bytes> {
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = PART_BYTES.min(range.end - range.start);
+            let mut content = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+            self.file.read_exact_at(&mut content, range.start)?;
+            Ok(content.into())
+        });
+        read.await.map_err(io::Error::other)?
     }
 }
 
@@ -169,7 +200,7 @@ impl PublishedFiles {
                 proceed()?;
             }
         })?;
-        Ok(Some(Stored::new(file, bytes, digest)))
+        Ok(Some(Stored { file, bytes, sha256: digest }))
     }
 
     fn directory(&self) -> Result<PathBuf> {

@@ -191,7 +191,13 @@ impl Asked {
 
     /// The address of the page after this one: the same, except for where it begins. For programs, it names
     /// the limit and the format, too, which may have been asked for by a header.
-    pub fn next_page(&self, site: &Site, after: &str, limit: u64, format: Format) -> String {
+    pub fn next_page(
+        &self,
+        site: &Site,
+        after: &str,
+        limit: impl Into<Option<u64>>,
+        format: Format,
+    ) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let own = form_urlencoded::parse(self.query().as_bytes());
         let replaced: &[&str] = match format {
@@ -203,7 +209,9 @@ impl Asked {
         );
         query.append_pair("after", after);
         if format != Format::Html {
-            query.append_pair("limit", &limit.to_string());
+            if let Some(limit) = limit.into() {
+                query.append_pair("limit", &limit.to_string());
+            }
             query.append_pair("format", format.name());
         }
         site.address_or_href(&format!("{}?{}", self.path(), query.finish()))

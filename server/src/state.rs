@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use super::config::{Config, ServerLimits};
-use super::files::Files;
 use super::metrics::Metrics;
 use super::published::PublishedFiles;
 use super::registration::Registering;
@@ -26,8 +25,6 @@ pub struct ServerState {
     pub published: PublishedFiles,
     /// Whether the registry can be read.
     pub health: Arc<Health>,
-    /// The whole lists that were sent last.
-    pub files: Files,
     /// How clients register subsets. `None` means that they cannot.
     pub registering: Option<Arc<Registering>>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -45,7 +42,6 @@ impl ServerState {
         Ok(ServerState {
             health: Health::watch(&source),
             source,
-            files: Files::new(cache.clone(), &limits),
             registering: registration.map(|registration| Arc::new(registration.into())),
             site,
             limits,

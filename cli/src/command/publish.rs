@@ -218,11 +218,6 @@ pub struct Serve {
     #[arg(long, value_name = "DIR", value_parser = named_path())]
     cache: Option<PathBuf>,
 
-    /// The most that the whole lists of ids which are kept for the next reader may take on disk: a
-    /// number of bytes, or 500MB, 20GB; in the directory of --cache, or else a temporary one
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
-    cache_size: u64,
-
     /// The greatest number of connections at the same time
     #[arg(long, value_name = "N", default_value_t = ServerLimits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
@@ -268,11 +263,7 @@ impl Serve {
             },
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),
-            limits: ServerLimits {
-                connections: self.max_connections,
-                cache_bytes: self.cache_size,
-                ..ServerLimits::default()
-            },
+            limits: ServerLimits { connections: self.max_connections, ..ServerLimits::default() },
             cache: self.cache,
             registration,
         };
@@ -324,25 +315,6 @@ fn read_token(path: &Path) -> Result<String> {
         ))
         .with_hint("`openssl rand -hex 32` makes one")),
     }
-}
-
-/// A number of bytes, in one of the usual units.
-fn size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 7] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("", 1),
-    ];
-    let of_unit = |(unit, bytes): (&str, u64)| {
-        let number = text.strip_suffix(unit)?.trim_end();
-        number.parse::<u64>().ok()?.checked_mul(bytes)
-    };
-    let size = UNITS.into_iter().find_map(of_unit);
-    size.ok_or_else(|| "a size is a number of bytes, as in 1000000, 500MB or 20GiB".to_owned())
 }
 
 /// Writes the log of the server to stderr from now on: requests as text or as JSON, or warnings alone.

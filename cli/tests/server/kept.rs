@@ -1,7 +1,5 @@
 //! Responses after other processes have changed the registry.
 
-use hyper::Method;
-
 use crate::running::program::program;
 use crate::site::{Answer, SECOND, Served};
 use harness::writes::{SHOWN, WRITES};
@@ -33,38 +31,6 @@ fn every_kind_of_write_of_another_process_shows_in_the_next_response() {
     }
 }
 
-#[test]
-fn a_whole_list_has_a_length_and_ranges_and_is_the_same_from_disk() {
-    let served = Served::seed();
-    let path = format!("/DI:{SECOND}/granules");
-    let whole = served.get(&path);
-    assert_eq!(whole.header("content-length"), whole.body.len().to_string());
-    assert_eq!(whole.header("accept-ranges"), "bytes");
-    let tag = whole.header("etag").to_owned();
-    assert!(tag.contains(SECOND), "{tag}");
-    let ask = |headers: &[(&str, &str)]| served.ask(Method::GET, &path, headers, "");
-    for (range, sent) in [("bytes=5-9", 5..10), ("bytes=5-", 5..whole.body.len())] {
-        for headers in [vec![("range", range)], vec![("range", range), ("if-range", &*tag)]] {
-            let part = ask(&headers);
-            let range = format!("bytes {}-{}/{}", sent.start, sent.end - 1, whole.body.len());
-            assert_eq!((part.status, part.header("content-range")), (206, &*range));
-            assert_eq!(part.body, whole.body[sent.clone()]);
-            assert_eq!(part.header("content-length"), part.body.len().to_string());
-        }
-    }
-    // A change leaves the files of lists.
-    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
-    let again = ask(&[]);
-    assert_eq!((again.header("etag"), &again.body), (&*tag, &whole.body));
-    let packed = ask(&[("accept-encoding", "gzip")]);
-    assert_ne!(packed.header("etag"), tag);
-    let mut content = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&packed.body[..]);
-    std::io::Read::read_to_end(&mut decoder, &mut content).unwrap();
-    assert_eq!(content, whole.body);
-}
-
-/// The file of a list does not outlast what makes it public.
 #[test]
 fn a_list_of_an_identifier_that_is_no_longer_there_is_not_sent() {
     let served = Served::seed();

@@ -14,7 +14,7 @@ use crate::rows::{instance_bytes, json, list, read_page};
 use crate::state::ServerState;
 use accession::citation::{Citation, CitationFormat};
 use accession::error::{Error, ErrorKind, Result};
-use accession::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern};
+use accession::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern, Set};
 use accession::registry::{Resolved, Selection, Snapshot};
 
 /// Shows a dataset.
@@ -200,24 +200,70 @@ pub fn identifier_of(state: &ServerState, asked: &Asked) -> Result<Identifier, S
     }
 }
 
-/// The set that an address means by its first segment, `?dataset=` and `?at=`, and the time that is given.
-pub fn selection(state: &ServerState, asked: &Asked) -> Result<(Selection, Option<Moment>), Stop> {
+/// The set of a request: the identifier or the digest in its path, `?digest=`, `?dataset=` and `?at=`.
+#[derive(Clone)]
+pub struct SetRequest {
+    /// The set.
+    pub selection: Selection,
+    /// The time in the query.
+    pub at: Option<Moment>,
+    /// The identifier in the path, and the digest in the query, which its set must have had.
+    digest: Option<(Identifier, DigestPrefix)>,
+}
+
+impl SetRequest {
+    /// Checks that the identifier had the digest in the query, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`]: it did not.
+    pub fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        match &self.digest {
+            Some((identifier, digest)) => snapshot.digest_of(*identifier, digest).map(drop),
+            None => Ok(()),
+        }
+    }
+
+    /// Finds the set.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SetRequest::check`] and of [`Snapshot::select`].
+    pub fn select(&self, snapshot: &Snapshot) -> Result<Set> {
+        self.check(snapshot)?;
+        Ok(snapshot.select(&self.selection)?.set)
+    }
+}
+
+/// The set of a request.
+///
+/// # Errors
+///
+/// The path has neither an identifier nor a digest, or a parameter is not valid.
+pub fn set_of(state: &ServerState, asked: &Asked) -> Result<SetRequest, Stop> {
     let at = asked.parameter("at").filter(|at| !at.is_empty());
     let at = at.map(|at| moment(&at)).transpose()?;
     if let Ok(digest) = asked.segment(0)?.parse() {
-        return Ok((Selection::Digest(digest), at));
+        return Ok(SetRequest { selection: Selection::Digest(digest), at, digest: None });
     }
     let identifier = identifier_of(state, asked)?;
-    let dataset = asked.parsed("dataset")?;
-    Ok((Selection::Identifier { identifier, dataset, at }, at))
+    let digest: Option<DigestPrefix> = asked.parsed("digest")?;
+    let selection = match &digest {
+        Some(digest) => Selection::Digest(digest.clone()),
+        None => Selection::Identifier { identifier, dataset: asked.parsed("dataset")?, at },
+    };
+    Ok(SetRequest { selection, at, digest: digest.map(|digest| (identifier, digest)) })
 }
 
 /// The proof of what was stated of a set.
 pub async fn proof(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let (selection, at) = selection(state, asked)?;
+    let request = set_of(state, asked)?;
     let format = asked.format(&[Format::Lines])?;
-    let read =
-        state.source.compare(move |reading| reading.registry.snapshot()?.prove(&selection, at));
+    let read = state.source.compare(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        request.check(&snapshot)?;
+        snapshot.prove(&request.selection, request.at)
+    });
     let proof = read.await?.proof.to_string();
     Ok(Answer::whole(format, proof, Keep::WhileCurrent))
 }
@@ -338,7 +384,7 @@ async fn intervals(
             Ok((resolved, last, record))
         })
         .await?;
-    let next = last.map(|after| asked.next_page(&state.site, &after, limit.into(), format));
+    let next = last.map(|after| asked.next_page(&state.site, &after, u64::from(limit), format));
     let answer = list(format, &resolved, next.as_deref(), || Intervals {
         identifier,
         granules: resolved.first().map(|first| first.set.granules()),

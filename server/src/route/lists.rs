@@ -67,10 +67,9 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
     });
     let list = read.await?.map_err(|path| Stop::see_other(state.site.href(&path)))?;
     let List { rows, has_more, totals } = list;
-    let next = rows
-        .last()
-        .filter(|_| has_more)
-        .map(|last| asked.next_page(&state.site, last.dataset.name.as_str(), limit.into(), format));
+    let next = rows.last().filter(|_| has_more).map(|last| {
+        asked.next_page(&state.site, last.dataset.name.as_str(), u64::from(limit), format)
+    });
     if format == Format::Html {
         let next = next.as_deref();
         let page = IndexPage { rows, query, shows_withdrawn, is_first, totals, now };
@@ -249,7 +248,7 @@ pub async fn history(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, 
     });
     let (page, has_more) = read.await?;
     let next = page.instances.last().filter(|_| has_more).map(|last| {
-        asked.next_page(&state.site, &last.timestamp.to_string(), limit.into(), format)
+        asked.next_page(&state.site, &last.timestamp.to_string(), u64::from(limit), format)
     });
     if format == Format::Html {
         let html = page.html(&state.site, next.as_deref());
@@ -307,7 +306,7 @@ pub async fn find(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
             after.push('/');
             after.push_str(last.granule.as_str());
         }
-        asked.next_page(&state.site, &after, limit.into(), format)
+        asked.next_page(&state.site, &after, u64::from(limit), format)
     });
     Ok(named_list(format, "periods", &periods, next.as_deref()))
 }

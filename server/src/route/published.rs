@@ -7,9 +7,8 @@ use std::time::Duration;
 use hyper::header::LAST_MODIFIED;
 
 use crate::answer::{Answer, AnswerContent, Keep, Stop, value};
-use crate::files::Stored;
 use crate::problem::Problem;
-use crate::published::Version;
+use crate::published::{Stored, Version};
 use crate::request::{Asked, dataset_name};
 use crate::source::RegistryReading;
 use crate::state::ServerState;
