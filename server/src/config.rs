@@ -1,6 +1,5 @@
 //! How a server is set up.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::pages::Site;
@@ -19,9 +18,6 @@ pub struct Config {
     pub clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// The limits on what clients may use.
     pub limits: ServerLimits,
-    /// The directory into which the logs of datasets are published, from which mirrors read. `None`
-    /// means a temporary one.
-    pub cache: Option<PathBuf>,
     /// How clients register subsets. `None` means that they cannot.
     pub registration: Option<Registration>,
 }

@@ -32,7 +32,6 @@
 //!     open: Box::new(|| Ok(Registry::open("accession.db".as_ref(), Access::Read)?.published(&[]))),
 //!     clock: Box::new(clock),
 //!     limits: ServerLimits::default(),
-//!     cache: None,
 //!     registration: None,
 //! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

@@ -1,7 +1,5 @@
 //! Why a request is refused, as the response says it (RFC 9457).
 
-use std::error::Error as _;
-
 use hyper::StatusCode;
 use serde_json::{Value, json};
 
@@ -35,12 +33,6 @@ impl Problem {
     #[must_use]
     pub fn with_hint(self, hint: &'static str) -> Self {
         Problem { hint: Some(hint), ..self }
-    }
-
-    /// What is asked for cannot be given until a person acts: trying again does not help.
-    pub fn conflict(kind: &'static str, detail: impl Into<String>) -> Self {
-        Problem::new(StatusCode::CONFLICT, kind, detail.into())
-            .with_hint("Tell the archive: this stays so until its operator acts.")
     }
 
     /// The request cannot be understood.
@@ -127,10 +119,7 @@ impl Problem {
             StatusCode::UNPROCESSABLE_ENTITY => "These cannot be cited",
             StatusCode::TOO_MANY_REQUESTS => "Too many today",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
-            StatusCode::CONFLICT if self.kind == ErrorKind::Ambiguous.as_str() => {
-                "This was held with different contents"
-            }
-            StatusCode::CONFLICT => "This needs the archive's operator",
+            StatusCode::CONFLICT => "This was held with different contents",
             StatusCode::SERVICE_UNAVAILABLE => "Not available now",
             StatusCode::HTTP_VERSION_NOT_SUPPORTED => "Needs HTTP/1.1",
             StatusCode::INTERNAL_SERVER_ERROR => "Something failed",
@@ -181,7 +170,7 @@ impl From<Error> for Problem {
                 .with_hint("A set can be proved when the archive has signed the next time, usually in the night."),
             ErrorKind::SelectsNothing => Problem::unknown(name, detail)
                 .with_hint("In a pattern, * is any characters, and ? is one."),
-            ErrorKind::Ambiguous => Problem::conflict(name, detail)
+            ErrorKind::Ambiguous => Problem::new(StatusCode::CONFLICT, name, detail)
                 .with_hint("The parameter dataset names one of them."),
             // Of one that is known, a time was asked for at which it was not in force.
             ErrorKind::IdentifierUnknown if error.unknown().is_none() => {
@@ -210,18 +199,6 @@ impl From<Error> for Problem {
                     _ => "The server has no room for temporary files now.",
                 };
                 let problem = Problem::overload(name, detail.to_owned(), 60);
-                Problem { cause: Some(error.with_causes()), ..problem }
-            }
-            // These stay so until a person acts, which a mirror reports at once.
-            ErrorKind::PublishedOtherwise | ErrorKind::PublishedDamaged => {
-                let detail = match (kind, error.source()) {
-                    (ErrorKind::PublishedOtherwise, what) => format!(
-                        "The history of this dataset contradicts what was published: {}.",
-                        what.map_or_else(String::new, ToString::to_string)
-                    ),
-                    _ => "What was published of this dataset is damaged.".to_owned(),
-                };
-                let problem = Problem::conflict(name, detail);
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
             _ => Problem { kind: name, ..Problem::internal(error.to_string()) },

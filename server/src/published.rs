@@ -27,10 +27,8 @@ const PART_BYTES: u64 = 64 * 1_024;
 
 /// The directory with what mirrors read.
 pub struct PublishedFiles {
-    /// The directory that is kept. `None` means that a temporary one is removed at the end.
-    kept: Option<PathBuf>,
-    /// The temporary one. `None` means that it was not needed yet.
-    own: Mutex<Option<ScratchDirectory>>,
+    /// The directory, which is removed at the end. `None` means that it was not needed yet.
+    directory: Mutex<Option<ScratchDirectory>>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
@@ -103,13 +101,11 @@ impl Stored {
 }
 
 impl PublishedFiles {
-    /// What is published in a directory that is kept, or in a temporary one. Those that killed servers left
-    /// are removed.
-    pub fn new(kept: Option<PathBuf>) -> Self {
+    /// Nothing is published yet. The directories that killed servers left are removed.
+    pub fn new() -> Self {
         scratch::remove_leftovers();
         PublishedFiles {
-            kept,
-            own: Mutex::default(),
+            directory: Mutex::default(),
             known: Mutex::default(),
             digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
             turns: Mutex::default(),
@@ -140,8 +136,8 @@ impl PublishedFiles {
         known.get(&version.listed.dataset.name) == Some(version)
     }
 
-    /// Publishes a dataset. One whose history contradicts what was published is published anew in
-    /// a temporary directory, and refused in one that is kept.
+    /// Publishes a dataset. If its history contradicts what was published, for example because the registry was
+    /// restored from a backup, it is published anew.
     ///
     /// # Errors
     ///
@@ -152,11 +148,15 @@ impl PublishedFiles {
         let names = std::slice::from_ref(name);
         let run = || publish(registry, &directory, names, |_, published| published.map(drop));
         match run() {
-            Err(error) if error.kind() == ErrorKind::PublishedOtherwise && self.kept.is_none() => {
-                if let Some(path) = error.path() {
-                    let removed = fs::remove_dir_all(path);
-                    removed.map_err(|source| Error::cannot("remove", path, source))?;
-                }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PublishedOtherwise | ErrorKind::PublishedDamaged
+                ) =>
+            {
+                let path = directory.join(format!("datasets/{name}"));
+                let removed = fs::remove_dir_all(&path);
+                removed.map_err(|source| Error::cannot("remove", &path, source))?;
                 run()?;
             }
             done => done?,
@@ -204,10 +204,7 @@ impl PublishedFiles {
     }
 
     fn directory(&self) -> Result<PathBuf> {
-        if let Some(kept) = &self.kept {
-            return Ok(kept.clone());
-        }
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match own.take() {
             Some(made) => made,
             None => ScratchDirectory::new()?,
@@ -222,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_dataset_is_published_once_at_a_time_and_waits_for_no_other() {
-        let files = PublishedFiles::new(None);
+        let files = PublishedFiles::new();
         let (one, other) = ("US".parse().unwrap(), "EU".parse().unwrap());
         let _turn = files.turn(&one).await.unwrap();
         let _other = files.turn(&other).await.unwrap();

@@ -37,7 +37,7 @@ impl ServerState {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits, cache, registration } = config;
+        let Config { site, open, clock, limits, registration } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(ServerState {
             health: Health::watch(&source),
@@ -47,7 +47,7 @@ impl ServerState {
             limits,
             clock,
             metrics: Metrics::default(),
-            published: PublishedFiles::new(cache),
+            published: PublishedFiles::new(),
         })
     }
 

@@ -1,6 +1,6 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
-use std::fs::{File, create_dir_all};
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -213,11 +213,6 @@ pub struct Serve {
     #[arg(long, value_name = "TEXT")]
     contact: Option<String>,
 
-    /// The directory for the logs that mirrors read, which are published into it whenever a dataset
-    /// has changed [default: a temporary one]
-    #[arg(long, value_name = "DIR", value_parser = named_path())]
-    cache: Option<PathBuf>,
-
     /// The greatest number of connections at the same time
     #[arg(long, value_name = "N", default_value_t = ServerLimits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
@@ -235,10 +230,6 @@ pub struct Serve {
 impl Serve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.check_datasets(session)?;
-        if let Some(directory) = &self.cache {
-            let shown = quoted(&directory.to_string_lossy()).to_string();
-            create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
-        }
         let token = self.register_token.as_deref().map(read_token).transpose()?;
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
@@ -264,7 +255,6 @@ impl Serve {
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),
             limits: ServerLimits { connections: self.max_connections, ..ServerLimits::default() },
-            cache: self.cache,
             registration,
         };
         let is_listening = json!({ "listening": listening, "public_url": public_url });

@@ -14,7 +14,6 @@ mod running {
 mod site;
 
 mod busy_primary;
-mod cache_directory;
 mod checksums;
 mod documented;
 mod encrypted;
@@ -25,3 +24,4 @@ mod restored_primary;
 mod sockets;
 mod stalled;
 mod standards;
+mod temporary_directory;

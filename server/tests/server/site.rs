@@ -210,7 +210,6 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
         open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
         clock: Box::new(now),
         limits,
-        cache: None,
         registration: None,
     }
 }
