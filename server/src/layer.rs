@@ -119,16 +119,11 @@ async fn find(
     Ok(answer.response(method, &conditions))
 }
 
-/// A target without the marks at the end of its path, or of the pattern of a part, which a linker took from
-/// the sentence around an address that papers have: of a set, a part, a dataset or a DOI. `None` means that
-/// there are none.
+/// A target without the marks at the end of its path, which a linker took from the sentence around an address
+/// that papers have: of a set, a dataset or a DOI. `None` means that there are none.
 fn without_marks(target: &str) -> Option<String> {
     const MARKS: [char; 5] = ['.', ',', ';', ')', ']'];
     let (path, query) = target.split_at(target.find('?').unwrap_or(target.len()));
-    let part = target.trim_end_matches(MARKS);
-    if path.starts_with("/DI:") && query.starts_with("?select=") && part != target {
-        return Some(part.to_owned());
-    }
     let meant = path.trim_end_matches(MARKS);
     let is_cited = match meant.strip_prefix("/datasets/") {
         Some(name) => !name.is_empty() && !name.trim_end_matches('/').contains('/'),

@@ -12,9 +12,9 @@ use crate::problem::Problem;
 use crate::request::{Asked, Format, citations, dataset_name, moment};
 use crate::rows::{instance_bytes, json, list, read_page};
 use crate::state::ServerState;
-use accession::citation::{Citation, CitationFormat};
+use accession::citation::Citation;
 use accession::error::{Error, ErrorKind, Result};
-use accession::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern, Set};
+use accession::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Set};
 use accession::registry::{Resolved, Selection, Snapshot};
 
 /// Shows a dataset.
@@ -268,6 +268,9 @@ pub async fn proof(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
     Ok(Answer::whole(format, proof, Keep::WhileCurrent))
 }
 
+/// How a client gets a subset.
+const SELECT_HINT: &str = "/DI:…/granules?select=PATTERN lists a subset, and POST /datasets/NAME/subsets saves it where that is allowed.";
+
 /// Shows a set.
 pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
     let segment = asked.segment(0)?;
@@ -276,7 +279,10 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
     }
     let identifier = identifier_of(state, asked)?;
     let format = asked.format(&formats(&[Format::JsonLines]))?;
-    let patterns = asked.patterns()?;
+    if asked.parameter("select").is_some() {
+        let detail = "A page shows a whole set.";
+        return Err(Problem::usage(detail).with_hint(SELECT_HINT).into());
+    }
     let digest: Option<DigestPrefix> = asked.parsed("digest")?;
     if let Some(digest) = digest.clone() {
         let read = state
@@ -285,9 +291,7 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
         read.await?;
     }
     match format {
-        Format::JsonLines => intervals(state, asked, identifier, format).await,
-        format if !patterns.is_empty() => part(state, asked, identifier, patterns, format).await,
-        Format::Json => intervals(state, asked, identifier, format).await,
+        Format::Json | Format::JsonLines => intervals(state, asked, identifier, format).await,
         format => page(state, identifier, digest, format).await,
     }
 }
@@ -309,32 +313,6 @@ async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Resul
     });
     let target = asked.with_query(&read.await?);
     Err(Stop::see_other(state.site.href(&target)))
-}
-
-/// What patterns select from a set or, if that was cited, the way to its own page.
-async fn part(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    whole: Identifier,
-    patterns: Vec<Pattern>,
-    format: Format,
-) -> Result<Answer, Stop> {
-    // A tuple would name it by an identifier that nobody finds.
-    let mut offered = formats(&[Format::JsonLines]);
-    offered.retain(|it| *it != Format::Citation(CitationFormat::Tuple));
-    let unsaved = asked.format(&offered);
-    let (now, detail) = (state.now(), unsaved.as_ref().unwrap_or(&format).detail());
-    let read = state
-        .source
-        .compare(move |reading| SetPage::part(&reading.registry, whole, &patterns, now, detail));
-    let page = read.await?.map_err(|cited| {
-        let path = match asked.parameter("format") {
-            Some(_) => Site::in_format(&Site::set(cited), format.name()),
-            None => Site::set(cited),
-        };
-        Stop::see_other(state.site.href(&path))
-    })?;
-    respond_set(state, unsaved?, page)
 }
 
 /// Where and when a set was in force.
