@@ -77,7 +77,8 @@ fn what_stays_so_until_a_person_acts_is_reported_at_once() {
     let world = World::new();
     step(&world.us, "US", 0, ["A"], []);
     let problem = br#"{"kind":"published-otherwise","detail":"The history contradicts change 2."}"#;
-    world.proxy.misbehave(|reply| reply.replace("409 Conflict", problem));
+    let head = "409 Conflict\r\ncontent-type: application/problem+json";
+    world.proxy.misbehave(move |reply| reply.replace(head, problem));
     for at in 1..3 {
         world.proxy.served();
         let error = world.try_pull(&world.primary(), at, PullPolicy::Follow).unwrap_err();

@@ -15,7 +15,7 @@ use hyper::header::HeaderValue;
 use serde_json::json;
 
 use super::dataset::{SetRequest, set_of};
-use crate::answer::{Answer, AnswerContent, Keep, Stop, streamed, value};
+use crate::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::pages::{Link, Site};
 use crate::permits::{Cost, Deadline, Waiting};
 use crate::problem::Problem;
@@ -379,7 +379,7 @@ fn known(
 ) -> Option<Answer> {
     let is_known = asked.conditions().names(&value(&format!("\"{tag}\"")));
     let answer = || {
-        let nothing = AnswerContent::Bytes(Bytes::new());
+        let nothing = AnswerContent::Stream(Body::default());
         Answer::of_type(&format.content_type(), nothing, keep).tagged(tag)
     };
     is_known.then(answer)
