@@ -1,6 +1,7 @@
 //! Why a request is refused, as the response says it (RFC 9457).
 
-use hyper::StatusCode;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use accession::error::{Error, ErrorKind};
@@ -138,6 +139,15 @@ impl Problem {
             "hint": self.hint,
             "instance": path,
         })
+    }
+}
+
+/// It is written for its client where the headers of the request are known.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
     }
 }
 

@@ -11,6 +11,9 @@ use crate::pages::Site;
 use accession::error::Result;
 use accession::model::Timestamp;
 
+/// The state of the router.
+pub type App = Arc<ServerState>;
+
 /// What all requests share.
 pub struct ServerState {
     /// The registry.

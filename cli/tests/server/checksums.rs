@@ -67,7 +67,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     let mut hashed = CanonicalList::start();
     hashed.push(&listed.body);
     assert_eq!(hashed.digest(), before);
-    assert_eq!(listed.header("cache-control"), "no-cache");
+    assert_eq!(listed.header("cache-control"), "public, max-age=0, s-maxage=30");
     // An identifier means its latest instance, unless a time or a digest selects another.
     let row = &served.json(address.trim_end_matches("/checksums"))["intervals"][1];
     let digests = row["digests"].as_array().unwrap();
@@ -137,7 +137,7 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
     let listed = served.get(&address);
     assert_eq!(listed.text(), format!("\\{}  data\\\\1\n", "01".repeat(32)));
     assert_eq!(listed.header("content-type"), "text/plain; charset=utf-8");
-    assert_eq!(listed.header("cache-control"), "no-cache");
+    assert_eq!(listed.header("cache-control"), "public, max-age=0, s-maxage=30");
     let set = format!("<https://registry.example{}>", address.trim_end_matches("/checksums"));
     assert_eq!(listed.header("link"), format!("{set}; rel=\"collection\""));
     assert_eq!(listed.header("accession-left-out"), "1");
@@ -263,7 +263,7 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     let listed = served.get(&address);
     assert_eq!(listed.text(), "https://data.example/B%201?x\nhttps://data.example/C?x\n");
     assert_eq!(listed.header("content-type"), "text/plain; charset=utf-8");
-    assert_eq!(listed.header("cache-control"), "no-cache");
+    assert_eq!(listed.header("cache-control"), "public, max-age=0, s-maxage=30");
     let lines = served.get(&format!("{address}?format=jsonl&limit=2"));
     let first = "{\"granule\":\"../A\",\"url\":null}\n";
     assert!(lines.text().starts_with(first) && lines.text().lines().count() == 2);

@@ -23,5 +23,6 @@ mod mirrors;
 mod restored_primary;
 mod sockets;
 mod stalled;
+mod stalled_disk;
 mod standards;
 mod temporary_directory;

@@ -9,20 +9,23 @@
 use std::io;
 use std::sync::Arc;
 
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::response::Response;
 use bytes::Bytes;
 use futures_util::stream::{StreamExt, once, try_unfold};
-use hyper::header::HeaderValue;
 use serde_json::json;
 
 use super::dataset::{SetRequest, set_of};
-use crate::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
 use crate::pages::{Link, Site};
 use crate::permits::{Cost, Deadline, Waiting};
 use crate::problem::Problem;
-use crate::request::{Asked, Format};
-use crate::rows::{PAGE_BYTES, json};
+use crate::request::{Format, Request, Segments};
+use crate::response::{self, CachePolicy, Rejection, in_format, with_links};
+use crate::rows::{PAGE_BYTES, line};
 use crate::source::RegistryReading;
-use crate::state::ServerState;
+use crate::state::App;
 use accession::error::Result;
 use accession::fixity::{ListStyle, each_checksum};
 use accession::model::{
@@ -37,40 +40,48 @@ const PART_BYTES: usize = 48 * 1_024;
 const SEARCHED_GRANULES: usize = 4_096;
 
 /// How many granules and files were left out, since they have no checksum of the algorithm.
-const LEFT_OUT: &str = "accession-left-out";
+const LEFT_OUT: HeaderName = HeaderName::from_static("accession-left-out");
 
 /// The version of the formats of a list, for its ETag.
 const LIST_VERSION: u32 = 1;
 
 /// Lists the ids of a set: all of them, or a page after one of them.
-pub async fn granules(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    if let Ok(digest) = asked.segment(0)?.parse() {
-        return of_digest(state, asked, digest).await;
+pub async fn granules(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    if let Ok(digest) = segment.parse() {
+        return of_digest(&state, &request, digest).await;
     }
-    let request = set_of(state, asked)?;
-    let query = GranuleQuery::read(asked, None)?;
-    list(state, asked, request, query).await
+    let set = set_of(&state, &segment, &request)?;
+    let query = GranuleQuery::read(&request, None)?;
+    list(&state, &request, set, query).await
 }
 
 /// Leads to the ids of the set with a digest, which are those of its identifier.
 async fn of_digest(
-    state: &Arc<ServerState>,
-    asked: &Asked,
+    state: &App,
+    request: &Request,
     digest: DigestPrefix,
-) -> Result<Answer, Stop> {
+) -> Result<Response, Rejection> {
     let read = state.source.read(move |reading| {
         let selection = Selection::Digest(digest.clone());
         Ok(reading.registry.snapshot()?.select(&selection)?.set.identifier())
     });
     let path = Site::of_set(read.await?, "granules");
-    Err(Stop::see_other(state.site.href(&asked.with_query(&path))))
+    Err(Rejection::see_other(state.site.href(&request.with_query(&path))))
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
-pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let request = set_of(state, asked)?;
-    let dataset: Option<DatasetName> = asked.parsed("dataset")?;
-    let of = request.clone();
+pub async fn urls(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let set = set_of(&state, &segment, &request)?;
+    let dataset: Option<DatasetName> = request.parsed("dataset")?;
+    let of = set.clone();
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let set = match (&of.selection, &dataset) {
@@ -87,61 +98,61 @@ pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
     let dataset = read.await?;
     let none = || format!("{} does not say where its granules can be fetched.", dataset.name);
     let template = dataset.granule_url.ok_or_else(|| Problem::unknown("no-granule-url", none()))?;
-    let query = GranuleQuery::read(asked, Some(template))?;
-    list(state, asked, request, query).await
+    let query = GranuleQuery::read(&request, Some(template))?;
+    list(&state, &request, set, query).await
 }
 
 /// Sends a page of the ids or addresses, or all of them.
 async fn list(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    request: SetRequest,
+    state: &App,
+    request: &Request,
+    set: SetRequest,
     query: GranuleQuery,
-) -> Result<Answer, Stop> {
+) -> Result<Response, Rejection> {
     let query = Arc::new(query);
     let cost = if query.patterns.is_empty() { Cost::Page } else { Cost::Search };
     if query.is_page() {
-        return page(state, asked, request, query, cost).await;
+        return page(state, request, set, query, cost).await;
     }
-    let of = request.clone();
+    let of = set.clone();
     let read = state
         .source
         .read(move |reading| Ok(of.select(&reading.registry.snapshot()?)?.identifier()));
-    let tag = query.tag(read.await?, asked);
-    let (format, keep) = (query.format, query.keep());
+    let tag = query.tag(read.await?, request);
+    let kind = (query.format, query.policy());
     let open = move |registry: &Registry| {
         let snapshot = registry.snapshot()?;
-        let granules = snapshot.granules(&request.select(&snapshot)?)?.in_small_pages();
+        let granules = snapshot.granules(&set.select(&snapshot)?)?.in_small_pages();
         Ok(List::Granules(granules.into_id_pages(), Arc::clone(&query)))
     };
-    stream((state, asked), (format, keep), &tag, cost, open).await
+    stream((state, request), kind, &tag, cost, open).await
 }
 
 /// A page of a list, and the address of the next one.
 async fn page(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    request: SetRequest,
+    state: &App,
+    request: &Request,
+    set: SetRequest,
     query: Arc<GranuleQuery>,
     cost: Cost,
-) -> Result<Answer, Stop> {
-    let (format, keep, limit) = (query.format, query.keep(), query.limit);
-    let read = state.source.work(cost, move |reading| read_page(reading, &request, &query));
+) -> Result<Response, Rejection> {
+    let (format, policy, limit) = (query.format, query.policy(), query.limit);
+    let read = state.source.work(cost, move |reading| read_page(reading, &set, &query));
     let (content, last) = read.await?;
-    let next = last.map(|last| asked.next_page(&state.site, last.as_str(), limit, format));
+    let next = last.map(|last| request.next_page(&state.site, last.as_str(), limit, format));
     let next = next.map(|next| Link::new("next", next));
-    Ok(Answer::whole(format, content, keep).with_links(next))
+    Ok(with_links(in_format(format, content, policy), next))
 }
 
 /// Reads a page, which ends by rows or by bytes. The id after which the list goes on is returned unless it has
 /// ended.
 fn read_page(
     reading: &RegistryReading,
-    request: &SetRequest,
+    set: &SetRequest,
     query: &GranuleQuery,
 ) -> Result<(Vec<u8>, Option<GranuleId>)> {
     let snapshot = reading.registry.snapshot()?;
-    let mut granules = snapshot.granules(&request.select(&snapshot)?)?.unproved().in_small_pages();
+    let mut granules = snapshot.granules(&set.select(&snapshot)?)?.unproved().in_small_pages();
     if let Some(after) = &query.after {
         granules = granules.after(after);
     }
@@ -178,15 +189,15 @@ struct GranuleQuery {
 
 impl GranuleQuery {
     /// The query of a request.
-    fn read(asked: &Asked, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
-        let format = asked.format(&[Format::Lines, Format::JsonLines])?;
+    fn read(request: &Request, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
+        let format = request.format(&[Format::Lines, Format::JsonLines])?;
         let refused = || Problem::usage("The parameter limit is a number of at least 1.");
-        let limit = asked.parsed("limit").map_err(|_| refused())?;
+        let limit = request.parsed("limit").map_err(|_| refused())?;
         if limit == Some(0) {
             return Err(refused());
         }
-        let after = asked.parsed("after")?;
-        Ok(GranuleQuery { format, patterns: asked.patterns()?, urls, after, limit })
+        let after = request.parsed("after")?;
+        Ok(GranuleQuery { format, patterns: request.patterns()?, urls, after, limit })
     }
 
     /// Whether a page is wanted, and not the whole list.
@@ -195,20 +206,20 @@ impl GranuleQuery {
     }
 
     /// Where granules are fetched can change.
-    fn keep(&self) -> Keep {
-        if self.urls.is_some() { Keep::WhileCurrent } else { Keep::Forever }
+    fn policy(&self) -> CachePolicy {
+        if self.urls.is_some() { CachePolicy::Shared } else { CachePolicy::Immutable }
     }
 
     /// The ETag of the list, which depends on the identifier, on the request, and on how it is written.
-    fn tag(&self, identifier: Identifier, asked: &Asked) -> String {
+    fn tag(&self, identifier: Identifier, request: &Request) -> String {
         use sha2::{Digest, Sha256};
         let tag = format!("{identifier}-{}.{LIST_VERSION}", self.format.name());
         if self.patterns.is_empty() && self.urls.is_none() {
-            return tag;
+            return format!("\"{tag}\"");
         }
         let urls = self.urls.as_ref().map_or("", GranuleUrl::as_str);
-        let of = Sha256::digest(format!("{} {urls}", asked.query()));
-        format!("{tag}-{}", hex::encode(&of[..8]))
+        let of = Sha256::digest(format!("{} {urls}", request.query()));
+        format!("\"{tag}-{}\"", hex::encode(&of[..8]))
     }
 
     /// Whether the patterns select an id.
@@ -232,12 +243,12 @@ impl GranuleQuery {
         let Some(template) = &self.urls else { return write(content, self.format, granule_id) };
         // Every id was checked when its page was made.
         let address = GranuleId::new(granule_id).ok().and_then(|id| template.address_of(&id));
-        let line = match (self.format, address) {
-            (Format::JsonLines, address) => json(&json!({ "granule": granule_id, "url": address })),
+        let text = match (self.format, address) {
+            (Format::JsonLines, address) => line(&json!({ "granule": granule_id, "url": address })),
             (_, Some(address)) => address + "\n",
             (_, None) => return,
         };
-        content.extend_from_slice(line.as_bytes());
+        content.extend_from_slice(text.as_bytes());
     }
 }
 
@@ -262,24 +273,37 @@ enum Lines {
 }
 
 /// Lists the checksums of one algorithm.
-pub async fn checksums(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let lines = Lines::Checksums(asked.parsed("algorithm")?);
-    files(state, asked, lines).await
+pub async fn checksums(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let lines = Lines::Checksums(request.parsed("algorithm")?);
+    files(&state, &segment, &request, lines).await
 }
 
 /// Lists a set with the strongest checksums of its files.
-pub async fn canonical(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    files(state, asked, Lines::Canonical).await
+pub async fn canonical(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    files(&state, &segment, &request, Lines::Canonical).await
 }
 
 /// Sends a list of what is recorded of the files of a set.
-async fn files(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Result<Answer, Stop> {
-    let request = set_of(state, asked)?;
-    let format = (asked.format(&[Format::Lines])?, Keep::WhileCurrent);
+async fn files(
+    state: &App,
+    segment: &str,
+    request: &Request,
+    lines: Lines,
+) -> Result<Response, Rejection> {
+    let wanted = set_of(state, segment, request)?;
+    let kind = (request.format(&[Format::Lines])?, CachePolicy::Shared);
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        request.check(&snapshot)?;
-        snapshot.select_contents(&request.selection)
+        wanted.check(&snapshot)?;
+        snapshot.select_contents(&wanted.selection)
     });
     let set = Arc::new(read.await?);
     let tag = lines.tag(&set);
@@ -287,9 +311,9 @@ async fn files(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Result<
         let open = move |registry: &Registry| {
             Ok(List::Canonical(registry.snapshot()?.files_in_small_pages(&set)?))
         };
-        return stream((state, asked), format, &tag, Cost::Page, open).await;
+        return stream((state, request), kind, &tag, Cost::Page, open).await;
     };
-    if let Some(known) = known((state, asked), format, &tag) {
+    if let Some(known) = known(request, kind, &tag) {
         return Ok(known);
     }
     // What is left out is in a header, and an empty list is a problem: so the files are counted first.
@@ -304,12 +328,12 @@ async fn files(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Result<
         let files = registry.snapshot()?.files_in_small_pages(&set)?;
         Ok(List::Checksums(files, algorithm.clone()))
     };
-    let mut answer = stream((state, asked), format, &tag, Cost::Page, open).await?;
+    let mut response = stream((state, request), kind, &tag, Cost::Page, open).await?;
     let left_out = listed.granules + listed.files;
     if left_out > 0 {
-        answer.headers.insert(LEFT_OUT, HeaderValue::from(left_out));
+        response.headers_mut().insert(LEFT_OUT, HeaderValue::from(left_out));
     }
-    Ok(answer)
+    Ok(response)
 }
 
 impl Lines {
@@ -318,11 +342,11 @@ impl Lines {
     fn tag(&self, set: &Set) -> String {
         let (digest, instance) = (set.digest(), set.instance());
         let algorithm = match self {
-            Lines::Canonical => return format!("{digest}-list.{LIST_VERSION}"),
+            Lines::Canonical => return format!("\"{digest}-list.{LIST_VERSION}\""),
             Lines::Checksums(algorithm) => algorithm.as_ref().map_or("usual", Algorithm::as_str),
         };
         let (dataset, at) = (set.dataset(), instance.timestamp.as_micros());
-        format!("{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}")
+        format!("\"{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}\"")
     }
 }
 
@@ -371,33 +395,28 @@ fn write_checksums(content: &mut Vec<u8>, granule: &GranuleFiles, algorithm: &Al
     }
 }
 
-/// The confirmation that the client has a list with this ETag. `None` means that it does not have it.
+/// The response that becomes a confirmation: the client has the list with this ETag. `None` means that it does not.
 fn known(
-    (_, asked): (&Arc<ServerState>, &Asked),
-    (format, keep): (Format, Keep),
+    request: &Request,
+    (format, policy): (Format, CachePolicy),
     tag: &str,
-) -> Option<Answer> {
-    let is_known = asked.conditions().names(&value(&format!("\"{tag}\"")));
-    let answer = || {
-        let nothing = AnswerContent::Stream(Body::default());
-        Answer::of_type(&format.content_type(), nothing, keep).tagged(tag)
-    };
-    is_known.then(answer)
+) -> Option<Response> {
+    request.names(tag).then(|| response::list(format, tag, policy, Body::empty()))
 }
 
 /// Sends a list while it is read. Its first part is read before the response begins, so that most problems have
 /// a status of their own.
 async fn stream(
-    (state, asked): (&Arc<ServerState>, &Asked),
-    (format, keep): (Format, Keep),
+    (state, request): (&App, &Request),
+    (format, policy): (Format, CachePolicy),
     tag: &str,
     cost: Cost,
     open: impl Fn(&Registry) -> Result<List> + Send + 'static,
-) -> Result<Answer, Stop> {
-    if asked.is_http_10() {
+) -> Result<Response, Rejection> {
+    if !request.has_chunks() {
         return Err(Problem::http_version().into());
     }
-    if let Some(known) = known((state, asked), (format, keep), tag) {
+    if let Some(known) = known(request, (format, policy), tag) {
         return Ok(known);
     }
     let deadline = Deadline::after(state.source.permits.time(cost));
@@ -411,13 +430,12 @@ async fn stream(
     let unread = Unread { state: Arc::clone(state), deadline, cost, list, _waiting: waiting };
     let rest = try_unfold(unread, Unread::next);
     let parts = once(async { io::Result::Ok(Bytes::from(first)) }).chain(rest);
-    let body = AnswerContent::Stream(streamed(parts));
-    Ok(Answer::of_type(&format.content_type(), body, keep).tagged(tag))
+    Ok(response::list(format, tag, policy, Body::from_stream(parts)))
 }
 
 /// The rest of a list that is sent.
 struct Unread {
-    state: Arc<ServerState>,
+    state: App,
     deadline: Arc<Deadline>,
     cost: Cost,
     list: List,

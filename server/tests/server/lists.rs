@@ -404,7 +404,7 @@ proptest! {
 
 /// Each subset costs a look-up: no more are read than are asked for.
 #[test]
-fn no_more_subsets_are_listed_than_the_limit() {
+fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() {
     let served = Served::new();
     served.change("D", "2001-01-01T00:00:00Z", &["A.1", "A.2", "B"], &[]);
     for pattern in ["A*", "A.*", "A.?", "?.?"] {
@@ -416,5 +416,20 @@ fn no_more_subsets_are_listed_than_the_limit() {
     for (limit, expected) in [(1, 1), (3, 3), (100, 4)] {
         let listed = served.json(&format!("{path}?limit={limit}"));
         assert_eq!(listed["intervals"].as_array().unwrap().len(), expected, "{limit}");
+        assert_eq!(
+            listed["next"].is_null(),
+            limit == 100,
+            "a list is complete without a next page"
+        );
+    }
+    // They are in two datasets, one of which held the set itself, too.
+    served.change("A", "2001-01-01T00:00:00Z", &["A.1", "A.2"], &[]);
+    served.change("E", "2001-01-01T00:00:00Z", &["A.1", "A.2", "C"], &[]);
+    let wanted = accession::Members::Patterns(vec!["A*".parse().unwrap()]);
+    served.registry.cite_subset(&name("E"), None, &wanted, now()).unwrap();
+    let all = rows(&served, format!("{path}?format=jsonl"));
+    assert_eq!(all.len(), 6);
+    for limit in 1..7 {
+        assert_eq!(rows(&served, format!("{path}?limit={limit}&format=jsonl")), all, "{limit}");
     }
 }
