@@ -302,6 +302,14 @@ fn the_openapi_document_has_the_routes_of_this_server() {
     let registering = paths(&Served::registering(registration, ServerLimits::default()));
     let reading = paths(&Served::seed());
     assert!(reading.len() > 15);
+    let document: Value =
+        serde_json::from_slice(&Served::seed().get("/openapi.json").body).unwrap();
+    for (path, operations) in document["paths"].as_object().unwrap() {
+        for (_, operation) in operations.as_object().unwrap() {
+            let mut parameters = operation["parameters"].as_array().unwrap().iter();
+            assert!(parameters.all(|parameter| parameter["schema"].is_object()), "{path}");
+        }
+    }
     let saving: Vec<_> = registering.difference(&reading).collect();
     assert_eq!(saving, ["/datasets/{name}/subsets"]);
 }

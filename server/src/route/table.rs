@@ -2,6 +2,7 @@
 
 use axum::extract::{DefaultBodyLimit, State};
 use axum::handler::Handler;
+use axum::response::Response;
 use axum::routing::{MethodRouter, get, post};
 use axum::{Router, http::Method};
 use serde_json::{Map, Value, json};
@@ -9,6 +10,7 @@ use serde_json::{Map, Value, json};
 use super::{check, comparison, dataset, granules, lists, published, site, subsets};
 use crate::registration::BODY_BYTES;
 use crate::request::{Format, citations};
+use crate::response::{CachePolicy, in_format};
 use crate::state::App;
 
 /// A route with its description.
@@ -54,76 +56,49 @@ level | level | path | The level of the hashes, from 0, or entries: the statemen
 tile | tile | path | The number of the tile in groups of three digits; for a partial tile, .p/ and its width follow. | {"type":"string"} | 000
 sides | sides | path | LEFT...RIGHT; each is DI:…, NAME or NAME@TIME. | {"type":"string","pattern":"^[^/]+\\.\\.\\.[^/]+$"} | US.FOOL2.002@2001-01-05...US.FOOL2.002
 doi | doi | path | A DOI, with its slashes. | {"type":"string","pattern":"^10\\.[0-9]{4,9}/[^\\s]+$"} | 10.9999/US/FOOL2.v2
-q | q | query | Words of a name, title or DOI; an identifier leads to its set. | {"type":"string"} |
-withdrawn | withdrawn | query | Whether withdrawn datasets are listed. | {"type":"string","enum":["listed"]} |
-after | after | query | The row after which the page begins. | {"type":"string"} |
-limit | limit | query | The number of rows of a page. | {"type":"integer","minimum":1,"maximum":10000} |
-limit-1000 | limit | query | The number of rows of a page. | {"type":"integer","minimum":1,"maximum":1000} |
-limit-100000 | limit | query | The number of rows of a page. | {"type":"integer","minimum":1,"maximum":100000} |
-limit-ids | limit | query | The number of ids of a page, which ends by bytes, too. Without limit and after, all are sent. | {"type":"integer","minimum":1} |
-at | at | query | A time: RFC 3339, or a date, which means the end of that day in UTC. | {"type":"string"} |
-date | date | query | A day: the list begins with the last change of this day or before it. | {"type":"string","format":"date"} |
+q | q | query | Words of a name, title or DOI; an identifier leads to its set. | {"type":"string"}
+withdrawn | withdrawn | query | Whether withdrawn datasets are listed. | {"type":"string","enum":["listed"]}
+after | after | query | The row after which the page begins. | {"type":"string"}
+limit | limit | query | The number of rows of a page. | {"type":"integer","minimum":1,"maximum":10000}
+limit-1000 | limit | query | The number of rows of a page. | {"type":"integer","minimum":1,"maximum":1000}
+limit-100000 | limit | query | The number of rows of a page. | {"type":"integer","minimum":1,"maximum":100000}
+limit-ids | limit | query | The number of ids of a page, which ends by bytes, too. Without limit and after, all are sent. | {"type":"integer","minimum":1}
+at | at | query | A time: RFC 3339, or a date, which means the end of that day in UTC. | {"type":"string"}
+date | date | query | A day: the list begins with the last change of this day or before it. | {"type":"string","format":"date"}
 left | left | query | A set. | {"type":"string","minLength":1} | US.FOOL2.002
 right | right | query | A set. | {"type":"string","minLength":1} | US.FOOL2.002
-text | text | query | The citations. | {"type":"string"} |
+text | text | query | The citations. | {"type":"string"}
 granule | granule | query | The id of a granule, or its beginning and a *. | {"type":"string","maxLength":1000} | A
-digest | digest | query | A digest of the set: one of several contents that were held under the identifier. | {"type":"string"} |
-select | select | query | A pattern of ids; can be repeated. | {"type":"string"} |
-dataset | dataset | query | The dataset that is meant, if several hold the set. | {"type":"string"} |
-algorithm | algorithm | query | The algorithm of the checksums; without it, sha-256 or the strongest. | {"type":"string"} |
+digest | digest | query | A digest of the set: one of several contents that were held under the identifier. | {"type":"string"}
+select | select | query | A pattern of ids; can be repeated. | {"type":"string"}
+dataset | dataset | query | The dataset that is meant, if several hold the set. | {"type":"string"}
+algorithm | algorithm | query | The algorithm of the checksums; without it, sha-256 or the strongest. | {"type":"string"}
 format | format | query | The format; without it, the header Accept decides. | {}
 "#;
 
-/// The fields of each schema: `name:type`. A type that ends with `?` can be null, `[type]` is an array, a name with
-/// an upper-case letter is another schema, and a field whose name ends with `~` may be absent.
-const SCHEMAS: [(&str, &str); 19] = [
-    (
-        "Instance",
-        "dataset:string timestamp:string until:string? identifier:string digest:string granules:integer ingested:integer deleted:integer described:integer replaced:integer recorded:string recorded_by:null note:string? annotations:[Annotation]",
-    ),
-    ("Annotation", "note:string questionable:boolean recorded:string recorded_by:null"),
-    ("Confirmation", "timestamp:string recorded_by:null granules:integer"),
-    (
-        "Found",
-        "dataset:string timestamp:string until:string? identifier:string digest:string granules:integer ingested:integer deleted:integer described:integer replaced:integer recorded:string recorded_by:null note:string? annotations:[Annotation] digests:[DigestPeriod] withdrawn~:Withdrawal? others~:[Instance]",
-    ),
-    ("Withdrawal", "timestamp:string note:string?"),
-    (
-        "Dataset",
-        "name:string doi:string? title:string? description:string? creators:[string] publisher:string? version:string? year:integer? url:string? licence:string? archive:string? granule_url:string? resolver~:string keywords:[string] free_access:boolean? temporal:string? withdrawn:Withdrawal? former_names:[string] latest:Instance? confirmed:Confirmation? problem~:string",
-    ),
-    (
-        "Subset",
-        "identifier:string digest:string dataset:string timestamp:string patterns:[string]? granules:integer cited:string",
-    ),
-    ("DigestPeriod", "digest:string from:string until:string?"),
-    (
-        "Resolved",
-        "kind:string dataset:string from:string until:string? identifier:string granules:integer digests:[DigestPeriod] instance:Instance? subset:Subset? annotations:[Annotation] withdrawn:Withdrawal?",
-    ),
-    (
-        "FoundPeriod",
-        "dataset:string granule:string ingested:string deleted:string? withdrawn:Withdrawal? url:string?",
-    ),
-    ("ComparedSet", "identifier:string granules:integer dataset:string timestamp:string"),
-    (
-        "Verdict",
-        "citation:integer identifier:string? digest:string? doi:string? date:string? known:boolean agrees:boolean? ok:boolean problem:string? note:string? intervals:[Resolved] interval_count:integer",
-    ),
-    ("Datasets", "datasets:[Dataset] next:uri?"),
-    ("Changes", "instances:[Instance] next:uri?"),
-    ("Intervals", "identifier:string granules:integer? intervals:[Resolved] next:uri?"),
-    ("Periods", "periods:[FoundPeriod] next:uri?"),
-    ("Verdicts", "ok:boolean citations:[Verdict] sets:[object]"),
-    (
-        "Comparison",
-        "identical:boolean? left:ComparedSet right:ComparedSet matched:integer? only_left_count:integer? only_right_count:integer? only_left:[string] only_right:[string] digest_equal:boolean other_content_count:integer? other_content:[string] next:uri?",
-    ),
-    (
-        "Problem",
-        "type:string title:string status:integer kind:string detail:string hint~:string? instance~:string",
-    ),
-];
+/// The schemas, each with its fields: `name:type`. A type that ends with `?` can be null, `[type]` is an array, a
+/// type with an upper-case letter is another schema, and a field whose name ends with `~` may be absent.
+const SCHEMAS: &str = "
+Instance dataset:string timestamp:string until:string? identifier:string digest:string granules:integer ingested:integer deleted:integer described:integer replaced:integer recorded:string recorded_by:null note:string? annotations:[Annotation]
+Annotation note:string questionable:boolean recorded:string recorded_by:null
+Confirmation timestamp:string recorded_by:null granules:integer
+Found dataset:string timestamp:string until:string? identifier:string digest:string granules:integer ingested:integer deleted:integer described:integer replaced:integer recorded:string recorded_by:null note:string? annotations:[Annotation] digests:[DigestPeriod] withdrawn~:Withdrawal? others~:[Instance]
+Withdrawal timestamp:string note:string?
+Dataset name:string doi:string? title:string? description:string? creators:[string] publisher:string? version:string? year:integer? url:string? licence:string? archive:string? granule_url:string? resolver~:string keywords:[string] free_access:boolean? temporal:string? withdrawn:Withdrawal? former_names:[string] latest:Instance? confirmed:Confirmation? problem~:string
+Subset identifier:string digest:string dataset:string timestamp:string patterns:[string]? granules:integer cited:string
+DigestPeriod digest:string from:string until:string?
+Resolved kind:string dataset:string from:string until:string? identifier:string granules:integer digests:[DigestPeriod] instance:Instance? subset:Subset? annotations:[Annotation] withdrawn:Withdrawal?
+FoundPeriod dataset:string granule:string ingested:string deleted:string? withdrawn:Withdrawal? url:string?
+ComparedSet identifier:string granules:integer dataset:string timestamp:string
+Verdict citation:integer identifier:string? digest:string? doi:string? date:string? known:boolean agrees:boolean? ok:boolean problem:string? note:string? intervals:[Resolved] interval_count:integer
+Datasets datasets:[Dataset] next:uri?
+Changes instances:[Instance] next:uri?
+Intervals identifier:string granules:integer? intervals:[Resolved] next:uri?
+Periods periods:[FoundPeriod] next:uri?
+Verdicts ok:boolean citations:[Verdict] sets:[object]
+Comparison identical:boolean? left:ComparedSet right:ComparedSet matched:integer? only_left_count:integer? only_right_count:integer? only_left:[string] only_right:[string] digest_equal:boolean other_content_count:integer? other_content:[string] next:uri?
+Problem type:string title:string status:integer kind:string detail:string hint~:string? instance~:string
+";
 
 /// All routes. Bodies have limits of their own.
 pub fn routes(body_bytes: usize) -> Vec<Route> {
@@ -137,79 +112,70 @@ pub fn routes(body_bytes: usize) -> Vec<Route> {
         },
     });
     vec![
-        read("/", lists::index, "listDatasets", "datasets", "The datasets, or those that a search finds").takes("q withdrawn after limit-1000").offers(LIST, "Datasets").leads(&[303]),
-        read("/datasets", site::datasets, "redirectToDatasets", "datasets", "Leads to the datasets").leads(&[308]),
-        read("/datasets/", site::datasets, "redirectSlashToDatasets", "datasets", "Leads to the datasets").leads(&[308]),
-        read("/datasets/{name}", dataset::instance, "getInstance", "datasets", "A dataset as it was held at a time: NAME@TIME. NAME alone leads to the dataset").takes("instance").offers(PAGE, "Found").cites().leads(&[301, 308]),
-        read("/datasets/{name}/", dataset::dataset, "getDataset", "datasets", "A dataset: its record and its latest set").takes("name at").offers(PAGE, "Dataset").cites().leads(&[301, 303]),
-        read("/datasets/{name}/history", lists::history, "listChanges", "datasets", "The changes of a dataset, newest first").takes("name after limit date").offers(LIST, "Changes").leads(&[301]),
-        read("/datasets/{name}/feed.atom", dataset::feed, "getDatasetFeed", "datasets", "The latest changes of a dataset, as a feed").takes("name").sends("application/atom+xml").leads(&[301]),
-        read("/datasets/{name}/head.json", published::head, "getHead", "mirrors", "The end of the log of a dataset, for mirrors. Changes are published first").takes("name").file("application/json"),
-        read("/datasets/{name}/log/{segment}", published::segment, "getLogSegment", "mirrors", "A segment of the log of a dataset. Published bytes never change; lines are appended to the last segment").takes("name segment").file("application/jsonl").file("application/gzip"),
-        read("/datasets/{name}/subsets.jsonl", published::subsets, "getSubsets", "mirrors", "The cited subsets of a dataset, as they were published with the head").takes("name").file("application/jsonl"),
-        read("/datasets/{name}/annotations.jsonl", published::annotations, "getAnnotations", "mirrors", "The annotations of a dataset, as they were published with the head; 404 if it has none").takes("name").file("application/jsonl"),
-        write("/datasets/{name}/subsets", subsets::register, BODY_BYTES, "registerSubset", "citations", "Saves a subset of a dataset, which then resolves as if the archive had cited it").takes("name at").accepts(&[("text/plain", &text), ("application/json", &patterns)]).sends_json("Subset Instance").status(201),
-        read("/statements/checkpoint", published::statements, "getCheckpoint", "mirrors", "The latest signed checkpoint of the log of statements (tlog-checkpoint)").sends("text/plain"),
-        read("/statements/policy", published::statements, "getPolicy", "mirrors", "The keys of the log of statements, and its witnesses (tlog-policy)").sends("text/plain"),
-        read("/statements/tile/{level}/{*tile}", published::statements, "getTile", "mirrors", "Statements, or hashes of their tree (tlog-tiles). They never change").takes("level tile").sends("application/octet-stream"),
-        read("/compare/{sides}", comparison::comparison, "compareSets", "sets", "The granules that differ between two sets. The first page has the counts").takes("sides after limit-100000").offers(LIST, "Comparison"),
-        read("/compare", comparison::form, "redirectToComparison", "sets", "Leads to a comparison, as a form sends it").takes("left right").leads(&[303]),
-        read("/check", check::check, "checkShortText", "citations", "Finds the citations in a text, and whether each set is known and current").takes("text").offers(LIST, "Verdicts"),
-        write("/check", check::check_text, body_bytes, "checkText", "citations", "The same for a longer text. Nothing is stored").accepts(&[("text/plain", &text), ("application/x-www-form-urlencoded", &form)]).offers(LIST, "Verdicts"),
-        read("/find", lists::find, "findGranule", "sets", "The datasets and periods in which a granule was held, or all whose ids begin so").takes("granule after limit").offers(ROWS, "Periods"),
-        read("/doi/{*doi}", dataset::doi, "redirectToDoi", "datasets", "Leads to the dataset with a DOI").takes("doi").leads(&[303]),
-        read("/{identifier}", dataset::set, "getSet", "sets", "Where and when a set was in force, and its citation").takes("identifier digest after limit").offers(LIST, "Intervals").cites().leads(&[303, 308]),
-        read("/{identifier}/", dataset::set, "redirectToSet", "sets", "Leads to a set").takes("identifier").leads(&[303, 308]),
-        read("/{identifier}/granules", granules::granules, "listGranules", "sets", "The ids of a set in canonical order. They never change; a whole list is proved at its end").takes("identifier digest select after limit-ids").offers(IDS, "").leads(&[303, 308]),
-        read("/{identifier}/urls", granules::urls, "listAddresses", "sets", "The addresses of the granules of a set; 404 if the dataset does not say them").takes("identifier digest select after limit-ids dataset").offers(IDS, "").leads(&[308]),
-        read("/{identifier}/checksums", granules::checksums, "listChecksums", "sets", "The checksums of the files of a set, as sha256sum --check reads them. The header accession-left-out counts what has none").takes("identifier digest algorithm dataset at").offers(LINES, "").leads(&[308]),
-        read("/{identifier}/list", granules::canonical, "listCanonical", "sets", "The canonical list of a set, whose SHA-256 is the digest").takes("identifier digest dataset at").offers(LINES, "").leads(&[308]),
-        read("/{identifier}/proof", dataset::proof, "getProof", "sets", "The proof of what was stated of a set").takes("identifier digest dataset at").offers(LINES, "").leads(&[308]),
-        read("/style.css", site::file, "getStyle", "site", "The style sheet of the pages").sends("text/css"),
-        read("/script.js", site::file, "getScript", "site", "The script of the pages").sends("text/javascript"),
-        read("/icon.svg", site::file, "getIcon", "site", "The icon of the pages").sends("image/svg+xml"),
-        read("/identifier", site::identifier, "getRule", "site", "How an identifier is computed").sends("text/html"),
-        read("/feed.atom", lists::feed, "getFeed", "site", "The latest changes of all datasets, as a feed").sends("application/atom+xml"),
-        read("/healthz", site::health, "getHealth", "site", "Whether the registry can be read").sends("application/json"),
-        read("/metrics", site::metrics, "getMetrics", "site", "Counts for Prometheus").sends("text/plain"),
-        read("/robots.txt", site::robots, "getRobots", "site", "What search engines leave out").sends("text/plain"),
-        read("/sitemap.xml", site::sitemap, "getSitemap", "site", "The pages of the datasets").sends("application/xml"),
-        read("/openapi.json", openapi, "getDescription", "site", "This description").sends("application/json"),
+        read("/", lists::index, ["listDatasets", "datasets", "The datasets, or those that a search finds"]).takes("q withdrawn after limit-1000").offers(LIST, "Datasets").leads(&[303]),
+        read("/datasets", site::datasets, ["redirectToDatasets", "datasets", "Leads to the datasets"]).leads(&[308]),
+        read("/datasets/", site::datasets, ["redirectSlashToDatasets", "datasets", "Leads to the datasets"]).leads(&[308]),
+        read("/datasets/{name}", dataset::instance, ["getInstance", "datasets", "A dataset as it was held at a time: NAME@TIME. NAME alone leads to the dataset"]).takes("instance").offers(PAGE, "Found").cites().leads(&[301, 308]),
+        read("/datasets/{name}/", dataset::dataset, ["getDataset", "datasets", "A dataset: its record and its latest set"]).takes("name at").offers(PAGE, "Dataset").cites().leads(&[301, 303]),
+        read("/datasets/{name}/history", lists::history, ["listChanges", "datasets", "The changes of a dataset, newest first"]).takes("name after limit date").offers(LIST, "Changes").leads(&[301]),
+        read("/datasets/{name}/feed.atom", dataset::feed, ["getDatasetFeed", "datasets", "The latest changes of a dataset, as a feed"]).takes("name").sends("application/atom+xml").leads(&[301]),
+        read("/datasets/{name}/head.json", published::head, ["getHead", "mirrors", "The end of the log of a dataset, for mirrors. Changes are published first"]).takes("name").file("application/json"),
+        read("/datasets/{name}/log/{segment}", published::segment, ["getLogSegment", "mirrors", "A segment of the log of a dataset. Published bytes never change; lines are appended to the last segment"]).takes("name segment").file("application/jsonl").file("application/gzip"),
+        read("/datasets/{name}/subsets.jsonl", published::subsets, ["getSubsets", "mirrors", "The cited subsets of a dataset, as they were published with the head"]).takes("name").file("application/jsonl"),
+        read("/datasets/{name}/annotations.jsonl", published::annotations, ["getAnnotations", "mirrors", "The annotations of a dataset, as they were published with the head; 404 if it has none"]).takes("name").file("application/jsonl"),
+        write("/datasets/{name}/subsets", subsets::register, BODY_BYTES, ["registerSubset", "citations", "Saves a subset of a dataset, which then resolves as if the archive had cited it"]).takes("name at").accepts(&[("text/plain", &text), ("application/json", &patterns)]).sends_json("Subset Instance").leads(&[201]),
+        read("/statements/checkpoint", published::statements, ["getCheckpoint", "mirrors", "The latest signed checkpoint of the log of statements (tlog-checkpoint)"]).sends("text/plain"),
+        read("/statements/policy", published::statements, ["getPolicy", "mirrors", "The keys of the log of statements, and its witnesses (tlog-policy)"]).sends("text/plain"),
+        read("/statements/tile/{level}/{*tile}", published::statements, ["getTile", "mirrors", "Statements, or hashes of their tree (tlog-tiles). They never change"]).takes("level tile").sends("application/octet-stream"),
+        read("/compare/{sides}", comparison::comparison, ["compareSets", "sets", "The granules that differ between two sets. The first page has the counts"]).takes("sides after limit-100000").offers(LIST, "Comparison"),
+        read("/compare", comparison::form, ["redirectToComparison", "sets", "Leads to a comparison, as a form sends it"]).takes("left right").leads(&[303]),
+        read("/check", check::check, ["checkShortText", "citations", "Finds the citations in a text, and whether each set is known and current"]).takes("text").offers(LIST, "Verdicts"),
+        write("/check", check::check_text, body_bytes, ["checkText", "citations", "The same for a longer text. Nothing is stored"]).accepts(&[("text/plain", &text), ("application/x-www-form-urlencoded", &form)]).offers(LIST, "Verdicts"),
+        read("/find", lists::find, ["findGranule", "sets", "The datasets and periods in which a granule was held, or all whose ids begin so"]).takes("granule after limit").offers(ROWS, "Periods"),
+        read("/doi/{*doi}", dataset::doi, ["redirectToDoi", "datasets", "Leads to the dataset with a DOI"]).takes("doi").leads(&[303]),
+        read("/{identifier}", dataset::set, ["getSet", "sets", "Where and when a set was in force, and its citation"]).takes("identifier digest after limit").offers(LIST, "Intervals").cites().leads(&[303, 308]),
+        read("/{identifier}/", dataset::set, ["redirectToSet", "sets", "Leads to a set"]).takes("identifier").leads(&[303, 308]),
+        read("/{identifier}/granules", granules::granules, ["listGranules", "sets", "The ids of a set in canonical order. They never change; a whole list is proved at its end"]).takes("identifier digest select after limit-ids").offers(IDS, "").leads(&[303, 308]),
+        read("/{identifier}/urls", granules::urls, ["listAddresses", "sets", "The addresses of the granules of a set; 404 if the dataset does not say them"]).takes("identifier digest select after limit-ids dataset").offers(IDS, "").leads(&[308]),
+        read("/{identifier}/checksums", granules::checksums, ["listChecksums", "sets", "The checksums of the files of a set, as sha256sum --check reads them. The header accession-left-out counts what has none"]).takes("identifier digest algorithm dataset at").offers(LINES, "").leads(&[308]),
+        read("/{identifier}/list", granules::canonical, ["listCanonical", "sets", "The canonical list of a set, whose SHA-256 is the digest"]).takes("identifier digest dataset at").offers(LINES, "").leads(&[308]),
+        read("/{identifier}/proof", dataset::proof, ["getProof", "sets", "The proof of what was stated of a set"]).takes("identifier digest dataset at").offers(LINES, "").leads(&[308]),
+        read("/style.css", site::file, ["getStyle", "site", "The style sheet of the pages"]).sends("text/css"),
+        read("/script.js", site::file, ["getScript", "site", "The script of the pages"]).sends("text/javascript"),
+        read("/icon.svg", site::file, ["getIcon", "site", "The icon of the pages"]).sends("image/svg+xml"),
+        read("/identifier", site::identifier, ["getRule", "site", "How an identifier is computed"]).sends("text/html"),
+        read("/feed.atom", lists::feed, ["getFeed", "site", "The latest changes of all datasets, as a feed"]).sends("application/atom+xml"),
+        read("/healthz", site::health, ["getHealth", "site", "Whether the registry can be read"]).sends("application/json"),
+        read("/metrics", site::metrics, ["getMetrics", "site", "Counts for Prometheus"]).sends("text/plain"),
+        read("/robots.txt", site::robots, ["getRobots", "site", "What search engines leave out"]).sends("text/plain"),
+        read("/sitemap.xml", site::sitemap, ["getSitemap", "site", "The pages of the datasets"]).sends("application/xml"),
+        read("/openapi.json", openapi, ["getDescription", "site", "This description"]).sends("application/json"),
     ]
 }
 
-type Text = &'static str;
-
 fn read<H: Handler<T, App>, T: 'static>(
-    path: Text,
+    path: &'static str,
     handler: H,
-    id: Text,
-    tag: Text,
-    summary: Text,
+    names: [&'static str; 3],
 ) -> Route {
-    Route { statuses: vec![304], ..of(path, Method::GET, get(handler), id, tag, summary) }
+    Route { statuses: vec![304], ..of(path, Method::GET, get(handler), names) }
 }
 
-fn write<H: Handler<T, App>, T: 'static>(
-    path: Text,
-    handler: H,
-    bytes: usize,
-    id: Text,
-    tag: Text,
-    summary: Text,
-) -> Route {
-    let handler = post(handler).layer(DefaultBodyLimit::max(bytes));
-    of(path, Method::POST, handler, id, tag, summary)
+fn write<H, T>(path: &'static str, handler: H, bytes: usize, names: [&'static str; 3]) -> Route
+where
+    H: Handler<T, App>,
+    T: 'static,
+{
+    of(path, Method::POST, post(handler).layer(DefaultBodyLimit::max(bytes)), names)
 }
 
 fn of(
-    path: Text,
+    path: &'static str,
     method: Method,
     handler: MethodRouter<App>,
-    id: Text,
-    tag: Text,
-    summary: Text,
+    names: [&'static str; 3],
 ) -> Route {
+    let [id, tag, summary] = names;
     let (content, formats, statuses) = (Vec::new(), Vec::new(), Vec::new());
     Route {
         path,
@@ -261,16 +227,12 @@ impl Route {
 
     /// A file, or a part of it.
     fn file(self, media_type: &'static str) -> Self {
-        self.sends(media_type).status(206).status(416)
+        self.sends(media_type).leads(&[206, 416])
     }
 
     fn leads(mut self, statuses: &[u16]) -> Self {
         self.statuses.extend(statuses);
         self
-    }
-
-    fn status(self, status: u16) -> Self {
-        self.leads(&[status])
     }
 
     fn accepts(self, kinds: &[(&str, &Value)]) -> Self {
@@ -396,7 +358,7 @@ pub fn router(body_bytes: usize) -> Router<App> {
 }
 
 /// The description of all routes that this server has.
-async fn openapi(State(state): State<App>) -> axum::response::Response {
+async fn openapi(State(state): State<App>) -> Response {
     let mut paths: Map<String, Value> = Map::new();
     for route in routes(state.limits.body_bytes) {
         let is_saving = route.method == Method::POST && route.path.ends_with("/subsets");
@@ -407,8 +369,11 @@ async fn openapi(State(state): State<App>) -> axum::response::Response {
         let path = paths.entry(route.path.replace("{*", "{")).or_insert_with(|| json!({}));
         path[method] = route.description();
     }
-    let schemas: Map<String, Value> =
-        SCHEMAS.iter().map(|(name, fields)| (name.to_string(), schema(fields))).collect();
+    let schemas: Map<String, Value> = SCHEMAS
+        .lines()
+        .filter_map(|row| row.split_once(' '))
+        .map(|(name, fields)| (name.to_owned(), schema(fields)))
+        .collect();
     let tags: Vec<Value> =
         TAGS.iter().map(|(name, text)| json!({ "name": name, "description": text })).collect();
     let licence = "MIT OR Apache-2.0";
@@ -428,5 +393,5 @@ async fn openapi(State(state): State<App>) -> axum::response::Response {
         "components": { "schemas": schemas },
     });
     let document = document.to_string();
-    crate::response::in_format(Format::Json, document, crate::response::CachePolicy::Shared)
+    in_format(Format::Json, document, CachePolicy::Shared)
 }
