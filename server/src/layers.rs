@@ -6,11 +6,11 @@ use axum::Router;
 use axum::body::HttpBody;
 use axum::extract::State;
 use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderValue,
-    REFERRER_POLICY, RETRY_AFTER, USER_AGENT, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ALLOW, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderValue, REFERRER_POLICY,
+    RETRY_AFTER, USER_AGENT, VARY, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::{self, Method, StatusCode};
-use axum::middleware::{Next, from_fn, from_fn_with_state};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use headers::{ETag, HeaderMapExt};
 use tower_http::compression::{CompressionLayer, Predicate};
@@ -43,10 +43,7 @@ pub fn service(state: &App) -> Router {
     // The last layer is the outermost. All are around the router, so that the innermost can try another method.
     Router::new()
         .fallback_service(route::router(state))
-        .layer(from_fn(unknown_first))
-        .layer(from_fn_with_state(state.clone(), in_time))
-        .layer(from_fn_with_state(state.clone(), describe))
-        .layer(from_fn(confirm))
+        .layer(from_fn_with_state(state.clone(), respond))
         .layer(CompressionLayer::new().compress_when(IsInMemory))
         .layer(from_fn_with_state(state.clone(), explain))
         .layer(cors)
@@ -181,35 +178,34 @@ fn written(state: &App, request: &Request, problem: &Problem) -> Response {
     response
 }
 
-/// Confirms content that the client has (RFC 9110 §13.1.2): only what is read has such a condition.
-async fn confirm(request: Request, asked: http::Request<axum::body::Body>, next: Next) -> Response {
-    let response = next.run(asked).await;
-    let is_content = matches!(
-        response.status(),
-        StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
-    );
-    let tag = response.headers().typed_get::<ETag>();
-    let is_known = || tag.is_some_and(|tag| request.has(&tag));
-    match is_content && request.is_of_reading() && is_known() {
-        true => not_modified(response),
-        false => response,
-    }
-}
-
-/// Adds the name of the file as which content is saved, and the link to the dataset or the set that it belongs to.
-async fn describe(
+/// Responds within the time of a request. Content gets the name of the file as which it is saved and the link to
+/// the dataset or the set that it belongs to, and is confirmed if the client has it.
+async fn respond(
     State(state): State<App>,
     request: Request,
     asked: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
-    let mut response = next.run(asked).await;
-    if response.headers().contains_key(ETAG) {
-        let (path, query) = (request.path(), request.query());
-        add_file_name(response.headers_mut(), path, query);
-        add_links(response.headers_mut(), to_whole(&state.site, path));
+    // Slightly longer than the limit of the work itself, whose problem says more. The work keeps its permit until
+    // it ends.
+    let time = state.limits.request_time + Duration::from_secs(2);
+    let Ok(mut response) = tokio::time::timeout(time, unknown_first(&request, asked, next)).await
+    else {
+        return Problem::busy().into_response();
+    };
+    let Some(tag) = response.headers().typed_get::<ETag>() else { return response };
+    let (path, query) = (request.path(), request.query());
+    add_file_name(response.headers_mut(), path, query);
+    add_links(response.headers_mut(), to_whole(&state.site, path));
+    // Only what is read has such a condition (RFC 9110 §13.1.2).
+    let is_content = matches!(
+        response.status(),
+        StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
+    );
+    match is_content && request.is_of_reading() && request.has(&tag) {
+        true => not_modified(response),
+        false => response,
     }
-    response
 }
 
 /// The link from what a dataset or a set has, such as a history or a list, to the page of the whole.
@@ -223,26 +219,15 @@ fn to_whole(site: &Site, path: &str) -> Option<Link> {
     Some(Link::new(rel, site.address_or_href(&whole)))
 }
 
-/// Gives up a request that takes too long. The limit is slightly longer than the one of the work itself, whose
-/// problem says more. The work keeps its permit until it ends.
-async fn in_time(
-    State(state): State<App>,
-    asked: http::Request<axum::body::Body>,
-    next: Next,
-) -> Response {
-    let time = state.limits.request_time + Duration::from_secs(2);
-    match tokio::time::timeout(time, next.run(asked)).await {
-        Ok(response) => response,
-        Err(_) => Problem::busy().into_response(),
-    }
-}
-
 /// Responds to a method that an address does not accept. If nothing exists at the address, that comes first.
 async fn unknown_first(
-    request: Request,
+    request: &Request,
     asked: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
+    if request.is_of_reading() {
+        return next.run(asked).await;
+    }
     let refused = next.clone().run(asked).await;
     // If nothing is signed, the addresses of the log exist, and are empty.
     let is_of_log = matches!(request.path(), "/statements/checkpoint" | "/statements/policy");

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::convert::Infallible;
 use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
@@ -49,9 +50,12 @@ impl<S: Send + Sync> FromRequestParts<S> for Named {
     }
 }
 
-/// A request without its body.
+/// A request without its body. All that handle it share it.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct Request(Arc<Head>);
+
+#[derive(Debug)]
+struct Head {
     method: Method,
     uri: Uri,
     version: Version,
@@ -62,7 +66,12 @@ impl<S: Sync> FromRequestParts<S> for Request {
     type Rejection = Infallible;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
-        Ok(Request::of(parts))
+        if let Some(request) = parts.extensions.get::<Request>() {
+            return Ok(request.clone());
+        }
+        let request = Request::of(parts);
+        parts.extensions.insert(request.clone());
+        Ok(request)
     }
 }
 
@@ -80,58 +89,59 @@ pub enum ByteRange {
 impl Request {
     fn of(parts: &Parts) -> Self {
         let Parts { method, uri, version, headers, .. } = parts;
-        Request {
+        Request(Arc::new(Head {
             method: method.clone(),
             uri: uri.clone(),
             version: *version,
             headers: headers.clone(),
-        }
+        }))
     }
 
     /// The same request with the method GET.
     pub fn as_get(&self) -> http::Request<Body> {
         let mut request = http::Request::new(Body::empty());
-        *request.uri_mut() = self.uri.clone();
-        *request.headers_mut() = self.headers.clone();
+        *request.uri_mut() = self.0.uri.clone();
+        *request.headers_mut() = self.0.headers.clone();
         request
     }
 
     /// Whether the client has chunks, and so sees whether a list was cut.
     pub fn has_chunks(&self) -> bool {
-        self.version >= Version::HTTP_11
+        self.0.version >= Version::HTTP_11
     }
 
     /// Whether it names one host (RFC 9112 §3.2): a proxy before this server and the server could take
     /// another one for requests to different hosts.
     pub fn names_one_host(&self) -> bool {
-        let hosts = self.headers.get_all(HOST).iter().count();
+        let hosts = self.0.headers.get_all(HOST).iter().count();
         hosts == 1 || hosts == 0 && !self.has_chunks()
     }
 
     /// The method.
     pub fn method(&self) -> &Method {
-        &self.method
+        &self.0.method
     }
 
     /// Whether it only reads.
     pub fn is_of_reading(&self) -> bool {
-        [Method::GET, Method::HEAD].contains(&self.method)
+        [Method::GET, Method::HEAD].contains(&self.0.method)
     }
 
     /// The headers.
     pub fn headers(&self) -> &HeaderMap {
-        &self.headers
+        &self.0.headers
     }
 
     /// Whether the client has content with this ETag, or accepts anything that exists (`*`).
     pub fn has(&self, tag: &ETag) -> bool {
-        let known = self.headers.typed_get::<IfNoneMatch>();
+        let known = self.0.headers.typed_get::<IfNoneMatch>();
         known.is_some_and(|known| !known.precondition_passes(tag))
     }
 
     /// Whether the client names this ETag, of content of which it is not known yet whether it exists.
     pub fn names(&self, tag: &str) -> bool {
-        let known = self.headers.typed_get::<IfNoneMatch>().filter(|it| *it != IfNoneMatch::any());
+        let known =
+            self.0.headers.typed_get::<IfNoneMatch>().filter(|it| *it != IfNoneMatch::any());
         let tag = tag.parse::<ETag>().ok();
         self.is_of_reading()
             && known.zip(tag).is_some_and(|(known, tag)| !known.precondition_passes(&tag))
@@ -140,12 +150,12 @@ impl Request {
     /// Which of the bytes of a file with an ETag are sent. Of several ranges, and of other units, all bytes are
     /// sent, as a server may (RFC 9110 §14.2), and so they are unless `If-Range` has the ETag. Only GET has ranges.
     pub fn range(&self, tag: &str, bytes: u64) -> ByteRange {
-        let range = self.headers.get(RANGE).and_then(|range| range.to_str().ok());
-        let Some(range) = range.filter(|_| self.method == Method::GET) else {
+        let range = self.0.headers.get(RANGE).and_then(|range| range.to_str().ok());
+        let Some(range) = range.filter(|_| self.0.method == Method::GET) else {
             return ByteRange::Whole;
         };
         let tag = tag.parse::<ETag>().ok();
-        let condition = self.headers.typed_try_get::<IfRange>();
+        let condition = self.0.headers.typed_try_get::<IfRange>();
         if condition.map_or(true, |it| it.is_some_and(|it| it.is_modified(tag.as_ref(), None))) {
             return ByteRange::Whole;
         }
@@ -154,17 +164,17 @@ impl Request {
 
     /// The path and the query as they were sent.
     pub fn target(&self) -> &str {
-        self.uri.path_and_query().map_or("", |target| target.as_str())
+        self.0.uri.path_and_query().map_or("", |target| target.as_str())
     }
 
     /// The path as it was sent.
     pub fn path(&self) -> &str {
-        self.uri.path()
+        self.0.uri.path()
     }
 
     /// The query as it was sent.
     pub fn query(&self) -> &str {
-        self.uri.query().unwrap_or_default()
+        self.0.uri.query().unwrap_or_default()
     }
 
     /// The first value of a parameter of the query.
@@ -348,7 +358,7 @@ impl Request {
 
     /// The header `Accept`, of one line or several. One that cannot be read is ignored, and so is an empty one.
     fn accept(&self) -> Option<Accept> {
-        let accept = self.headers.typed_get::<Accept>();
+        let accept = self.0.headers.typed_get::<Accept>();
         accept.filter(|accept| accept.media_types().next().is_some())
     }
 }
