@@ -65,12 +65,12 @@ impl Predicate for IsInMemory {
 async fn record(
     State(state): State<App>,
     request: Request,
-    asked: http::Request<axum::body::Body>,
+    incoming: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
     let began = Instant::now();
     let _under_way = state.metrics.request_begins();
-    let mut response = next.run(asked).await;
+    let mut response = next.run(incoming).await;
     let (status, elapsed) = (response.status().as_u16(), began.elapsed());
     state.metrics.response_begins(status, elapsed);
     let agent = request.headers().get(USER_AGENT).and_then(|agent| agent.to_str().ok());
@@ -99,12 +99,12 @@ async fn record(
 async fn explain(
     State(state): State<App>,
     request: Request,
-    asked: http::Request<axum::body::Body>,
+    incoming: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
     let checked = check(&state, &request);
     let mut response = match checked {
-        Ok(()) => next.run(asked).await,
+        Ok(()) => next.run(incoming).await,
         Err(problem) => problem.into_response(),
     };
     let Some(problem) = response.extensions_mut().remove::<Problem>() else { return response };
@@ -183,13 +183,14 @@ fn written(state: &App, request: &Request, problem: &Problem) -> Response {
 async fn respond(
     State(state): State<App>,
     request: Request,
-    asked: http::Request<axum::body::Body>,
+    incoming: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
     // Slightly longer than the limit of the work itself, whose problem says more. The work keeps its permit until
     // it ends.
     let time = state.limits.request_time + Duration::from_secs(2);
-    let Ok(mut response) = tokio::time::timeout(time, unknown_first(&request, asked, next)).await
+    let Ok(mut response) =
+        tokio::time::timeout(time, unknown_first(&request, incoming, next)).await
     else {
         return Problem::busy().into_response();
     };
@@ -222,13 +223,13 @@ fn to_whole(site: &Site, path: &str) -> Option<Link> {
 /// Responds to a method that an address does not accept. If nothing exists at the address, that comes first.
 async fn unknown_first(
     request: &Request,
-    asked: http::Request<axum::body::Body>,
+    incoming: http::Request<axum::body::Body>,
     next: Next,
 ) -> Response {
     if request.is_of_reading() {
-        return next.run(asked).await;
+        return next.run(incoming).await;
     }
-    let refused = next.clone().run(asked).await;
+    let refused = next.clone().run(incoming).await;
     // If nothing is signed, the addresses of the log exist, and are empty.
     let is_of_log = matches!(request.path(), "/statements/checkpoint" | "/statements/policy");
     if refused.status() != StatusCode::METHOD_NOT_ALLOWED || is_of_log {

@@ -1,5 +1,6 @@
 //! The number of granules that are looked up at once.
 
+use crate::model::GranuleId;
 use crate::store::StoredContent;
 
 /// The approximate size in bytes of the rows that are looked up at once.
@@ -7,7 +8,7 @@ const BYTES: usize = 8 * 1_024 * 1_024;
 
 /// The same in small pages, and the most granules of one: a client that reads slowly keeps a page in memory.
 const SMALL_BYTES: usize = 64 * 1_024;
-const SMALL_GRANULES: usize = 1_024;
+const SMALL_GRANULES: usize = 2_048;
 
 /// The number of granules in the first look-up. It is small, because a row may have megabytes.
 const FIRST_GRANULES: usize = 256;
@@ -31,9 +32,10 @@ impl LookUps {
         LookUps { granules: FIRST_GRANULES.min(most), most, bytes: BYTES }
     }
 
-    /// Begins with a few granules, and looks up what fits into a small page.
+    /// Begins with as many granules as fit into a small page however long their ids are.
     pub fn small() -> Self {
-        LookUps { granules: FIRST_GRANULES, most: SMALL_GRANULES, bytes: SMALL_BYTES }
+        let granules = SMALL_BYTES / GranuleId::MAX_BYTES;
+        LookUps { granules, most: SMALL_GRANULES, bytes: SMALL_BYTES }
     }
 
     /// The number of granules to look up next.
