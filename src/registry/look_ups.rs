@@ -7,7 +7,7 @@ use crate::store::StoredContent;
 const BYTES: usize = 8 * 1_024 * 1_024;
 
 /// The same in small pages, and the most granules of one: a client that reads slowly keeps a page in memory.
-const SMALL_BYTES: usize = 64 * 1_024;
+const SMALL_BYTES: usize = 48 * 1_024;
 const SMALL_GRANULES: usize = 2_048;
 
 /// The number of granules in the first look-up. It is small, because a row may have megabytes.

@@ -2,8 +2,8 @@
 //! `/DI:…/checksums`, the checksums of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its
 //! canonical list, whose SHA-256 is the digest.
 //!
-//! A whole list is streamed: its next part is read when the client has taken the previous one. The list is
-//! proved at its end. If the proof fails, the connection is cut before the last chunk, so that nobody takes
+//! A whole list is streamed: a part is read while the client takes the previous one. The list is proved at its
+//! end. If the proof fails, the connection is cut before the last chunk, so that nobody takes
 //! the list for a whole one.
 
 use std::io;
@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::dataset::{SetRequest, set_of};
 use crate::pages::{Link, Site};
-use crate::permits::{Cost, Deadline, Waiting};
+use crate::permits::{Cost, Deadline};
 use crate::problem::Problem;
 use crate::request::{Format, Request, Segments};
 use crate::response::{self, CachePolicy, Rejection, in_format, with_links};
@@ -34,7 +34,7 @@ use accession::model::{
 use accession::registry::{FileList, GranuleFiles, IdPages, IdProof, Registry, Selection};
 
 /// The length at which a part of a list ends. A client that reads nothing keeps a part in memory.
-const PART_BYTES: usize = 48 * 1_024;
+const PART_BYTES: usize = 32 * 1_024;
 
 /// The greatest number of granules that a page with patterns looks at.
 const SEARCHED_GRANULES: usize = 4_096;
@@ -469,8 +469,13 @@ async fn stream(
         Ok((list.read()?, list))
     });
     let (first, list) = read.await?;
-    let unread = Unread { state: Arc::clone(state), deadline, cost, list, _waiting: waiting };
-    let rest = try_unfold(unread, Unread::next);
+    let unread = Unread { state: Arc::clone(state), deadline, cost, list };
+    // The next part is read while the client takes the previous one. It stops if the client goes away.
+    let next = tokio::spawn(unread.next());
+    let rest = try_unfold((next, waiting), async |(next, waiting)| {
+        let read = next.await.map_err(io::Error::other)??;
+        Ok(read.map(|(content, unread)| (content, (tokio::spawn(unread.next()), waiting))))
+    });
     let parts = once(async { io::Result::Ok(Bytes::from(first)) }).chain(rest);
     Ok(response::list(format, tag, policy, Body::from_stream(parts)))
 }
@@ -481,7 +486,6 @@ struct Unread {
     deadline: Arc<Deadline>,
     cost: Cost,
     list: List,
-    _waiting: Waiting,
 }
 
 impl Unread {
