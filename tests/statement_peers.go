@@ -125,11 +125,12 @@ func read(directory, proof string, keys []string) {
 }
 
 // witness cosigns the checkpoints of a log that only grows: tlog-witness, add-checkpoint.
-func witness(log note.Verifier, secret string) {
-	parts := strings.SplitN(strings.TrimSpace(secret), "+", 5)
-	name, seed := parts[2], must(base64.StdEncoding.DecodeString(parts[4]))
-	key := ed25519.NewKeyFromSeed(seed[1:])
-	hash := keyHash(name, append([]byte{4}, key.Public().(ed25519.PublicKey)...))
+// It prints its verification key and its address.
+func witness(log note.Verifier, name string) {
+	public, key, err := ed25519.GenerateKey(nil)
+	check(err)
+	public = append([]byte{4}, public...)
+	hash := keyHash(name, public)
 	var known tlog.Tree
 	http.HandleFunc("/add-checkpoint", func(out http.ResponseWriter, request *http.Request) {
 		body := bufio.NewReader(request.Body)
@@ -156,7 +157,7 @@ func witness(log note.Verifier, secret string) {
 		fmt.Fprintf(out, "— %s %s\n", name, base64.StdEncoding.EncodeToString(signature))
 	})
 	listener := must(net.Listen("tcp", "127.0.0.1:0"))
-	fmt.Printf("http://%s/\n", listener.Addr())
+	fmt.Printf("%s+%08x+%s http://%s/\n", name, hash, base64.StdEncoding.EncodeToString(public), listener.Addr())
 	check(http.Serve(listener, nil))
 }
 
@@ -165,7 +166,7 @@ func main() {
 	case "read":
 		read(os.Args[2], os.Args[3], os.Args[4:])
 	case "witness":
-		witness(verifier(os.Args[2]), string(must(os.ReadFile(os.Args[3]))))
+		witness(verifier(os.Args[2]), os.Args[3])
 	case "key":
 		fmt.Println(must(note.NewSigner(strings.TrimSpace(string(must(os.ReadFile(os.Args[2])))))).KeyHash())
 	}

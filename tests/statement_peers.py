@@ -47,12 +47,11 @@ def main(directory):
     go = build_go(directory)
     statements = directory / "www" / "statements"
     log = run("key", "generate", LOG, "--output", "us.key").strip()
-    witness = run("key", "generate", "go.example.org", "--witness", "--output", "go.key").strip()
     number = subprocess.run([go, "key", directory / "us.key"], check=True, capture_output=True, text=True).stdout
     assert f"{int(number):08x}" == log.split("+")[1], "the key file is not one that Go's note reads"
-    serving = subprocess.Popen([go, "witness", log, directory / "go.key"], stdout=subprocess.PIPE, text=True)
+    serving = subprocess.Popen([go, "witness", log, "go.example.org"], stdout=subprocess.PIPE, text=True)
     try:
-        url = serving.stdout.readline().strip()
+        witness, url = serving.stdout.readline().split()
         (directory / "policy").write_text(f"log {log}\nwitness go {witness} {url}\nquorum go\n")
         add(range(100), "before.tsv")
         before = sign()

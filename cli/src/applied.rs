@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::mirror::{FollowedStatements, Pulled, Status};
+use accession::mirror::{Pulled, Status};
 use accession::model::{Digest, WarningKind, count, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
 use accession::{Access, Applied, DatasetName, Identifier, Instance, Registry, Stamp};
@@ -54,8 +54,6 @@ struct AppliedJson<'a> {
     status: Option<Status>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest_equal: Option<bool>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    statements: Option<&'a FollowedStatements>,
 }
 
 /// The fields of the instance in force afterwards, which are null, zero or those of the empty set if the
@@ -149,7 +147,6 @@ impl Application<'_> {
             }),
             status: pulled.map(|it| it.before.status),
             digest_equal: pulled.map(Pulled::is_digest_equal),
-            statements: pulled.and_then(|it| it.before.statements.as_ref()),
         };
         session.confirm(&json, |out| {
             let verb = if dry_run { "would create" } else { "created" };

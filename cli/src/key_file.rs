@@ -5,13 +5,11 @@ use std::fs::{self, File, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
+use accession::ErrorKind;
 use accession::disk::{AtomicFile, read_small_text};
-use accession::mirror::RootOf;
-use accession::model::{ValueError, count, quoted};
-use accession::signed::{KeyUse, LogCheckpoint, NoteSignature, SigningKey};
-use accession::{ErrorKind, Timestamp};
+use accession::model::quoted;
+use accession::signed::{LogCheckpoint, SigningKey};
 
 use super::error::{Context, Error, Result};
 
@@ -34,11 +32,8 @@ pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
         .with_context(|| format!("cannot write {}", quoted(&name)))
 }
 
-/// The longest file that may hold a key.
+/// The greatest length of a file with a key, and of the file with the checkpoint that it signed.
 const MAX_BYTES: u64 = 1_024;
-
-/// The greatest length of a file of checkpoints. A witness of many logs has one checkpoint for each.
-const MAX_LAST_BYTES: u64 = 16 << 20;
 
 /// Reads a key, unless others may read it, too.
 pub fn read(path: &Path) -> Result<SigningKey> {
@@ -72,15 +67,6 @@ pub fn check_private(file: &File, name: &str, what: &str) -> Result<()> {
     }
 }
 
-/// Opens a key, once no other process uses it, with the file of what it has signed.
-fn locked(path: &Path) -> Result<(SigningKey, File, PathBuf)> {
-    let (key, locked) = opened(path)?;
-    let name = quoted(&path.to_string_lossy()).to_string();
-    locked.lock().with_context(|| format!("cannot lock {name}"))?;
-    let path = path.canonicalize().with_context(|| format!("cannot look at {name}"))?;
-    Ok((key, locked, path_of_last(&path)))
-}
-
 /// A key with which is signed: no other process signs with the same file until this is dropped.
 pub struct KeyInUse {
     pub key: SigningKey,
@@ -93,11 +79,15 @@ pub struct KeyInUse {
 }
 
 impl KeyInUse {
-    /// Opens a key, once no other process signs with it. The checkpoints beside it are those of the file
+    /// Opens a key, once no other process signs with it. The checkpoint beside it is that of the file
     /// itself, whichever link names it.
     pub fn open(path: &Path) -> Result<Self> {
-        let (key, locked, path_of_last) = locked(path)?;
-        let last = last_signed(&path_of_last)?.pop();
+        let (key, locked) = opened(path)?;
+        let name = quoted(&path.to_string_lossy()).to_string();
+        locked.lock().with_context(|| format!("cannot lock {name}"))?;
+        let path = path.canonicalize().with_context(|| format!("cannot look at {name}"))?;
+        let path_of_last = path_of_last(&path);
+        let last = last_signed(&path_of_last)?;
         let next = AtomicFile::beside(&path_of_last)?;
         Ok(KeyInUse { key, last, path_of_last, next, _locked: locked })
     }
@@ -117,66 +107,6 @@ impl KeyInUse {
     }
 }
 
-/// The key of a witness, and the last checkpoint of each log that it has cosigned: no other process cosigns
-/// with the same file until this is dropped.
-pub struct WitnessKey {
-    key: SigningKey,
-    seen: Mutex<Vec<LogCheckpoint>>,
-    path_of_last: PathBuf,
-    _locked: File,
-}
-
-impl WitnessKey {
-    /// Opens a key, once no other process cosigns with it.
-    pub fn open(path: &Path) -> Result<Self> {
-        let (key, locked, path_of_last) = locked(path)?;
-        if key.verification_key().key_use() != KeyUse::Witness {
-            let name = key.verification_key().name().to_owned();
-            let what = format!(
-                "{name} is the key of a log: `key generate --witness` makes one that cosigns"
-            );
-            return Err(Error::usage(what));
-        }
-        Ok(WitnessKey {
-            key,
-            seen: Mutex::new(last_signed(&path_of_last)?),
-            path_of_last,
-            _locked: locked,
-        })
-    }
-
-    /// Cosigns a checkpoint whose tree continues the one of the same log that was cosigned last.
-    pub fn cosign(
-        &self,
-        root_of: &RootOf<'_>,
-        checkpoint: &LogCheckpoint,
-        now: Timestamp,
-    ) -> accession::error::Result<NoteSignature> {
-        let LogCheckpoint { origin, size, .. } = checkpoint;
-        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(last) = seen.iter().find(|last| last.origin == *origin)
-            && root_of(last.size)? != Some(last.root)
-        {
-            let what = format!(
-                "{} has cosigned {} of {origin}, and these {size} do not continue them: only another key can cosign them",
-                self.key.verification_key().name(),
-                count(last.size, "statement")
-            );
-            return Err(accession::Error::new(ErrorKind::TreeDiffers, what));
-        }
-        seen.retain(|last| last.origin != *origin);
-        seen.push(checkpoint.clone());
-        let bodies: String = seen.iter().map(ToString::to_string).collect();
-        let mut file = AtomicFile::beside(&self.path_of_last)?;
-        file.as_file_mut().write_all(bodies.as_bytes()).map_err(|error| {
-            let name = quoted(&self.path_of_last.to_string_lossy()).to_string();
-            accession::Error::new(ErrorKind::Io, format!("cannot write {name}")).because(error)
-        })?;
-        file.replace()?;
-        Ok(self.key.sign(&checkpoint.to_string(), now))
-    }
-}
-
 /// Where the last checkpoint that a key signed is kept.
 fn path_of_last(key: &Path) -> PathBuf {
     let mut path = key.as_os_str().to_owned();
@@ -184,18 +114,16 @@ fn path_of_last(key: &Path) -> PathBuf {
     path.into()
 }
 
-/// The last checkpoints that a key signed: that of a log one, that of a witness one of each log.
-fn last_signed(path: &Path) -> Result<Vec<LogCheckpoint>> {
+/// The last checkpoint that a key signed. `None` means that it signed none.
+fn last_signed(path: &Path) -> Result<Option<LogCheckpoint>> {
     let name = quoted(&path.to_string_lossy()).to_string();
-    let text = match File::open(path).and_then(|file| read_small_text(file, MAX_LAST_BYTES)) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+    let text = match File::open(path).and_then(|file| read_small_text(file, MAX_BYTES)) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             return Err(Error::from(error)).with_context(|| format!("cannot read {name}"));
         }
         Ok(text) => text,
     };
-    let lines: Vec<&str> = text.split_inclusive('\n').collect();
-    let checkpoints = lines.chunks(LogCheckpoint::LINES).map(|lines| lines.concat().parse());
-    let checkpoints: std::result::Result<Vec<_>, ValueError> = checkpoints.collect();
-    checkpoints.map_err(|error| Error::usage(format!("{name}: {error}")))
+    let checkpoint = text.parse().map_err(|error| Error::usage(format!("{name}: {error}")))?;
+    Ok(Some(checkpoint))
 }

@@ -205,8 +205,6 @@ CREATE TABLE accession.mirror_source (
     source     text COLLATE "C" NOT NULL CHECK (source <> ''),          -- a URL, or an absolute path
     read       bigint NOT NULL,                                         -- when it was last read, microseconds
     identical  bigint,                                                  -- when the mirror was last identical to it, microseconds
-    origin     text COLLATE "C",                                        -- the log of statements that is read with it. NULL: none is
-    agreed     text COLLATE "C" CHECK (agreed IS NULL OR origin IS NOT NULL), -- how many of them agree with its log, and the edge of their tree
     pulled     bigint,                                                  -- when the dataset was last pulled from it. NULL: it was only compared
     options    text COLLATE "C",                                        -- with which it was pulled, a JSON object
     failed     bigint,                                                  -- when it was last tried without success. NULL: not since it was last read
@@ -304,25 +302,6 @@ CREATE TABLE accession.tree_head (
     policy    text COLLATE "C" NOT NULL,                                -- by which witnesses were asked
     signed    bigint NOT NULL,                                          -- when it was signed, microseconds
     row_check bigint NOT NULL
-);
-
--- The logs of statements of other archives that a mirror follows, each as it was verified last.
-CREATE TABLE accession.followed_log (
-    origin    text COLLATE "C" PRIMARY KEY CHECK (origin <> ''),        -- its name
-    policy    text COLLATE "C" NOT NULL,                                -- with the keys that are believed
-    note      text COLLATE "C" NOT NULL,                                -- the checkpoint with its signatures
-    fork      text COLLATE "C",                                         -- that of another tree that was signed, too. NULL: none was seen
-    settled   bigint CHECK (settled IS NULL OR fork IS NOT NULL),       -- when it was decided which of them is followed, microseconds
-    row_check bigint NOT NULL
-);
-
--- What they state: the leaves of the tree of that checkpoint, in order.
-CREATE TABLE accession.followed_statement (
-    origin    text COLLATE "C" NOT NULL,
-    number    bigint NOT NULL CHECK (number >= 0),                      -- 0, 1, … without a gap
-    text      text COLLATE "C" NOT NULL,                                -- the statement, whose bytes are the leaf
-    row_check bigint NOT NULL,
-    PRIMARY KEY (origin, number)
 );
 
 -- The same rows in the words of the seed document, for people with psql: instants as RFC 3339 text,

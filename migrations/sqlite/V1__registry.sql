@@ -220,8 +220,6 @@ CREATE TABLE mirror_source (
     source     TEXT    NOT NULL CHECK (source <> ''),                   -- a URL, or an absolute path
     read       INTEGER NOT NULL,                                        -- when it was last read, microseconds
     identical  INTEGER,                                                 -- when the mirror was last identical to it, microseconds
-    origin     TEXT,                                                    -- the log of statements that is read with it. NULL: none is
-    agreed     TEXT CHECK (agreed IS NULL OR origin IS NOT NULL),       -- how many of them agree with its log, and the edge of their tree
     pulled     INTEGER,                                                 -- when the dataset was last pulled from it; it is pulled again from the latest. NULL: it was only compared
     options    TEXT CHECK (json_valid(options)),                        -- with which it was pulled, a JSON object
     failed     INTEGER,                                                 -- when it was last tried without success. NULL: not since it was last read
@@ -323,23 +321,4 @@ CREATE TABLE tree_head (
     policy    TEXT    NOT NULL,                                         -- by which witnesses were asked
     signed    INTEGER NOT NULL,                                         -- when it was signed, microseconds
     row_check INTEGER NOT NULL
-) STRICT;
-
--- The logs of statements of other archives that a mirror follows, each as it was verified last.
-CREATE TABLE followed_log (
-    origin    TEXT    NOT NULL PRIMARY KEY CHECK (origin <> ''),        -- its name
-    policy    TEXT    NOT NULL,                                         -- with the keys that are believed
-    note      TEXT    NOT NULL,                                         -- the checkpoint with its signatures
-    fork      TEXT,                                                     -- that of another tree that was signed, too. NULL: none was seen
-    settled   INTEGER CHECK (settled IS NULL OR fork IS NOT NULL),      -- when it was decided which of them is followed, microseconds
-    row_check INTEGER NOT NULL
-) STRICT;
-
--- What they state: the leaves of the tree of that checkpoint, in order.
-CREATE TABLE followed_statement (
-    origin    TEXT    NOT NULL,
-    number    INTEGER NOT NULL CHECK (number >= 0),                     -- 0, 1, … without a gap
-    text      TEXT    NOT NULL CHECK (json_valid(text)),                -- the statement, whose bytes are the leaf
-    row_check INTEGER NOT NULL,
-    PRIMARY KEY (origin, number)
 ) STRICT;

@@ -38,7 +38,6 @@ __all__ = [
     "FilesChecked",
     "Finding",
     "FixityCheck",
-    "FollowedStatements",
     "Identified",
     "Instance",
     "Interval",

@@ -98,8 +98,7 @@ class MirrorComparison(_Compared):
 
     @property
     def status(self) -> str:
-        """``identical``, ``other-content``, ``behind``, ``ahead``, ``diverged``, ``stale``, ``rewritten``,
-        ``forked`` or ``misstated``."""
+        """``identical``, ``other-content``, ``behind``, ``ahead``, ``diverged``, ``stale`` or ``rewritten``."""
         return self._status
 
     @property

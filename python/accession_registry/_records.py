@@ -21,7 +21,6 @@ __all__ = [
     "FilesChecked",
     "Finding",
     "FixityCheck",
-    "FollowedStatements",
     "Identified",
     "Instance",
     "Interval",
@@ -148,28 +147,8 @@ class Applied:
 
 
 @dataclass(frozen=True)
-class FollowedStatements:
-    """What was read of the signed statements of a primary.
-
-    ``fork`` has the checkpoints of two trees that both are signed, ``misstated`` the first statement that the
-    log contradicts, and ``of_former`` counts those of another dataset, which had the name before.
-    """
-
-    origin: str
-    size: int
-    cosigned: bool
-    fork: list[str] | None = None
-    misstated: str | None = None
-    of_former: int = 0
-
-
-@dataclass(frozen=True)
 class Pulled:
-    """What a pull did: ``status`` is that of the mirror before it.
-
-    ``statements`` is what was read of the signed statements of the primary; None means that they are not
-    followed.
-    """
+    """What a pull did: ``status`` is that of the mirror before it."""
 
     status: str
     identical: bool
@@ -180,7 +159,6 @@ class Pulled:
     dry_run: bool
     instance: Instance | None
     primary: Instance
-    statements: FollowedStatements | None
 
 
 @dataclass(frozen=True)

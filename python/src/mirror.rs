@@ -97,7 +97,6 @@ pub fn pulled<'py>(
         "dry_run": dry_run,
         "instance": pulled.applied.in_force,
         "primary": pulled.before.primary,
-        "statements": pulled.before.statements,
     });
     object(py, "Pulled", &value)
 }

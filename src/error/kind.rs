@@ -230,9 +230,6 @@ error_kinds! {
     /// The statements are not those that were signed.
     TreeDiffers = "tree-differs":
         "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name";
-    /// The statements of a primary are not signed by a key that the mirror believes.
-    NotSigned = "not-signed":
-        "nothing was pulled; if the archive has announced another key, {--policy FILE|`accession mirror pull --policy FILE`} pins it; ask the archive in another way than by its site";
     /// A change without a time would follow a history that was entered long after it happened.
     Backfill = "backfill":
         "nothing was changed; name the time of the change with --at; say {--at now|at=\"now\"} if it is now";

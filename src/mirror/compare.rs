@@ -1,14 +1,13 @@
 //! Comparing a mirror with its primary.
 
-use super::follow_statements::{Following, follow};
 use super::place::FoundHead;
 use super::plan::{Reading, known, read_primary};
 use super::primary::Primary;
-use super::read::{annotations, read_beside, read_head};
+use super::read::{annotations, read_beside};
 use super::{FirstDifference, MirrorStatus, Standing, Status};
 use crate::error::Result;
 use crate::model::{
-    DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Timestamp, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{
     Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
@@ -30,10 +29,6 @@ pub struct Comparison {
     has_left: bool,
     /// The head that was read.
     pub(super) head: Box<FoundHead>,
-    /// Whether the log continues what was read of it before.
-    is_continued: bool,
-    /// The statements that were read. `None` means that they are not followed.
-    following: Option<Following>,
 }
 
 /// What `mirror status` says after a pull that left what is known here of some granules.
@@ -81,12 +76,7 @@ pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> R
     let before = source.as_ref().map(|source| known(mirror, dataset, source));
     let before = before.transpose()?.flatten();
     let has_left = before.as_ref().is_some_and(|before| before.contradicts);
-    // Where nothing is, the error is of the address that was named.
-    let first = before.is_none().then(|| read_head(&*primary.place)).transpose()?;
-    // What is stated now is in the log that is read after it.
-    let following = follow(primary, mirror, before.as_ref())?;
-    let head = first.filter(|_| following.is_none());
-    let (reading, mut head) = read_primary(primary, mirror, dataset, held, (before, head))?;
+    let (reading, mut head) = read_primary(primary, mirror, dataset, held, before)?;
     // That it was withdrawn is reported each time, until it is here, too.
     head.head.withdrawn = head.head.withdrawn.filter(|_| !is_withdrawn);
     let present = &head.head.record.name;
@@ -104,11 +94,8 @@ pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> R
         renamed,
         has_left,
         head,
-        is_continued: true,
-        following,
     };
     compared.recall(dataset)?;
-    compared.compare_statements(dataset, primary.not_after)?;
     compared.compare_contents()?;
     Ok(compared)
 }
@@ -141,7 +128,6 @@ fn status(
         standing,
         first_difference: None,
         contents: None,
-        statements: None,
     })
 }
 
@@ -215,21 +201,15 @@ impl Comparison {
         let until = of.head.timestamp;
         let read = read_beside(place, of, |of| annotations(place, of, until))?;
         let mut annotations = PrimaryAnnotations::of(read);
-        self.each_change(dataset, 1, &mut |change| annotations.add_change(change))?;
+        self.each_change(dataset, |change| annotations.add_change(change))?;
         Ok(annotations)
     }
 
-    /// Shows the changes of the log from a number on, those that were read before and those that were read
-    /// now.
-    fn each_change(
-        &self,
-        dataset: &DatasetName,
-        from: u64,
-        show: &mut dyn FnMut(&LogChange),
-    ) -> Result<()> {
+    /// Calls `show` for each change of the log: the ones that were read before, and the ones that were read now.
+    fn each_change(&self, dataset: &DatasetName, mut show: impl FnMut(&LogChange)) -> Result<()> {
         let first = self.reading.first_read();
-        if let Some(source) = self.source.as_ref().filter(|_| from < first) {
-            self.mirror.snapshot()?.each_change_read(dataset, source, from - 1, |change| {
+        if let Some(source) = self.source.as_ref().filter(|_| first > 1) {
+            self.mirror.snapshot()?.each_change_read(dataset, source, 0, |change| {
                 let is_before = change.number < first;
                 if is_before {
                     show(&change);
@@ -241,45 +221,6 @@ impl Comparison {
             show(&change?);
             Ok(())
         })
-    }
-
-    /// Compares the log with what the primary has stated of it.
-    fn compare_statements(&mut self, dataset: &DatasetName, not_after: Timestamp) -> Result<()> {
-        let Some(mut following) = self.following.take() else { return Ok(()) };
-        if following.found.fork.is_none() {
-            let head = &self.head.head;
-            let mut names = head.former_names.clone();
-            names.push(head.record.name.clone());
-            // A head that names another dataset takes no statement away from the one at this place.
-            let place =
-                self.source.as_ref().and_then(|it| it.trim_end_matches('/').rsplit('/').next());
-            names.extend(place.and_then(|name| name.parse().ok()));
-            let each = |first, show: &mut dyn FnMut(&_)| self.each_change(dataset, first, show);
-            let of_log = (self.is_continued, not_after);
-            following.compare_with_log(&self.mirror, &names, of_log, each)?;
-        }
-        if following.found.fork.is_some() {
-            self.status.status = Status::Forked;
-        } else if following.found.misstated.is_some() && self.status.status != Status::Stale {
-            self.status.status = Status::Misstated;
-        }
-        self.status.statements = Some(following.found.clone());
-        self.following = Some(following);
-        Ok(())
-    }
-
-    /// Cosigns the statements, if they are verified and are remembered, and the primary is read with a key.
-    pub(super) fn cosign(&mut self, primary: &Primary) -> Result<()> {
-        use Status::{Ahead, Behind, Diverged, Identical, OtherContent};
-        let status = self.status.status;
-        let is_verified = matches!(status, Identical | OtherContent | Behind | Ahead | Diverged)
-            && self.has_memory();
-        let cosign = primary.follow.cosign.as_deref().filter(|_| is_verified);
-        if let (Some(following), Some(cosign)) = (&mut self.following, cosign) {
-            following.cosign(&self.mirror, cosign)?;
-            self.status.statements = Some(following.found.clone());
-        }
-        Ok(())
     }
 
     /// Compares a history with what was read of it before: it can be an older state, or another history.
@@ -304,7 +245,6 @@ impl Comparison {
         if let Some(error) = unreadable {
             return Err(error);
         }
-        self.is_continued = first_difference.is_none() && !is_stale;
         if first_difference.is_some() {
             self.status.status = Status::Rewritten;
             self.status.first_difference = first_difference;
@@ -355,7 +295,7 @@ impl Comparison {
 
     /// What is to be remembered. `None`: nothing is remembered of the primary.
     pub(super) fn remembered(&self, outcome: Outcome) -> Option<Remembered<'_>> {
-        let (source, following) = (self.source.as_deref()?, self.following.as_ref());
+        let source = self.source.as_deref()?;
         let is_pulled =
             matches!(outcome, Outcome::Pulled | Outcome::Contradicted { is_changed: true });
         let is_identical = match outcome {
@@ -388,7 +328,6 @@ impl Comparison {
             contradicts,
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(changes),
-            statements: following.map(|it| it.to_keep(is_pulled, self.is_continued)),
         })
     }
 

@@ -8,8 +8,6 @@
 //! mirror's identifier is then that of the primary.
 
 mod compare;
-mod follow_statements;
-mod followed_statements;
 pub mod log;
 mod place;
 mod plan;
@@ -21,7 +19,6 @@ mod site;
 mod source;
 
 pub use compare::{Comparison, Outcome, compare};
-pub use followed_statements::{Cosign, FollowOptions, FollowedStatements, RootOf};
 pub use log::manifest::{self, export};
 pub use place::HEAD;
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
@@ -61,10 +58,6 @@ pub enum Status {
     Stale,
     /// The log of the primary contradicts the one that was read before.
     Rewritten,
-    /// The primary has signed two trees of statements, of which none continues the other.
-    Forked,
-    /// The log of the primary contradicts its statements.
-    Misstated,
 }
 
 impl Status {
@@ -76,8 +69,6 @@ impl Status {
             Status::Diverged => Some("the mirror has diverged from the primary"),
             Status::Stale => Some("the log is an older state of the primary"),
             Status::Rewritten => Some("the primary rewrote its history"),
-            Status::Forked => Some("the primary has signed two trees of statements"),
-            Status::Misstated => Some("the log is not what the primary has stated"),
         }
     }
 }
@@ -120,8 +111,6 @@ pub struct MirrorStatus {
     /// Of how many granules the bytes were compared, where the granules are the same and the digests are not.
     /// `None` otherwise.
     pub contents: Option<ContentCounts>,
-    /// What was read of the statements of the primary. `None` means that they are not followed.
-    pub statements: Option<FollowedStatements>,
 }
 
 impl MirrorStatus {
@@ -148,30 +137,13 @@ impl MirrorStatus {
                 let change = change.map_or_else(String::new, |change| format!(": {change}"));
                 format!("would follow a history of {} that was rewritten{change}", primary.dataset)
             }
-            Status::Forked => format!(
-                "would follow an archive that has signed two trees of statements{}, of which neither continues the other: both checkpoints prove that to anybody",
-                self.statements
-                    .as_ref()
-                    .map_or_else(String::new, |it| format!(" of {}", it.origin))
-            ),
-            Status::Misstated => {
-                let misstated = self.statements.as_ref().and_then(|it| it.misstated.clone());
-                format!(
-                    "would follow a log that is not what the archive has stated: {}",
-                    misstated.unwrap_or_default()
-                )
-            }
             _ => format!(
                 "has diverged from {}, which never held its granules: this is another dataset, or the mirror was changed",
                 primary.dataset
             ),
         };
-        let next = match self.status {
-            Status::Misstated => "; ask the archive which of both is right",
-            _ => ", and --reset replaces what the mirror holds",
-        };
         format!(
-            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences{next}"
+            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
         )
     }
 }
@@ -185,16 +157,6 @@ impl fmt::Display for FirstDifference {
 }
 
 impl Warning {
-    /// That the statements of a primary are believed by the keys that its site shows.
-    pub(super) fn of_pinned_keys(found: &MirrorStatus) -> Option<Self> {
-        let FollowedStatements { origin, pinned, .. } = found.statements.as_ref()?;
-        let message = format!(
-            "the statements of {origin} are believed from now on by what its site shows, {}: compare that with what the archive says elsewhere; --policy believes other keys",
-            pinned.join(" and ")
-        );
-        (!pinned.is_empty()).then(|| Warning::new(WarningKind::KeysPinned, message))
-    }
-
     /// That a primary withdrew the dataset that one of this registry follows.
     pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));

@@ -56,7 +56,7 @@ pub(super) fn last_change_read(
 /// How many of the last changes are searched first.
 const RECENT_CHANGES: u64 = 256;
 
-/// Reads the log of a primary, from the mirror's last known change, with the head if that was just read.
+/// Reads the head and the log of a primary, from the mirror's last known change.
 ///
 /// # Errors
 ///
@@ -67,10 +67,10 @@ pub(super) fn read_primary(
     mirror: &Registry,
     dataset: &DatasetName,
     held: (Identifier, Digest),
-    (before, head): (Option<MirrorSource>, Option<Box<FoundHead>>),
+    before: Option<MirrorSource>,
 ) -> Result<(Reading, Box<FoundHead>)> {
     let (place, source) = (&*primary.place, primary.place.source());
-    let of = head.map_or_else(|| read_head(place), Ok)?;
+    let of = read_head(place)?;
     let (name, named) = (&of.head.record.name, primary.options.primary_dataset.as_ref());
     if let Some(named) = named
         && named != name

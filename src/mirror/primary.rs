@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use super::followed_statements::FollowOptions;
 use super::log::manifest;
 use super::place::{
     DATASETS, HEAD, MAX_BYTES, MAX_NAMED, ManifestFile, Place, PublishedDirectory, Remote,
@@ -22,7 +21,6 @@ pub struct Primary {
     pub(super) options: SourceOptions,
     /// The latest time that a change may have.
     pub(super) not_after: Timestamp,
-    pub(super) follow: FollowOptions,
 }
 
 impl Primary {
@@ -162,15 +160,8 @@ impl Primary {
         Primary { options: options.or(&self.options), ..self }
     }
 
-    /// The same primary, whose statements are read like this.
-    #[must_use]
-    pub fn following(self, follow: FollowOptions) -> Self {
-        Primary { follow, ..self }
-    }
-
     fn at(place: Box<dyn Place>, options: SourceOptions, now: Timestamp) -> Self {
-        let follow = FollowOptions::default();
-        Primary { place, options, not_after: now.latest_elsewhere(), follow }
+        Primary { place, options, not_after: now.latest_elsewhere() }
     }
 
     /// Exports a dataset of a registry to a temporary file, to read it from there.

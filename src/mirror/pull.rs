@@ -110,14 +110,7 @@ impl Pulled {
             (!self.is_identical()).then(|| Warning::new(WarningKind::MirrorNotChanged, message()))
         };
         let annotations = self.applied.annotations.warning();
-        let pinned = Warning::of_pinned_keys(&self.before);
-        annotations
-            .into_iter()
-            .chain(pinned)
-            .chain(renamed)
-            .chain(withdrawn)
-            .chain(not_identical)
-            .collect()
+        annotations.into_iter().chain(renamed).chain(withdrawn).chain(not_identical).collect()
     }
 
     /// Why nothing was changed, if nothing was.
@@ -166,9 +159,6 @@ pub fn pull(
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
     let mut comparison = compare(mirror, dataset, primary)?;
-    if !options.dry_run {
-        comparison.cosign(primary)?;
-    }
     let before = comparison.status().clone();
     let primary_renamed = comparison.renamed.clone();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();

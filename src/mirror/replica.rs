@@ -178,7 +178,6 @@ impl Replica {
                 contradicts: false,
                 forget_from: None,
                 changes: Some(&self.changes),
-                statements: None,
             }
         };
         registry.import_and_remember(dataset, import, stamp, Some(&remembered))

@@ -114,8 +114,8 @@ impl PublishedSite {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotSigned`]: none of these keys signed it; [`ErrorKind::NotPublished`]: a file is missing
-    /// or is not what was signed; those of requests.
+    /// [`ErrorKind::NotPublished`]: none of these keys signed it, a file is missing, or is not what was signed;
+    /// those of requests.
     pub fn statements(
         &self,
         origin: &str,
@@ -130,10 +130,7 @@ impl PublishedSite {
             }
             Root::Directory(path) => StatementPlace::in_directory(path),
         };
-        let (mut note, checkpoint) = place.checkpoint(true)?.expect("what is required is there");
-        place.verify(&mut note, origin, policy)?;
-        let (_, texts) = place.all_of(&checkpoint)?;
-        Ok((note, checkpoint, texts))
+        place.read(origin, policy)
     }
 
     /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory

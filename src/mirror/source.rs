@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::compare::{Outcome, compare};
-use super::followed_statements::FollowOptions;
 use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
 use super::pull::{PullOptions, Pulled, pull};
@@ -20,7 +19,6 @@ use crate::registry::{MirrorSource, Registry, Stamp, TwoSides};
 pub struct PrimarySource {
     origin: Origin,
     options: SourceOptions,
-    follow: FollowOptions,
     retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
@@ -61,12 +59,7 @@ impl PrimarySource {
     /// A primary that is named: the address of a published dataset, a published directory, a manifest,
     /// compressed with gzip or not, or a registry file.
     pub fn named(place: impl Into<PathBuf>, options: SourceOptions) -> Self {
-        PrimarySource {
-            origin: Origin::Place(place.into()),
-            options,
-            follow: FollowOptions::default(),
-            retrying: Arc::new(|_| {}),
-        }
+        PrimarySource { origin: Origin::Place(place.into()), options, retrying: Arc::new(|_| {}) }
     }
 
     /// A manifest that can be read once, which is copied to a temporary file. `name` is what messages call
@@ -98,12 +91,6 @@ impl PrimarySource {
     #[must_use]
     pub fn reporting(self, retrying: impl Fn(&Retry<'_>) + Send + Sync + 'static) -> Self {
         PrimarySource { retrying: Arc::new(retrying), ..self }
-    }
-
-    /// The same source, whose statements are read like this.
-    #[must_use]
-    pub fn following(self, follow: FollowOptions) -> Self {
-        PrimarySource { follow, ..self }
     }
 
     /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
@@ -139,7 +126,6 @@ impl PrimarySource {
     pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
         let place = match &self.origin {
             Origin::Place(place) | Origin::Remembered(place) => place,
-            Origin::Stream(_) if self.follow.policy.is_some() => return Err(Error::not_a_site()),
             Origin::Stream(primary) => return Ok(Arc::clone(primary)),
         };
         let is_named = matches!(self.origin, Origin::Place(_));
@@ -153,7 +139,7 @@ impl PrimarySource {
         } else {
             Primary::open_with(place, mirror, self.options.clone(), now)?
         };
-        Ok(Arc::new(primary.following(self.follow.clone())))
+        Ok(Arc::new(primary))
     }
 
     /// Compares a mirror with the primary ([`compare()`]), keeping at most so many granules of each list, and
@@ -172,8 +158,7 @@ impl PrimarySource {
     ) -> Result<ComparedMirror> {
         let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
             let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
-            let mut comparison = compare(registry, &dataset, &primary)?;
-            comparison.cosign(&primary)?;
+            let comparison = compare(registry, &dataset, &primary)?;
             Ok((dataset, comparison))
         });
         let (dataset, comparison) = compared
@@ -191,7 +176,6 @@ impl PrimarySource {
                 Warning::new(WarningKind::MirrorNotRemembered, message)
             }));
         }
-        warnings.extend(Warning::of_pinned_keys(comparison.status()));
         let withdrawn = comparison.primary_withdrawn();
         warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
         let open_findings = registry.snapshot()?.count_open_findings(&dataset)?;

@@ -262,8 +262,6 @@ warning_kinds! {
     HeaderLine = "header-line",
     /// No listed id is held, but with an option that makes ids of paths some would be.
     IdsFromPaths = "ids-from-paths",
-    /// The statements of an archive are believed by keys that only its own site has shown.
-    KeysPinned = "keys-pinned",
     /// The last change of the dataset is in the future.
     LastChangeInFuture = "last-change-in-future",
     /// A dated listing was refused, and left out of an import of listings.

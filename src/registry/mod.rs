@@ -15,7 +15,6 @@ mod batches;
 mod contents;
 mod copy;
 mod error;
-mod followed;
 mod handle;
 mod listing;
 mod log;
@@ -33,7 +32,6 @@ mod warnings;
 mod write;
 
 pub use copy::{BackedUp, Copied, PaymentIds};
-pub(crate) use followed::{KeptLog, LogToKeep};
 pub use handle::{NewRegistry, Registry};
 pub use listing::{Identified, Listing};
 pub(crate) use log::{LogChanges, Replay};

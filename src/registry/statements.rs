@@ -8,7 +8,6 @@
 use std::collections::BTreeMap;
 
 use super::Stamp;
-use super::followed::{check_followed, prove_followed};
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use super::write::noticeably_ahead_of;
@@ -456,7 +455,7 @@ impl Snapshot {
     /// The proof that a set was stated, and that it was held at a time if one is given: by the last
     /// checkpoint that as many witnesses have seen as its policy asks for, or, if there is none, by the last
     /// one. Of an instance that was stated several times, the last statement is proved that the checkpoint
-    /// has. What was not stated here is proved by what is kept of the archives that are mirrored.
+    /// has.
     ///
     /// # Errors
     ///
@@ -488,10 +487,9 @@ impl Snapshot {
             let proof = best.and_then(|(index, statement, signed, is_witnessed)| {
                 let path = log.tree.inclusion(index, signed.checkpoint.size)?;
                 let (statement, note) = (statement.clone(), signed.note);
-                Some((StatementProof { statement, index, path, note }, is_witnessed))
+                let proof = StatementProof { statement, index, path, note };
+                Some(ProvedSet { proof, is_witnessed })
             });
-            let proof = if proof.is_none() { prove_followed(read, &set, at)? } else { proof };
-            let proof = proof.map(|(proof, is_witnessed)| ProvedSet { proof, is_witnessed });
             proof.ok_or_else(|| {
                 let (identifier, name): (_, &DatasetName) = (set.identifier(), set.dataset());
                 let signed = heads.last().map_or(0, |head| head.size);
@@ -528,11 +526,7 @@ fn stored(read: &store::View, set: &Set) -> Result<Vec<StoredStatement>> {
 
 /// What is wrong with the statements.
 pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option<String>> {
-    let check = || {
-        check_followed(read)?;
-        StatementLog::read(read).and_then(|_| compare_with_history(read))
-    };
-    match check() {
+    match StatementLog::read(read).and_then(|_| compare_with_history(read)) {
         Ok(()) => Ok(None),
         Err(error) if error.kind().is_of_content() => Ok(Some(error.reason())),
         Err(error) => Err(error),

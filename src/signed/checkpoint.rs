@@ -6,7 +6,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use super::tree::{StatementTree, TreeHash};
+use super::tree::TreeHash;
 use crate::model::ValueError;
 
 /// What a tree is at a time: the body of the note that is signed.
@@ -25,9 +25,6 @@ pub struct LogCheckpoint {
 }
 
 impl LogCheckpoint {
-    /// How many lines it has.
-    pub const LINES: usize = 3;
-
     /// A hash as it is written: in base64.
     pub fn hash_text(hash: &TreeHash) -> String {
         BASE64.encode(hash)
@@ -42,21 +39,6 @@ pub(super) fn number(text: &str) -> Option<u64> {
 /// A hash in base64.
 pub(super) fn hash(text: &str) -> Option<TreeHash> {
     BASE64.decode(text).ok()?.try_into().ok()
-}
-
-impl StatementTree {
-    /// What is enough to go on with the tree: a line with its size, and one with each hash of its edge.
-    pub fn edge_text(&self) -> String {
-        let edge = self.edge().iter().map(LogCheckpoint::hash_text).collect::<Vec<_>>().join("\n");
-        format!("{}\n{edge}", self.size())
-    }
-
-    /// The tree with this edge. `None` means that the text is not one.
-    pub fn of_edge_text(text: &str) -> Option<Self> {
-        let (size, edge) = text.split_once('\n')?;
-        let edge: Vec<TreeHash> = edge.split_terminator('\n').map(hash).collect::<Option<_>>()?;
-        StatementTree::of_edge(number(size)?, &edge)
-    }
 }
 
 impl FromStr for LogCheckpoint {
@@ -87,7 +69,7 @@ impl fmt::Display for LogCheckpoint {
 mod tests {
     use super::*;
     use crate::model::Timestamp;
-    use crate::signed::key::{KeyUse, SigningKey, VerificationKey};
+    use crate::signed::key::{SigningKey, VerificationKey, WitnessKey};
     use crate::signed::note::Note;
 
     /// The body of the example of `tlog-checkpoint`.
@@ -115,11 +97,11 @@ mod tests {
     /// Ed25519 signs alike each time, so the text of a signed and cosigned checkpoint is fixed.
     #[test]
     fn a_signed_and_cosigned_checkpoint_is_verified_by_both_keys() {
-        let log = SigningKey::of_seed("example.com/log", KeyUse::Log, [1; 32]).unwrap();
-        let witness = SigningKey::of_seed("w.example", KeyUse::Witness, [2; 32]).unwrap();
+        let log = SigningKey::of_seed("example.com/log", [1; 32]).unwrap();
+        let witness = WitnessKey::of_seed("w.example", [2; 32]);
         let at: Timestamp = "2001-01-02T00:00:00.9Z".parse().unwrap();
         let mut note = Note { body: BODY.to_owned(), signatures: Vec::new() };
-        note.add(log.sign(BODY, at));
+        note.add(log.sign(BODY));
         note.add(witness.sign(BODY, at));
         note.add(witness.sign(BODY, at));
         let read: Note = note.to_string().parse().unwrap();
@@ -128,7 +110,7 @@ mod tests {
         assert_eq!(read.verified(log.verification_key()), Ok(Some(None)));
         let seen = "2001-01-02T00:00:00Z".parse().unwrap();
         assert_eq!(read.verified(witness.verification_key()), Ok(Some(Some(seen))));
-        let same_key_as_log = SigningKey::of_seed("w.example", KeyUse::Log, [2; 32]).unwrap();
+        let same_key_as_log = SigningKey::of_seed("w.example", [2; 32]).unwrap();
         assert_eq!(read.verified(same_key_as_log.verification_key()), Ok(None));
         for byte in 0..read.signatures[1].bytes.len() {
             let mut forged = read.clone();

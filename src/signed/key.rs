@@ -1,4 +1,5 @@
-//! Ed25519 keys, with which a log signs and a witness cosigns: `signed-note`, Verifier keys.
+//! Ed25519 keys: the one with which a log signs, and those that verify logs and witnesses: `signed-note`, Verifier
+//! keys.
 
 use std::fmt;
 use std::str::FromStr;
@@ -171,7 +172,7 @@ impl fmt::Display for VerificationKey {
     }
 }
 
-/// A private key with its name.
+/// The private key of a log with its name.
 ///
 /// # Syntax
 ///
@@ -190,11 +191,11 @@ impl SigningKey {
     /// # Errors
     ///
     /// The name is not one of a key; the system has no random bytes.
-    pub fn generate(name: &str, key_use: KeyUse) -> Result<Self, ValueError> {
+    pub fn generate(name: &str) -> Result<Self, ValueError> {
         let mut seed = [0; 32];
         let filled = SystemRandom::new().fill(&mut seed);
         filled.map_err(|_| ValueError::new("the system has no random bytes"))?;
-        SigningKey::of_seed(name, key_use, seed)
+        SigningKey::of_seed(name, seed)
     }
 
     /// The key that is derived from these bytes.
@@ -202,13 +203,13 @@ impl SigningKey {
     /// # Errors
     ///
     /// The name is not one of a key.
-    pub fn of_seed(name: &str, key_use: KeyUse, seed: [u8; 32]) -> Result<Self, ValueError> {
+    pub fn of_seed(name: &str, seed: [u8; 32]) -> Result<Self, ValueError> {
         check_name(name)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
         let pair = pair.map_err(|_| ValueError::new("no key is derived from these bytes"))?;
         let mut public = [0; 32];
         public.copy_from_slice(pair.public_key().as_ref());
-        let verification = VerificationKey { name: name.to_owned(), key_use, public };
+        let verification = VerificationKey { name: name.to_owned(), key_use: KeyUse::Log, public };
         Ok(SigningKey { verification, seed, pair })
     }
 
@@ -219,8 +220,8 @@ impl SigningKey {
 
     /// The text of the key, which is kept secret.
     pub fn secret_text(&self) -> String {
-        let key = [&[self.verification.key_use.code()], &self.seed[..]].concat();
-        let VerificationKey { name, .. } = &self.verification;
+        let VerificationKey { name, key_use, .. } = &self.verification;
+        let key = [&[key_use.code()], &self.seed[..]].concat();
         format!(
             "{}{name}+{:08x}+{}",
             SigningKey::PREFIX,
@@ -229,20 +230,12 @@ impl SigningKey {
         )
     }
 
-    /// Signs the body of a checkpoint, a witness with the time, in whole seconds since 1970.
-    pub fn sign(&self, body: &str, now: Timestamp) -> NoteSignature {
-        let bytes = match self.verification.key_use {
-            KeyUse::Log => self.pair.sign(body.as_bytes()).as_ref().to_vec(),
-            KeyUse::Witness => {
-                let seconds = (now.as_micros() / 1_000_000).max(0).cast_unsigned();
-                let signature = self.pair.sign(cosigned(seconds, body).as_bytes());
-                [&seconds.to_be_bytes(), signature.as_ref()].concat()
-            }
-        };
+    /// Signs the body of a checkpoint.
+    pub fn sign(&self, body: &str) -> NoteSignature {
         NoteSignature {
             name: self.verification.name.clone(),
             key_id: self.verification.id(),
-            bytes,
+            bytes: self.pair.sign(body.as_bytes()).as_ref().to_vec(),
         }
     }
 }
@@ -252,15 +245,15 @@ impl FromStr for SigningKey {
 
     /// # Errors
     ///
-    /// It is not the text of a private key. The error does not repeat it.
+    /// It is not the text of a log's private key. The error does not repeat it.
     fn from_str(text: &str) -> Result<Self, ValueError> {
         let refused =
             || ValueError::new("this is not a private key, as `accession key generate` writes it");
         let rest = text.strip_prefix(SigningKey::PREFIX).ok_or_else(refused)?;
         let (name, id, key_use, seed) = parsed(rest).ok_or_else(refused)?;
-        let key = SigningKey::of_seed(&name, key_use, seed)?;
-        let is_its_id = id == format!("{:08x}", key.verification.id());
-        is_its_id.then_some(key).ok_or_else(refused)
+        let key = SigningKey::of_seed(&name, seed)?;
+        let is_it = key_use == KeyUse::Log && id == format!("{:08x}", key.verification.id());
+        is_it.then_some(key).ok_or_else(refused)
     }
 }
 
@@ -268,6 +261,30 @@ impl FromStr for SigningKey {
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningKey({})", self.verification)
+    }
+}
+
+/// The key of a witness, as tests play one: a log never has it.
+#[cfg(test)]
+pub(super) struct WitnessKey(SigningKey);
+
+#[cfg(test)]
+impl WitnessKey {
+    pub fn of_seed(name: &str, seed: [u8; 32]) -> Self {
+        let mut key = SigningKey::of_seed(name, seed).unwrap();
+        key.verification.key_use = KeyUse::Witness;
+        WitnessKey(key)
+    }
+
+    pub fn verification_key(&self) -> &VerificationKey {
+        &self.0.verification
+    }
+
+    pub fn sign(&self, body: &str, at: Timestamp) -> NoteSignature {
+        let seconds = u64::try_from(at.as_micros() / 1_000_000).unwrap();
+        let mut signature = self.0.sign(&cosigned(seconds, body));
+        signature.bytes.splice(0..0, seconds.to_be_bytes());
+        signature
     }
 }
 
@@ -281,7 +298,7 @@ mod tests {
         let mut seed = [0; 32];
         let hex = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
         hex::decode_to_slice(hex, &mut seed).unwrap();
-        let key = SigningKey::of_seed("example.com/log", KeyUse::Log, seed).unwrap();
+        let key = SigningKey::of_seed("example.com/log", seed).unwrap();
         let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
         assert_eq!(hex::encode(key.verification_key().public()), public);
         let again: SigningKey = key.secret_text().parse().unwrap();
@@ -301,9 +318,10 @@ mod tests {
         }
         assert!(key.parse::<SigningKey>().is_err());
         for name in ["", "a b", "a+b", "a\u{a0}b", "https://a.org", "a/", &"a".repeat(256)] {
-            assert!(SigningKey::generate(name, KeyUse::Witness).is_err(), "{name}");
+            assert!(SigningKey::generate(name).is_err(), "{name}");
         }
-        let one = SigningKey::generate("a", KeyUse::Log).unwrap().secret_text();
-        assert_ne!(one, SigningKey::generate("a", KeyUse::Log).unwrap().secret_text());
+        let one = SigningKey::generate("a").unwrap().secret_text();
+        assert_ne!(one, SigningKey::generate("a").unwrap().secret_text());
+        assert!(WitnessKey::of_seed("a", [1; 32]).0.secret_text().parse::<SigningKey>().is_err());
     }
 }

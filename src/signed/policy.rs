@@ -175,11 +175,14 @@ impl FromStr for Policy {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signed::key::SigningKey;
+    use crate::signed::key::{SigningKey, WitnessKey};
 
     fn key(key_use: KeyUse, seed: u8) -> String {
-        let key = SigningKey::of_seed(&format!("k{seed}.example"), key_use, [seed; 32]).unwrap();
-        key.verification_key().to_string()
+        let (name, seed) = (format!("k{seed}.example"), [seed; 32]);
+        match key_use {
+            KeyUse::Log => SigningKey::of_seed(&name, seed).unwrap().verification_key().to_string(),
+            KeyUse::Witness => WitnessKey::of_seed(&name, seed).verification_key().to_string(),
+        }
     }
 
     #[test]

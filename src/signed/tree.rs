@@ -24,38 +24,16 @@ fn node(left: &TreeHash, right: &TreeHash) -> TreeHash {
 
 /// A tree that statements are added to. It has 64 bytes for each of them, and a root or a proof of any size
 /// that it had costs some 2·log₂ of its size in hashes.
-///
-/// One that goes on from its [edge](StatementTree::edge_text) has only those that were added since, and no
-/// root of an older size.
 #[derive(Debug, Clone, Default)]
 pub struct StatementTree {
-    /// The complete subtrees: those of 2ⁿ leaves in the nth list.
-    levels: Vec<Subtrees>,
-}
-
-/// The complete subtrees of a size.
-#[derive(Debug, Clone, Default)]
-struct Subtrees {
-    /// How many of the first ones are not known.
-    unknown: u64,
-    /// The hashes of those after them.
-    hashes: Vec<TreeHash>,
-}
-
-impl Subtrees {
-    fn count(&self) -> u64 {
-        self.unknown + self.hashes.len() as u64
-    }
-
-    fn hash(&self, number: u64) -> Option<&TreeHash> {
-        self.hashes.get(number.checked_sub(self.unknown)? as usize)
-    }
+    /// The hashes of the complete subtrees: those of 2ⁿ leaves in the nth list.
+    levels: Vec<Vec<TreeHash>>,
 }
 
 impl StatementTree {
     /// The number of statements.
     pub fn size(&self) -> u64 {
-        self.levels.first().map_or(0, Subtrees::count)
+        self.levels.first().map_or(0, |leaves| leaves.len() as u64)
     }
 
     /// Adds a statement. Amortised, it costs two hashes.
@@ -63,34 +41,16 @@ impl StatementTree {
         let mut hash = leaf(statement);
         for level in 0.. {
             if level == self.levels.len() {
-                self.levels.push(Subtrees::default());
+                self.levels.push(Vec::new());
             }
             let subtrees = &mut self.levels[level];
-            subtrees.hashes.push(hash);
-            let [.., left, right] = &subtrees.hashes[..] else { return };
-            if subtrees.count() % 2 == 1 {
+            subtrees.push(hash);
+            let ([.., left, right], true) = (&subtrees[..], subtrees.len().is_multiple_of(2))
+            else {
                 return;
-            }
+            };
             hash = node(left, right);
         }
-    }
-
-    /// The hashes of the complete subtrees on the right edge, the smallest first: with the size, all that is
-    /// needed to add statements.
-    pub(super) fn edge(&self) -> Vec<TreeHash> {
-        let odd = self.levels.iter().filter(|subtrees| subtrees.count() % 2 == 1);
-        odd.filter_map(|subtrees| subtrees.hashes.last().copied()).collect()
-    }
-
-    /// The tree of `size` statements with this edge. `None` means that it has fewer or more hashes.
-    pub(super) fn of_edge(size: u64, edge: &[TreeHash]) -> Option<Self> {
-        let (mut levels, mut edge) = (Vec::new(), edge.iter());
-        for level in 0..u64::BITS - size.leading_zeros() {
-            let count = size >> level;
-            let hashes = if count % 2 == 1 { vec![*edge.next()?] } else { Vec::new() };
-            levels.push(Subtrees { unknown: count - hashes.len() as u64, hashes });
-        }
-        edge.next().is_none().then_some(StatementTree { levels })
     }
 
     /// How many hashes a full tile has.
@@ -115,20 +75,19 @@ impl StatementTree {
     /// hashes it has, which the tree must have (`tlog-tiles`).
     pub(crate) fn tile(&self, level: u32, number: u64, width: u64) -> &[TreeHash] {
         let first = (number * StatementTree::TILE) as usize;
-        &self.levels[8 * level as usize].hashes[first..first + width as usize]
+        &self.levels[8 * level as usize][first..first + width as usize]
     }
 
     /// Whether a statement is the one with this number.
     pub(crate) fn is_leaf(&self, number: u64, statement: &[u8]) -> bool {
-        self.levels.first().and_then(|leaves| leaves.hash(number)) == Some(&leaf(statement))
+        self.levels.first().and_then(|leaves| leaves.get(number as usize)) == Some(&leaf(statement))
     }
 
-    /// The root of the first statements, of which there are `size`. `None` means that there are not so many,
-    /// or that it is not known.
+    /// The root of the first statements, of which there are `size`. `None` means that there are not so many.
     pub fn root(&self, size: u64) -> Option<TreeHash> {
         match size {
             0 => Some(Sha256::digest([]).into()),
-            size => (size <= self.size()).then(|| self.subtree(0, size))?,
+            size => (size <= self.size()).then(|| self.subtree(0, size)),
         }
     }
 
@@ -142,10 +101,10 @@ impl StatementTree {
         while end - start > 1 {
             let middle = start + left_leaves(end - start);
             if index < middle {
-                path.push(self.subtree(middle, end)?);
+                path.push(self.subtree(middle, end));
                 end = middle;
             } else {
-                path.push(self.subtree(start, middle)?);
+                path.push(self.subtree(start, middle));
                 start = middle;
             }
         }
@@ -166,30 +125,29 @@ impl StatementTree {
         while old < end {
             let middle = start + left_leaves(end - start);
             if old <= middle {
-                path.push(self.subtree(middle, end)?);
+                path.push(self.subtree(middle, end));
                 end = middle;
             } else {
-                path.push(self.subtree(start, middle)?);
+                path.push(self.subtree(start, middle));
                 start = middle;
             }
         }
         // The old tree itself is known to whom the proof is for.
         if start > 0 {
-            path.push(self.subtree(start, end)?);
+            path.push(self.subtree(start, end));
         }
         path.reverse();
         Some(path)
     }
 
     /// The hash of the leaves from `start` up to and without `end`, at least one.
-    fn subtree(&self, start: u64, end: u64) -> Option<TreeHash> {
+    fn subtree(&self, start: u64, end: u64) -> TreeHash {
         let leaves = end - start;
         if leaves.is_power_of_two() {
-            let subtrees = &self.levels[leaves.trailing_zeros() as usize];
-            return subtrees.hash(start / leaves).copied();
+            return self.levels[leaves.trailing_zeros() as usize][(start / leaves) as usize];
         }
         let middle = start + left_leaves(leaves);
-        Some(node(&self.subtree(start, middle)?, &self.subtree(middle, end)?))
+        node(&self.subtree(start, middle), &self.subtree(middle, end))
     }
 }
 

@@ -237,7 +237,7 @@ impl fmt::Display for ProofVerdict {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::signed::key::{KeyUse, SigningKey};
+    use crate::signed::key::{SigningKey, WitnessKey};
     use crate::signed::note::Note;
     use crate::signed::statement::StatedSet;
     use crate::signed::tree::StatementTree;
@@ -265,17 +265,16 @@ mod tests {
             tree.push(statement.text().as_bytes());
             statements.push(statement);
         }
-        let log = SigningKey::of_seed("us.example/statements", KeyUse::Log, [1; 32]).unwrap();
-        let witnesses = [2, 3]
-            .map(|seed| SigningKey::of_seed("w.example", KeyUse::Witness, [seed; 32]).unwrap());
+        let log = SigningKey::of_seed("us.example/statements", [1; 32]).unwrap();
+        let [one, two] = [2, 3].map(|seed| WitnessKey::of_seed("w.example", [seed; 32]));
         let root = tree.root(5).unwrap();
         let body =
             LogCheckpoint { origin: "us.example/statements".to_owned(), size: 5, root }.to_string();
         let at = "2001-01-06T02:00:01Z".parse().unwrap();
-        let keys = [&log, &witnesses[0], &witnesses[1]];
-        let signatures = keys.map(|key| key.sign(&body, at)).to_vec();
+        let signatures = vec![log.sign(&body), one.sign(&body, at), two.sign(&body, at)];
         let note = Note { body, signatures };
-        let [log, one, two] = keys.map(SigningKey::verification_key);
+        let (log, one, two) =
+            (log.verification_key(), one.verification_key(), two.verification_key());
         let policy = format!("log {log}\nwitness one {one}\nwitness two {two}\n{POLICY}");
         let path = tree.inclusion(2, 5).unwrap();
         let proof = StatementProof { statement: statements.remove(2), index: 2, path, note };
@@ -353,7 +352,7 @@ mod tests {
         let mut unseen = proof.clone();
         unseen.note.signatures.pop();
         assert_eq!(codes(&unseen, &policy, list, at), ["quorum"]);
-        let other = SigningKey::of_seed("us.example/other", KeyUse::Log, [1; 32]).unwrap();
+        let other = SigningKey::of_seed("us.example/other", [1; 32]).unwrap();
         let other = Policy::of_log(other.verification_key().clone());
         assert_eq!(codes(&proof, &other, list, at), ["signature"]);
     }

@@ -34,9 +34,8 @@ pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown
 pub(crate) use page::paged;
 pub use rows::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use rows::{
-    DatasetKey, FollowedLog, FollowedStatement, NewPeriod, Period, REGISTRY, SourceKey,
-    StoredAnnotation, StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey,
-    TreeHead, Watch, WorkerRow,
+    DatasetKey, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation, StoredContent,
+    StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch, WorkerRow,
 };
 pub use rows::{LargeChange, Span};
 pub(crate) use session::{Transaction, View};

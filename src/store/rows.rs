@@ -58,11 +58,6 @@ pub struct StoredSource {
     pub read: Timestamp,
     /// When the dataset was last identical to it. `None` means that it never was.
     pub identical: Option<Timestamp>,
-    /// The log of statements that is read with it. `None` means that none is.
-    pub origin: Option<String>,
-    /// The edge of the tree of its first statements, of which those of the dataset agree with the log of the
-    /// primary, as far as that was read. `None` means that they were not compared.
-    pub agreed: Option<String>,
     /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
     /// never.
     pub pulled: Option<LastPull>,
@@ -247,32 +242,6 @@ pub(crate) struct TreeHead {
     pub policy: String,
     /// When it was signed.
     pub signed: Timestamp,
-}
-
-/// The log of statements of another archive, as it was verified last.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FollowedLog {
-    /// Its name.
-    pub origin: String,
-    /// The policy with the keys that are believed.
-    pub policy: String,
-    /// The checkpoint with its signatures.
-    pub note: String,
-    /// The checkpoint of another tree that was signed, too. `None` means that none was seen.
-    pub fork: Option<String>,
-    /// When it was decided which of the two is followed. `None` means that it was not.
-    pub settled: Option<Timestamp>,
-}
-
-/// What another archive has stated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FollowedStatement {
-    /// The name of its log.
-    pub origin: String,
-    /// Its place in the log, from 0.
-    pub number: u64,
-    /// The statement.
-    pub text: String,
 }
 
 /// The last payment id that a worker issued.

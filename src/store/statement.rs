@@ -85,7 +85,7 @@ tables! {
     NAMED_GRANULE = "named_granule", Some("a granule of a subset"),
         ["dataset_id", "subset_id"] ["granule_id"];
     MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id"] ["id"],
-        "source", "read", "identical", "origin", "agreed", "pulled", "options", "failed", "failure",
+        "source", "read", "identical", "pulled", "options", "failed", "failure",
         "contradicts";
     LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id"] ["number"],
         "timestamp", "identifier", "digest", "line_check", "bytes", "granules", "ingested", "deleted",
@@ -99,10 +99,6 @@ tables! {
     PAYMENT_TAKEN = "payment_taken", Some("a payment id"), [] ["id"];
     STATEMENT = "statement", Some("a statement"), [] ["number"], "dataset", "subset", "since", "text";
     TREE_HEAD = "tree_head", Some("a checkpoint"), [] ["size"], "note", "policy", "signed";
-    FOLLOWED_LOG = "followed_log", Some("a log of statements that is followed"), [] ["origin"],
-        "policy", "note", "fork", "settled";
-    FOLLOWED_STATEMENT = "followed_statement", Some("a statement of another archive"),
-        [] ["origin", "number"], "text";
     GRANULE = "granule", None, ["dataset_id"] ["granule_id", "ingested"],
         "deleted", "producer_granule";
     CHECKPOINT = "checkpoint", None, ["dataset_id"] ["granule_id"], "chain", "list", "granules";

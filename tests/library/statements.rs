@@ -3,38 +3,48 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use accession::mirror::PublishedSite;
 use accession::publish::{publish_statements, verify_statements};
 use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
 use accession::signed::{
-    KeyUse, ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey,
-    StatementProof, StatementTree,
+    ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
+    StatementTree,
 };
 use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Timestamp};
 
 use crate::stored::Stored;
 use harness::history::{change, name, now, plan, second};
 use harness::installed::installed;
+use harness::primary_at_address::quick;
 use harness::seal::seal_rows;
 use harness::seed;
 use harness::store::{new_registry, new_registry_in};
+use harness::web_server::WebServer;
+use harness::witness_key::WitnessKey;
 
 const ORIGIN: &str = "us.example.org/statements";
 
-fn key(name: &str, key_use: KeyUse, seed: u8) -> SigningKey {
-    SigningKey::of_seed(name, key_use, [seed; 32]).unwrap()
+fn key(seed: u8) -> SigningKey {
+    SigningKey::of_seed(ORIGIN, [seed; 32]).unwrap()
+}
+
+fn witness_key(seed: u8) -> WitnessKey {
+    WitnessKey::of_seed(&format!("witness{seed}.example.net"), [seed; 32])
 }
 
 /// Signs the log as it is, by a log key and some witnesses.
 fn sign(
     registry: &Registry,
     log: &StatementLog,
-    keys: &[&SigningKey],
+    key: &SigningKey,
+    witnesses: &[&WitnessKey],
     at: Timestamp,
 ) -> SignedCheckpoint {
     let checkpoint = log.checkpoint(ORIGIN);
     let body = checkpoint.to_string();
-    let signatures = keys.iter().map(|key| key.sign(&body, at)).collect();
-    let policy = format!("log {}\nquorum none\n", keys[0].verification_key());
+    let mut signatures = vec![key.sign(&body)];
+    signatures.extend(witnesses.iter().map(|witness| witness.sign(&body, at)));
+    let policy = format!("log {}\nquorum none\n", key.verification_key());
     let note = Note { body, signatures };
     let signed = SignedCheckpoint { checkpoint, note, policy, signed: at };
     registry.save_checkpoint(&log.tree, &signed).unwrap();
@@ -56,10 +66,8 @@ fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
     let stamp = Stamp::at(second(1), second(1));
     registry.change(&name("D"), &change(["A"], []), &stamp).unwrap();
     let stated = registry.state_sets(second(3), &[]).unwrap();
-    let log = key(ORIGIN, KeyUse::Log, 1);
-    let witnesses = [2, 3].map(|n| key(&format!("witness{n}.example.net"), KeyUse::Witness, n));
-    for witness in &witnesses {
-        sign(&registry, &stated, &[&log, witness], second(4));
+    for witness in [2, 3].map(witness_key) {
+        sign(&registry, &stated, &key(1), &[&witness], second(4));
     }
     let note = registry.snapshot().unwrap().last_signed().unwrap().unwrap().note;
     let names: Vec<&str> = note.signatures.iter().map(|it| it.name.as_str()).collect();
@@ -77,20 +85,18 @@ fn the_proof_of_the_seed_is_the_one_that_is_kept() {
         Stamp::at(format!("{day}T00:00:00Z").parse().unwrap(), recorded.parse().unwrap())
     };
     registry.change(&dataset, &first, &stamp("2001-01-02", "2001-01-02T00:00:00Z")).unwrap();
-    let log = key(ORIGIN, KeyUse::Log, 1);
-    let witnesses = [2, 3].map(|n| key(&format!("witness{n}.example.net"), KeyUse::Witness, n));
-    let keys = [&log, &witnesses[0], &witnesses[1]];
+    let (log, one, two) = (key(1), witness_key(2), witness_key(3));
     let nights = ["2001-01-02T02:00:00.5Z", "2001-01-06T02:00:00Z"].map(|it| it.parse().unwrap());
     let stated = registry.state_sets(nights[0], &[]).unwrap();
     assert_eq!((stated.added, stated.tree.size()), (1, 1));
-    let before = sign(&registry, &stated, &keys[..1], nights[0]);
+    let before = sign(&registry, &stated, &log, &[], nights[0]);
     let second = change(seed::ids("us-2001-01-03.txt").iter().map(String::as_str), []);
     registry.change(&dataset, &second, &stamp("2001-01-03", "2001-01-03T00:00:00Z")).unwrap();
     let stated = registry.state_sets(nights[1], &[before.checkpoint]).unwrap();
     assert_eq!((stated.added, stated.tree.size()), (2, 3));
-    sign(&registry, &stated, &keys, nights[1]);
+    sign(&registry, &stated, &log, &[&one, &two], nights[1]);
     let proof = prove(&registry, &at("US.FOOL2.002", "2001-01-05")).unwrap();
-    let [log, one, two] = keys.map(SigningKey::verification_key);
+    let (log, one, two) = (log.verification_key(), one.verification_key(), two.verification_key());
     let policy = format!(
         "# The keys of the examples, which anybody can make.\nlog {log}\nwitness one {one}\nwitness two {two}\ngroup seen any one two\nquorum seen\n"
     );
@@ -134,8 +140,8 @@ fn the_verifier_in_the_documentation_verifies_the_proof_of_the_seed() {
     let read =
         |file: &str| std::fs::read_to_string(root.join("fixtures/proof").join(file)).unwrap();
     let (proof, list) = (read("paper.tlog-proof"), read("list.txt"));
-    let vkey = key(ORIGIN, KeyUse::Log, 1).verification_key().to_string();
-    let other = key(ORIGIN, KeyUse::Log, 9).verification_key().to_string();
+    let vkey = key(1).verification_key().to_string();
+    let other = key(9).verification_key().to_string();
     let directory = tempfile::tempdir().unwrap();
     let verify = |proof: &str, list: &str, vkey: &str| {
         let files = ["p", "l"].map(|file| directory.path().join(file));
@@ -166,7 +172,7 @@ fn statements(
     registry: &Registry,
     sets: &[Selection],
 ) -> Vec<(u64, SetStatement)> {
-    sign(registry, log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
+    sign(registry, log, &key(1), &[], now());
     let proofs = sets.iter().map(|set| prove(registry, set).unwrap());
     proofs.map(|proof| (proof.index, proof.statement)).collect()
 }
@@ -278,7 +284,7 @@ fn what_was_not_signed_has_no_proof_yet() {
     not_stated(&stored.registry);
     let log = stored.registry.state_sets(now(), &[]).unwrap();
     not_stated(&stored.registry);
-    sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
+    sign(&stored.registry, &log, &key(1), &[], now());
     assert_eq!(prove(&stored.registry, &at("dataset", "2001-01-01")).unwrap().index, 0);
     let of = |text: &str| {
         let at: Option<Moment> = Some(text.parse().unwrap());
@@ -325,7 +331,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     let tree = other.snapshot().unwrap().statement_log().unwrap().tree;
     assert_eq!(other.save_checkpoint(&tree, &forged).unwrap_err().kind().as_str(), "tree-differs");
     // A copy has the statements, and goes on with them.
-    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(2));
+    sign(&registry, &log, &key(1), &[], second(2));
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, Access::Write).unwrap();
@@ -355,7 +361,7 @@ fn statements_that_are_lost_or_altered_are_found() {
         stored.change(1, &plan(["x"], []));
         let log = stored.registry.state_sets(now(), &[]).unwrap();
         assert_eq!(log.added, 2);
-        sign(&stored.registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], now());
+        sign(&stored.registry, &log, &key(1), &[], now());
         assert!(stored.registry.verify_all(&[]).unwrap().finish().unwrap().findings == 0);
         let connection = stored.connection();
         assert!(connection.execute(sql, []).unwrap() > 0);
@@ -406,7 +412,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     for (changes, size) in [(0..200, 200), (200..320, 321), (320..320, 321)] {
         changes.for_each(change_to);
         let log = registry.state_sets(second(400), &[]).unwrap();
-        sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(400));
+        sign(&registry, &log, &key(1), &[], second(400));
         assert_eq!(publish(&registry).unwrap(), size);
         listed.clear();
         files_below(&site, "", &mut listed);
@@ -460,19 +466,19 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     }
     let before = std::fs::read(site.join("checkpoint")).unwrap();
     let log = registry.snapshot().unwrap().statement_log().unwrap();
-    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 2)], second(400));
+    sign(&registry, &log, &key(2), &[], second(400));
     assert_eq!(verify(&registry), (321, false, vec!["statements/checkpoint".to_owned()]));
-    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(400));
+    sign(&registry, &log, &key(1), &[], second(400));
     change_to(321);
     let log = registry.state_sets(second(401), &[]).unwrap();
-    sign(&registry, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(401));
+    sign(&registry, &log, &key(1), &[], second(401));
     assert_eq!(verify(&registry), (321, false, Vec::new()));
     assert_eq!(std::fs::read(site.join("checkpoint")).unwrap(), before);
     // Another registry, and one that was restored from an older backup, contradict what is there.
     let other = new_registry();
     other.change(&name("D"), &change(["X"], []), &Stamp::now(second(0))).unwrap();
     let log = other.state_sets(second(1), &[]).unwrap();
-    sign(&other, &log, &[&key(ORIGIN, KeyUse::Log, 1)], second(1));
+    sign(&other, &log, &key(1), &[], second(1));
     assert_eq!(publish(&other).unwrap_err().kind().as_str(), "tree-differs");
     assert_eq!(verify(&other).2, ["statements/checkpoint"]);
     let mut after = Vec::new();
@@ -481,27 +487,93 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     assert_eq!(after, listed);
 }
 
+const CHECKPOINT: &str = "statements/checkpoint";
+const BUNDLE: &str = "statements/tile/entries/000.p/3";
+
+/// A site with three statements, which a log has signed and a witness has cosigned.
+fn signed_site() -> tempfile::TempDir {
+    let (registry, directory) = (new_registry(), tempfile::tempdir().unwrap());
+    for (at, granule) in [(0, "A"), (1, "B")] {
+        registry.change(&name("D"), &change([granule], []), &Stamp::now(second(at))).unwrap();
+        let log = registry.state_sets(second(at), &[]).unwrap();
+        sign(&registry, &log, &key(1), &[&witness_key(2)], second(at));
+    }
+    publish_statements(&registry, directory.path()).unwrap();
+    directory
+}
+
+/// Reads what a site has signed, by the keys of its log and of its witness.
+fn read_site(place: &str) -> accession::error::Result<(Vec<String>, usize)> {
+    let (key, witness) = (key(1), witness_key(2));
+    let (key, witness) = (key.verification_key(), witness.verification_key());
+    let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();
+    let site = PublishedSite::named(place)?;
+    let (note, _, texts) = site.statements(ORIGIN, &policy, (quick(), now()))?;
+    let names = note.signatures.into_iter().map(|signature| signature.name).collect();
+    Ok((names, texts.records().count()))
+}
+
 #[test]
-fn a_tree_goes_on_from_its_edge() {
-    let leaves: Vec<[u8; 4]> = (0..600_u32).map(u32::to_be_bytes).collect();
-    let tree_of = |leaves: &[[u8; 4]]| {
-        let mut tree = StatementTree::default();
-        leaves.iter().for_each(|leaf| tree.push(leaf));
-        tree
-    };
-    let whole = tree_of(&leaves);
-    for (known, size) in [(0, 600), (1, 2), (5, 7), (6, 10), (255, 257), (256, 600), (599, 599)] {
-        let edge = tree_of(&leaves[..known]).edge_text();
-        let mut tree = StatementTree::of_edge_text(&edge).unwrap();
-        leaves[known..size].iter().for_each(|leaf| tree.push(leaf));
-        for size in known as u64..=size as u64 {
-            assert_eq!(tree.root(size), whole.root(size), "{size} after {known}");
+fn a_site_is_read_with_one_signature_of_each_key_however_many_lines_it_shows() {
+    let site = signed_site();
+    let place = site.path().to_str().unwrap();
+    let both = vec![ORIGIN.to_owned(), "witness2.example.net".to_owned()];
+    assert_eq!(read_site(place).unwrap(), (both.clone(), 3));
+    let file = site.path().join(CHECKPOINT);
+    let mut note: Note = std::fs::read_to_string(&file).unwrap().parse().unwrap();
+    let [log, witness] = note.signatures.clone().try_into().unwrap();
+    note.signatures = vec![witness; Note::MAX_SIGNATURES - 1];
+    note.signatures.push(log);
+    std::fs::write(&file, note.to_string()).unwrap();
+    assert_eq!(read_site(place).unwrap(), (both, 3));
+    note.signatures.pop();
+    std::fs::write(&file, note.to_string()).unwrap();
+    let error = read_site(place).unwrap_err().to_string();
+    assert!(
+        error.contains("it is not signed by a key of \"us.example.org/statements\""),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_site_with_any_bit_of_its_statements_flipped_is_rejected_by_name() {
+    let site = signed_site();
+    let place = site.path().to_str().unwrap();
+    for (file, step) in [(CHECKPOINT, 1), (BUNDLE, 13)] {
+        let whole = std::fs::read(site.path().join(file)).unwrap();
+        for at in (0..whole.len()).step_by(step) {
+            let mut flipped = whole.clone();
+            flipped[at] ^= 1;
+            std::fs::write(site.path().join(file), flipped).unwrap();
+            match read_site(place) {
+                Err(error) => assert!(error.to_string().contains("/statements/"), "{error}"),
+                // The line of the witness then has an unknown key.
+                Ok((names, _)) => assert!(file == CHECKPOINT && names == [ORIGIN], "{file} {at}"),
+            }
         }
-        // Of what was before, only the subtrees of the edge are known.
-        assert!(known < 5 || tree.root(3).is_none(), "{known}");
-        assert_eq!(tree.edge_text(), tree_of(&leaves[..size]).edge_text());
+        std::fs::write(site.path().join(file), whole).unwrap();
     }
-    for text in ["", "1\n", "2\nAA==", "x\n", "0\nAA==", "18446744073709551616\n"] {
-        assert!(StatementTree::of_edge_text(text).is_none(), "{text}");
-    }
+}
+
+#[test]
+fn a_site_whose_server_breaks_off_once_is_read_again() {
+    let site = signed_site();
+    let server = WebServer::over(site.path());
+    let mut is_first = true;
+    server.misbehave(move |request, reply| {
+        if request.path == BUNDLE && std::mem::take(&mut is_first) {
+            reply.cut = Some(100);
+        }
+    });
+    assert_eq!(read_site(&server.dataset("D")).unwrap().1, 3);
+    server.misbehave(|request, reply| {
+        if request.path == BUNDLE {
+            reply.cut = Some(100);
+        }
+    });
+    let error = read_site(&server.dataset("D")).unwrap_err();
+    assert!(
+        error.kind().as_str() == "no-response" && error.to_string().contains(BUNDLE),
+        "{error}"
+    );
 }

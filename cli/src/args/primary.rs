@@ -2,19 +2,17 @@
 
 use std::io::{IsTerminal, Write, stdin};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
-use accession::mirror::{Address, Cosign, FollowOptions, PrimarySource, Remote, Retry};
+use accession::mirror::{Address, PrimarySource, Remote, Retry};
 use accession::model::{SourceOptions, age, quoted};
 use accession::registry::MirrorSource;
 use accession::{Access, DatasetName};
 use clap::builder::RangedU64ValueParser;
 
 use crate::error::{Error, Result};
-use crate::key_file::WitnessKey;
 use crate::output::{json, one_line};
-use crate::reading::{InputFile, read_policy};
+use crate::reading::InputFile;
 use crate::session::Session;
 
 /// A primary.
@@ -29,16 +27,6 @@ pub struct PrimaryArgs {
     #[arg(long, value_name = "N")]
     primary_dataset: Option<DatasetName>,
 
-    /// Believe the keys in this file from now on: what the archive has stated must be signed by one of them.
-    /// Without it, a site that is read for the first time is believed by the keys that it publishes, which
-    /// are shown
-    #[arg(long, value_name = "FILE")]
-    policy: Option<InputFile>,
-
-    /// Cosign what was verified of the statements of the archive with this key of a witness
-    #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
-
     #[command(flatten)]
     http: HttpArgs,
 }
@@ -46,21 +34,6 @@ pub struct PrimaryArgs {
 impl PrimaryArgs {
     /// The primary of a mirror: the one that was named, or else its default.
     pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
-        let follow = self.follow(session)?;
-        Ok(self.place(mirror, session)?.following(follow))
-    }
-
-    /// How the statements of the primary are read. The key is in use until that is dropped.
-    pub fn follow(&self, session: &Session) -> Result<FollowOptions> {
-        let policy = self.policy.as_ref().map(read_policy).transpose()?;
-        let (key, now) = (self.key.as_deref().map(WitnessKey::open).transpose()?, session.now()?);
-        let cosign = key.map(|key| -> Arc<Cosign> {
-            Arc::new(move |root_of, checkpoint| key.cosign(root_of, checkpoint, now))
-        });
-        Ok(FollowOptions { policy: policy.map(|(text, _)| text), cosign })
-    }
-
-    fn place(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
         let now = session.now()?;
         let primary_dataset = self.primary_dataset.clone();
         let options = SourceOptions { primary_dataset, ..self.http.options()? };

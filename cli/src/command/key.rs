@@ -1,10 +1,10 @@
-//! `key`: the keys with which an archive signs, and a mirror cosigns.
+//! `key`: the keys with which an archive signs.
 
 use std::io::Write;
 use std::path::PathBuf;
 
 use accession::ErrorKind;
-use accession::signed::{KeyUse, SigningKey};
+use accession::signed::SigningKey;
 
 use crate::error::{Error, Exit, Result};
 use crate::key_file;
@@ -35,10 +35,6 @@ pub struct GenerateKey {
     /// The file to create
     #[arg(long, value_name = "FILE")]
     output: PathBuf,
-
-    /// Make the key of a witness, which cosigns what others have signed
-    #[arg(long)]
-    witness: bool,
 }
 
 /// Print the verification key of a private key
@@ -57,8 +53,7 @@ pub struct ShowKey {
 
 impl GenerateKey {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let key_use = if self.witness { KeyUse::Witness } else { KeyUse::Log };
-        let key = SigningKey::generate(&self.name, key_use);
+        let key = SigningKey::generate(&self.name);
         let key = key.map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
         key_file::create(&self.output, &key)?;
         session.note_commit();
@@ -74,10 +69,6 @@ impl ShowKey {
 
 fn show(session: &mut Session, key: &SigningKey) -> Result<Exit> {
     let key = key.verification_key();
-    let key_use = match key.key_use() {
-        KeyUse::Log => "log",
-        KeyUse::Witness => "witness",
-    };
-    let shown = object!({ "key": key.to_string(), "name": key.name(), "use": key_use });
+    let shown = object!({ "key": key.to_string(), "name": key.name() });
     session.print(&shown, |out| writeln!(out, "{key}"))
 }

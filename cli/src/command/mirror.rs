@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use accession::mirror::{
-    ComparedMirror, FirstDifference, FollowedStatements, MirrorStatus, PrimarySource, PullOptions,
-    PullPolicy, Pulled, Standing, Status,
+    ComparedMirror, FirstDifference, MirrorStatus, PrimarySource, PullOptions, PullPolicy, Pulled,
+    Standing, Status,
 };
 use accession::model::{WarningKind, age};
 use accession::registry::{ContentCounts, Counts, MirrorSource, TwoSides, Withdrawn};
@@ -36,9 +36,8 @@ commands! {
 /// of other content (the same granules, and files with other bytes), behind (the primary once held the
 /// mirror's set), ahead (the mirror once held the primary's set), or diverged. Before that, the primary is
 /// compared with what this mirror read of it before: it is stale if it shows an earlier state, and rewritten
-/// if a change that was read is no longer there. Where its site publishes signed statements, it is forked if
-/// it has signed two trees of them, and misstated if its log contradicts its statements. The exit status is 0
-/// only if they are identical and no check found files of the mirror that are not as recorded.
+/// if a change that was read is no longer there. The exit status is 0 only if they are identical and no check
+/// found files of the mirror that are not as recorded.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -84,12 +83,10 @@ impl CompareMirror {
                 other_content: Ids(&sides.other),
                 contents: sides.contents,
                 open_findings,
-                statements: status.statements.as_ref(),
             })?;
         } else {
             write_found(session.out(), &status, &sides, open_findings)?;
             write_open(session, &dataset, open_findings)?;
-            write_statements(session.out(), &status)?;
             let mirror = match &status.mirror {
                 Some(instance) => side("mirror", instance),
                 None => json!({ "side": "mirror", "dataset": dataset }),
@@ -131,8 +128,6 @@ struct ComparedMirrorJson<'a> {
     #[serde(flatten)]
     contents: ContentCounts,
     open_findings: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    statements: Option<&'a FollowedStatements>,
 }
 
 fn write_found(
@@ -158,10 +153,6 @@ fn write_found(
         Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         Status::Diverged => writeln!(out, "diverged")?,
         Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
-        Status::Forked => writeln!(out, "forked: the primary has signed two trees of statements")?,
-        Status::Misstated => {
-            writeln!(out, "misstated: the log is not what the primary has stated")?;
-        }
         Status::Rewritten => {
             let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
             writeln!(out, "rewritten{change}")?;
@@ -176,28 +167,6 @@ fn write_found(
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
 }
 
-/// Writes what was verified, if statements are followed, and both checkpoints of an archive that has signed
-/// two trees: who is sent them needs nothing else to see it.
-fn write_statements(out: &mut impl Write, found: &MirrorStatus) -> io::Result<()> {
-    let Some(statements) = &found.statements else { return Ok(()) };
-    let FollowedStatements { origin, size, cosigned, fork, misstated, of_former, .. } = statements;
-    match (fork, misstated) {
-        (Some([kept, other]), _) => {
-            writeln!(out, "{origin} has signed two trees of statements, that which is kept:\n")?;
-            writeln!(out, "{kept}\nand another one:\n\n{other}")
-        }
-        (_, Some(misstated)) => writeln!(out, "{origin}: {misstated}"),
-        _ => {
-            let cosigned = if *cosigned { ", and cosigned" } else { "" };
-            let of_former = match of_former {
-                None => String::new(),
-                Some(of_former) => format!("; {of_former} of a dataset that had the name before"),
-            };
-            writeln!(out, "{} of {origin} verified{cosigned}{of_former}", count(*size, "statement"))
-        }
-    }
-}
-
 /// How many changes one side is behind the other, and when the identifier was in force `location`.
 fn by_changes(location: &str, standing: Option<Standing>) -> String {
     let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
@@ -209,18 +178,15 @@ fn by_changes(location: &str, standing: Option<Standing>) -> String {
 /// Make a mirror hold the same granules as its primary, in one change
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
-/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale,
-/// rewritten, forked or misstated, nothing is changed unless --reset is given, and the exit status is 1: the
-/// manifest may be an older one, or that of another dataset. `mirror compare --help` describes these words.
+/// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale or
+/// rewritten, nothing is changed unless --reset is given, and the exit status is 1: the manifest may be an
+/// older one, or that of another dataset. `mirror compare --help` describes these words.
 ///
-/// The primary is remembered with its options, so it need not be named the next time. If its site publishes
-/// signed statements, these are read first: from the first pull on, or from one with --policy on. They are
-/// kept, so that `accession prove` proves them when the archive is gone.
+/// The primary is remembered with its options, so it need not be named the next time.
 ///
 /// Examples:
 ///   accession mirror pull THEM.FOOL2.002 us.db --primary-dataset US.FOOL2.002 --create
 ///   accession mirror pull THEM.FOOL2.002
-///   accession mirror pull THEM.FOOL2.002 --policy policy.txt --key witness.key
 ///   accession mirror pull --all --quiet
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, mut_group("LimitArgs", |group| group.requires("reset")))]
@@ -231,7 +197,7 @@ pub struct PullMirror {
 
     /// Pull every dataset that was pulled before from the primary of its last pull, with the same
     /// options; one that fails does not stop the others
-    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "reset", "create", "policy"])]
+    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "reset", "create"])]
     all: bool,
 
     #[command(flatten)]
@@ -280,11 +246,11 @@ impl PullMirror {
 
     /// Pulls every dataset from its default. One that fails does not stop the others.
     fn pull_all(&self, session: &mut Session) -> Result<Exit> {
-        let (mut pulls, follow) = (Vec::new(), self.primary.follow(session)?);
+        let mut pulls = Vec::new();
         for known in sources(&session.open(Access::Read)?.snapshot()?)? {
             let dataset = known.dataset.clone();
             let source = self.primary.default_source(known, session)?;
-            pulls.extend(source.map(|source| (dataset, source.following(follow.clone()))));
+            pulls.extend(source.map(|source| (dataset, source)));
         }
         let mut worst = Exit::Done;
         for (dataset, source) in pulls {
@@ -391,8 +357,7 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
     let primary = &pulled.before.primary;
     write_kept(out, pulled.applied.annotations)?;
     let Some(change) = pulled.applied.instance() else {
-        writeln!(out, "no changes: {}", pulled.why_unchanged())?;
-        return write_statements(out, &pulled.before);
+        return writeln!(out, "no changes: {}", pulled.why_unchanged());
     };
     write_change(out, change)?;
     writeln!(out, "identifier {}", change.identifier)?;
@@ -402,7 +367,6 @@ fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<
         false => "; its digest is not proved, since other content is known here",
     };
     writeln!(out, "{of} {} as of {}{not_proved}", primary.dataset, primary.timestamp)?;
-    write_statements(out, &pulled.before)?;
     if dry_run {
         writeln!(out, "dry run: nothing was changed")?;
     }

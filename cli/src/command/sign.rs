@@ -9,7 +9,7 @@ use accession::disk::AtomicFile;
 use accession::mirror::{HttpOptions, PublishedSite, ask_witness};
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
-use accession::signed::{KeyUse, LogCheckpoint, Note, Policy, Witness};
+use accession::signed::{LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
 
 use crate::args::{SetArgs, timeout};
@@ -146,7 +146,7 @@ impl Sign {
         };
         for key in &mut keys {
             key.keep(&body)?;
-            note.add(key.key.sign(&body, now));
+            note.add(key.key.sign(&body));
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
         // Even if this fails, the files beside the keys stay as they are: witnesses already have the
@@ -197,7 +197,7 @@ impl Sign {
         let site = PublishedSite::named(place)?;
         let read = site.statements(origin, policy, (self.http(), now));
         let (note, checkpoint, texts) = read.map_err(|error| match error.kind() {
-            ErrorKind::NotPublished | ErrorKind::NotSigned => Error::from(error).with_hint(
+            ErrorKind::NotPublished => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
             _ => error.into(),
@@ -291,17 +291,10 @@ fn open_keys(files: &[PathBuf]) -> Result<Vec<KeyInUse>> {
 
 /// The name of the log, which all keys have.
 fn origin_of(keys: &[KeyInUse]) -> Result<String> {
-    let mut names = BTreeSet::new();
-    for key in keys.iter().map(|key| key.key.verification_key()) {
-        if key.key_use() != KeyUse::Log {
-            let what =
-                format!("{} is the key of a witness, which signs no log of its own", key.name());
-            return Err(Error::usage(what));
-        }
-        names.insert(key.name().to_owned());
-    }
-    match names.len() {
-        1 => Ok(names.into_iter().next().unwrap_or_default()),
+    let names = keys.iter().map(|key| key.key.verification_key().name());
+    let mut names: BTreeSet<&str> = names.collect();
+    match (names.pop_first(), names.is_empty()) {
+        (Some(name), true) => Ok(name.to_owned()),
         _ => Err(Error::usage("the keys of a log have one name, and these have several")),
     }
 }

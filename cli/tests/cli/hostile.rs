@@ -288,7 +288,6 @@ fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     for (command, file, bytes) in [
         ("sign --key us.key --policy policy", "policy", 262_144),
         ("verify --proof www/index.html --policy policy", "policy", 262_144),
-        ("mirror compare DATASET www --policy policy", "policy", 262_144),
         ("verify --proof proof --vkey $(cat us.vkey)", "proof", 185_536),
         ("key show long.key", "long.key", 1_024),
         ("serve --listen 127.0.0.1:0 --register --register-token token", "token", 514),

@@ -50,5 +50,4 @@ transcripts! {
     ingest, listings, lookup, mirror, mirror_nights, mornings, named, newcomers, nightly, odd_files,
     once_untrue, options, paths, payment_id, periods, problems, publish_nights, published, rebuilt,
     references, refusals, replaced, revert, sets, side_by_side, signed, site, status, tried,
-    witness,
 }

@@ -6,15 +6,16 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use accession::signed::{KeyUse, LogCheckpoint, Note, SigningKey};
+use accession::signed::{LogCheckpoint, Note};
 use accession::{Access, Registry};
 
 use crate::running::console::Sandbox;
 use harness::web_server::WebServer;
+use harness::witness_key::WitnessKey;
 
 /// The key of every witness here.
-fn witness_key() -> SigningKey {
-    SigningKey::of_seed("w.example", KeyUse::Witness, [5; 32]).unwrap()
+fn witness_key() -> WitnessKey {
+    WitnessKey::of_seed("w.example", [5; 32])
 }
 
 /// What a witness in a test does.
@@ -289,7 +290,7 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
     sandbox.run("accession --registry again.db sign --key once/us.key");
     sandbox.run("accession --registry again.db publish again; mv again/statements www/again");
     for (place, printed) in [
-        ("other", "it is not signed by a key of \"us.example.org/statements\" that is believed"),
+        ("other", "it is not signed by a key of \"us.example.org/statements\" in the policy"),
         ("old", "the registry has 1 statement, but 3 were signed"),
         (
             "again",

@@ -72,9 +72,7 @@ fn filled(directory: &Path) -> PathBuf {
     }
     // What only a primary at an address has.
     let connection = Connection::open(&path).unwrap();
-    let fail = "UPDATE mirror_source SET origin = 'us.example.org/statements',
-        agreed = '1',
-        failed = read, failure = 'no response'";
+    let fail = "UPDATE mirror_source SET failed = read, failure = 'no response'";
     connection.execute(fail, []).unwrap();
     let said =
         "INSERT INTO annotation
@@ -82,10 +80,6 @@ fn filled(directory: &Path) -> PathBuf {
         FROM instance;
         INSERT INTO confirmation SELECT id, 1, 'Somebody', 3000, 0 FROM dataset;
         INSERT INTO refusal SELECT id, 1, 'cut', 0 FROM dataset;
-        INSERT INTO followed_log
-        SELECT 'us.example.org/statements', policy, note, note, signed, 0 FROM tree_head;
-        INSERT INTO followed_statement
-        SELECT 'us.example.org/statements', number, text, 0 FROM statement;
         INSERT INTO fixity_root
         SELECT dataset_id, 'host:/data', 'A', recorded, recorded, '0123456789abcdef', recorded, 1, 7, 0
         FROM instance

@@ -2,12 +2,13 @@
 //! triggers, the roles of the guide by their privileges as well.
 
 use accession::registry::SignedCheckpoint;
-use accession::signed::{KeyUse, Note, SigningKey};
+use accession::signed::{Note, SigningKey};
 use accession::{Access, Registry};
 use postgres::error::SqlState;
 
 use crate::scene::{Scene, command, ingest, name, refused, stamp, succeed};
 use harness::server::{Server, client};
+use harness::witness_key::WitnessKey;
 
 /// What would erase or rewrite something.
 const FORBIDDEN: [&str; 21] = [
@@ -63,11 +64,11 @@ fn sign(registry: &Registry) {
     let log = registry.state_sets(now, &[]).unwrap();
     let checkpoint = log.checkpoint("d.example");
     let note = Note { body: checkpoint.to_string(), signatures: Vec::new() };
-    let key = SigningKey::of_seed("d.example", KeyUse::Log, [1; 32]).unwrap();
+    let key = SigningKey::of_seed("d.example", [1; 32]).unwrap();
     let mut signed = SignedCheckpoint { checkpoint, note, policy: String::new(), signed: now };
-    signed.note.add(key.sign(&signed.note.body, now));
+    signed.note.add(key.sign(&signed.note.body));
     registry.save_checkpoint(&log.tree, &signed).unwrap();
-    let witness = SigningKey::of_seed("w.example", KeyUse::Witness, [2; 32]).unwrap();
+    let witness = WitnessKey::of_seed("w.example", [2; 32]);
     signed.note.add(witness.sign(&signed.note.body, now));
     for _ in 0..2 {
         registry.save_checkpoint(&log.tree, &signed).unwrap();

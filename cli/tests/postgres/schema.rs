@@ -4,11 +4,9 @@ use crate::scene::Scene;
 use harness::values::step;
 
 /// Small tables that Citus copies to every machine; all others are distributed.
-const REFERENCE: [&str; 9] = [
+const REFERENCE: [&str; 7] = [
     "dataset",
     "dataset_name",
-    "followed_log",
-    "followed_statement",
     "payment_taken",
     "payment_worker",
     "registry",

@@ -4,8 +4,6 @@ use accession::mirror::{PullPolicy, Status};
 use accession::{Access, Registry, Stamp};
 
 use crate::mirror_world::{RESET, World, held};
-use accession::signed::KeyUse;
-use harness::signing::{key, sign};
 use harness::values::{name, now, step};
 
 /// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
@@ -33,33 +31,4 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
     assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "US"));
     assert!(world.pull(4, PullPolicy::Follow).is_identical());
     assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);
-}
-
-#[test]
-fn what_a_server_states_is_believed_at_first_contact_and_continued_the_next_night() {
-    let world = World::new();
-    step(&world.us, "US", 0, ["A", "B"], []);
-    sign(&world.us, &key(KeyUse::Log, 1));
-    let pulled = |at| {
-        let pulled = world.pull(at, PullPolicy::Follow);
-        let statements = pulled.before.statements.clone().unwrap();
-        assert!(pulled.is_identical() && statements.misstated.is_none(), "{at}");
-        (pulled.before.status, statements.size, statements.pinned.len())
-    };
-    assert_eq!(pulled(0), (Status::Behind, 1, 1));
-    assert_eq!(pulled(1), (Status::Identical, 1, 0));
-    step(&world.us, "US", 1, ["C"], []);
-    sign(&world.us, &key(KeyUse::Log, 1));
-    // What passes is asked for again.
-    let mut is_first = true;
-    world.proxy.misbehave(move |reply| {
-        if std::mem::take(&mut is_first) {
-            reply.replace("503 Service Unavailable", b"");
-        }
-    });
-    assert_eq!(pulled(2), (Status::Behind, 3, 0));
-    // It states nothing while it does not show all datasets, or the log is of another registry.
-    world.proxy.misbehave(|reply| reply.replace("404 Not Found", b""));
-    let error = world.try_pull(&world.primary(), 3, PullPolicy::Follow).unwrap_err();
-    assert!(error.to_string().ends_with("/statements/checkpoint: it is missing"), "{error}");
 }

@@ -3,7 +3,7 @@
 use accession::Registry;
 use accession::publish::publish_statements;
 use accession::registry::SignedCheckpoint;
-use accession::signed::{KeyUse, Note, SigningKey, StatementProof};
+use accession::signed::{Note, SigningKey, StatementProof};
 use accession_server::ServerLimits;
 use hyper::Method;
 
@@ -12,11 +12,11 @@ use harness::values::{name, now};
 
 /// States what is new, and signs it.
 pub fn sign(registry: &Registry) {
-    let key = SigningKey::of_seed("us.example/statements", KeyUse::Log, [1; 32]).unwrap();
+    let key = SigningKey::of_seed("us.example/statements", [1; 32]).unwrap();
     let log = registry.state_sets(now(), &[]).unwrap();
     let checkpoint = log.checkpoint(key.verification_key().name());
     let body = checkpoint.to_string();
-    let note = Note { signatures: vec![key.sign(&body, now())], body };
+    let note = Note { signatures: vec![key.sign(&body)], body };
     let policy = format!("log {}\nquorum none\n", key.verification_key());
     let signed = SignedCheckpoint { checkpoint, note, policy, signed: now() };
     registry.save_checkpoint(&log.tree, &signed).unwrap();

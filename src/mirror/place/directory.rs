@@ -8,7 +8,6 @@ use std::time::Duration;
 use super::address::source_name;
 use super::byte_limit::ByteLimit;
 use super::client::MAX_BYTES;
-use super::statements::StatementPlace;
 use super::{
     DATASETS, Failure, FoundHead, HEAD, LOG, Part, Place, check_age_of_file, only_line, parse_head,
 };
@@ -16,7 +15,6 @@ use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
 use crate::model::{DatasetName, SourceLocation, SourceOptions, Timestamp, quoted};
-use crate::registry::Registry;
 
 /// The directory of a dataset. No symbolic link in it is followed.
 pub(crate) struct PublishedDirectory {
@@ -132,12 +130,6 @@ impl Place for PublishedDirectory {
 
     fn name(&self, of: &FoundHead, part: Part) -> String {
         self.path(of).join(part.file()).to_string_lossy().into_owned()
-    }
-
-    fn statements(&self) -> Option<StatementPlace<'_>> {
-        let directory = Registry::full_name(self.directory.path());
-        let datasets = directory.parent().filter(|it| it.ends_with(DATASETS))?;
-        Some(StatementPlace::in_directory(datasets.parent()?))
     }
 
     fn location_of_head(&self, of: &FoundHead) -> Result<SourceLocation> {

@@ -188,11 +188,6 @@ pub(crate) trait Place: Send + Sync {
     fn prove(&self, _of: &FoundHead) -> Result<()> {
         Ok(())
     }
-
-    /// Where the log of statements of the site is. `None` means that it is not a site.
-    fn statements(&self) -> Option<StatementPlace<'_>> {
-        None
-    }
 }
 
 /// The greatest number of datasets that a message names. A registry can have a million.

@@ -290,8 +290,4 @@ impl Place for Remote {
     fn location_of_head(&self, of: &FoundHead) -> Result<SourceLocation> {
         Ok(only_line(self.file(of, HEAD).as_str()))
     }
-
-    fn statements(&self) -> Option<StatementPlace<'_>> {
-        self.address.site().map(|site| StatementPlace::at_address(&self.client, site))
-    }
 }

@@ -196,7 +196,6 @@ mod tests {
                 contradicts: false,
                 forget_from: None,
                 changes: Some(&changes),
-                statements: None,
             };
             let annotations = &PrimaryAnnotations::default();
             let taken = Taken { remembered: Some(remembered), annotations, primary: &dataset };

@@ -7,10 +7,8 @@ use crate::error::Result;
 use crate::model::{
     DatasetName, FailedAttempt, Instance, LastPull, LogChange, SourceOptions, Timestamp,
 };
-use crate::registry::followed::LogToKeep;
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
-use crate::signed::StatementTree;
 use crate::store::{DatasetKey, StoredSource, Transaction};
 
 /// What was read of a primary, to be remembered.
@@ -30,8 +28,6 @@ pub(crate) struct Remembered<'a> {
     pub forget_from: Option<u64>,
     /// Changes that were read. Those that are remembered already are skipped; `None` adds none.
     pub changes: Option<&'a LogChanges>,
-    /// The log of statements that was read with it. `None` means that none was.
-    pub statements: Option<LogToKeep<'a>>,
 }
 
 /// The bytes of notes, and the number of changes, that are stored at once.
@@ -54,8 +50,6 @@ impl Remembered<'_> {
             source: self.source.to_owned(),
             read,
             identical: self.is_identical.then_some(read),
-            origin: self.statements.map(|statements| statements.origin.to_owned()),
-            agreed: self.statements.and_then(|it| it.agreed).map(StatementTree::edge_text),
             pulled: self
                 .pulled_with
                 .map(|options| LastPull { recorded: read, options: options.clone() }),
@@ -63,7 +57,6 @@ impl Remembered<'_> {
             contradicts: self.contradicts,
         };
         let source = transaction.save_mirror_source(dataset, &stored)?;
-        self.statements.map_or(Ok(()), |statements| statements.save(transaction, read))?;
         if let Some(from) = forget_from {
             transaction.forget_changes_from(dataset, source, from)?;
         }

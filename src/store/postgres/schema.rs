@@ -168,11 +168,9 @@ fn statements(migration: &str) -> Vec<String> {
 
 /// Small tables, of which every machine gets a copy: they are read with every dataset. All others
 /// are distributed by dataset. A referenced table comes before the one that refers to it.
-const REFERENCE_TABLES: [&str; 9] = [
+const REFERENCE_TABLES: [&str; 7] = [
     "dataset",
     "dataset_name",
-    "followed_log",
-    "followed_statement",
     "payment_taken",
     "payment_worker",
     "registry",

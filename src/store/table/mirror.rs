@@ -14,7 +14,7 @@ impl Row for (SourceKey, StoredSource) {
     }
 }
 
-part!(StoredSource { source, read, identical, origin, agreed, pulled, failed, contradicts });
+part!(StoredSource { source, read, identical, pulled, failed, contradicts });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
 optional_part!(LastPull);
@@ -81,8 +81,7 @@ impl View {
 
 impl Transaction {
     /// Stores that a primary was read for a dataset; adds it if it was not read before. When the
-    /// dataset was identical to it, and pulled from it, and its log of statements, are kept where the new
-    /// value is `None`.
+    /// dataset was identical to it, and pulled from it, are kept where the new value is `None`.
     pub fn save_mirror_source(
         &self,
         dataset: DatasetKey,
@@ -97,9 +96,6 @@ impl Transaction {
         if let Some(before) = before {
             stored.identical = stored.identical.or(before.identical);
             stored.pulled = stored.pulled.or(before.pulled);
-            if stored.origin.is_none() {
-                (stored.origin, stored.agreed) = (before.origin, before.agreed);
-            }
         }
         self.put(dataset, &(key, stored))?;
         Ok(key)

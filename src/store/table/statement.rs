@@ -1,24 +1,14 @@
-//! The tables `statement` and `tree_head`: what the archive has stated of its sets, and what it signed; and
-//! the tables `followed_log` and `followed_statement`: what other archives have stated, as a mirror has
-//! verified it.
-
-use std::ops::Range;
+//! The tables `statement` and `tree_head`: what the archive has stated of its sets, and what it signed.
 
 use crate::model::{Subset, Timestamp};
 use crate::store::Result;
 use crate::store::checked_row::row;
-use crate::store::page::paged;
-use crate::store::rows::{
-    DatasetKey, FollowedLog, FollowedStatement, REGISTRY, StoredDataset, StoredStatement,
-    SubsetKey, TreeHead,
-};
-use crate::store::session::{Transaction, View};
+use crate::store::rows::{DatasetKey, StoredDataset, StoredStatement, SubsetKey, TreeHead};
+use crate::store::session::View;
 use crate::store::statement::{Sql, Value};
 
 row!(StoredStatement in STATEMENT { number, dataset, subset, since, text });
 row!(TreeHead in TREE_HEAD { size, note, policy, signed });
-row!(FollowedLog in FOLLOWED_LOG { origin, policy, note, fork, settled });
-row!(FollowedStatement in FOLLOWED_STATEMENT { origin, number, text });
 
 impl View {
     /// All statements from a number on, in order.
@@ -98,59 +88,5 @@ impl View {
     /// All checkpoints that were signed, in order of size.
     pub fn tree_heads(&self) -> Result<Vec<TreeHead>> {
         self.first(None, u32::MAX)
-    }
-
-    /// All logs that are followed, in order of their names.
-    pub fn followed_logs(&self) -> Result<Vec<FollowedLog>> {
-        self.first(None, u32::MAX)
-    }
-
-    /// The log with this name. `None` means that it is not followed.
-    pub fn followed_log(&self, origin: &str) -> Result<Option<FollowedLog>> {
-        Ok(self.followed_logs()?.into_iter().find(|log| log.origin == origin))
-    }
-
-    /// The statements of a log with these numbers, in order.
-    pub fn followed_statements(
-        &self,
-        origin: &str,
-        numbers: Range<u64>,
-    ) -> impl Iterator<Item = Result<FollowedStatement>> {
-        static PAGE: Sql = Sql::new(
-            "SELECT {followed_statement.*}
-            FROM {followed_statement}
-            WHERE origin = ?1 AND number >= ?2 AND number < ?3
-            ORDER BY number
-            LIMIT ?4",
-        );
-        paged(
-            numbers.start,
-            move |next: &u64, limit| {
-                let values = [origin.into(), (*next).into(), numbers.end.into(), limit.into()];
-                self.select(&PAGE, &values)
-            },
-            |last: &FollowedStatement| last.number + 1,
-        )
-    }
-}
-
-impl Transaction {
-    /// Stores a log that is followed, in the place of what was stored of it.
-    pub fn put_followed_log(&self, log: &FollowedLog) -> Result<()> {
-        self.put(REGISTRY, log)
-    }
-
-    /// Adds statements of logs that are followed.
-    pub fn insert_followed_statements(&self, statements: &[FollowedStatement]) -> Result<()> {
-        self.insert(REGISTRY, statements)
-    }
-
-    /// Forgets all statements of a log.
-    pub fn forget_followed_statements(&self, origin: &str) -> Result<()> {
-        static FORGET: Sql = Sql::new(
-            "DELETE FROM {followed_statement}
-            WHERE origin = ?1",
-        );
-        self.run(REGISTRY, &FORGET, &[origin.into()])
     }
 }

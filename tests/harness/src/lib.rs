@@ -32,13 +32,13 @@ pub mod seal;
 pub mod seed;
 pub mod server;
 pub mod server_log;
-pub mod signing;
 pub mod standby;
 pub mod store;
 pub mod tcp;
 pub mod tls_front;
 pub mod values;
 pub mod web_server;
+pub mod witness_key;
 pub mod writes;
 
 /// The root of the repository.
