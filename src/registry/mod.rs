@@ -43,8 +43,8 @@ pub use restore::{Lacks, Restored, rehearse_restore, restore};
 pub use snapshot::{
     Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
     Exported, FileList, FileTotals, GranuleFiles, Granules, HeldContents, History, IdPages,
-    IdProof, NotedPeriod, OtherContent, Presence, Resolution, Resolved, Selected, Selection,
-    SideBySide, Snapshot, TwoSides, UnevenGranule,
+    NotedPeriod, OtherContent, Presence, Resolution, Resolved, Selected, Selection, SideBySide,
+    Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest};

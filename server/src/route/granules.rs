@@ -31,7 +31,7 @@ use accession::fixity::{ListStyle, each_checksum};
 use accession::model::{
     Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
-use accession::registry::{FileList, GranuleFiles, IdPages, IdProof, Registry, Selection};
+use accession::registry::{FileList, GranuleFiles, IdPages, Registry, Selection};
 
 /// The length at which a part of a list ends. A client that reads nothing keeps a part in memory.
 const PART_BYTES: usize = 32 * 1_024;
@@ -125,9 +125,7 @@ async fn list(
     let open = move |registry: &Registry| {
         let snapshot = registry.snapshot()?;
         let granules = snapshot.granules(&set.select(&snapshot)?)?.in_small_pages();
-        let (granules, proof) = granules.split_proof();
-        let (pages, query) = (granules.into_id_pages(), Arc::clone(&query));
-        Ok(List::Granules(Ids { pages, proof: Some(proof), unhashed: IdPage::default() }, query))
+        Ok(List::Granules(granules.into_id_pages(), Arc::clone(&query)))
     };
     stream((state, request), kind, &tag, cost, open).await
 }
@@ -354,47 +352,9 @@ impl Lines {
     }
 }
 
-/// The number of ids from which on a page is hashed on a thread of its own, while the next one is read.
-const HASHED_APART: usize = 512;
-
-/// The ids of a set. A page is hashed while the next one is read, which takes as long: a list takes half of the
-/// time then.
-struct Ids {
-    pages: IdPages,
-    /// `None` means that the list has ended.
-    proof: Option<IdProof>,
-    /// The page that was read last.
-    unhashed: IdPage,
-}
-
-impl Ids {
-    /// Reads the next page. `None` means that the list has ended, and was proved.
-    fn next(&mut self) -> Result<Option<&IdPage>> {
-        let Some(proof) = &mut self.proof else { return Ok(None) };
-        let (pages, unhashed) = (&mut self.pages, &self.unhashed);
-        let next = if unhashed.len() < HASHED_APART {
-            proof.add(unhashed);
-            pages.next()
-        } else {
-            // The scope waits for the thread.
-            std::thread::scope(|scope| {
-                scope.spawn(|| proof.add(unhashed));
-                pages.next()
-            })
-        };
-        match next.transpose()? {
-            Some(page) => {
-                self.unhashed = page;
-                Ok(Some(&self.unhashed))
-            }
-            None => self.proof.take().map_or(Ok(()), IdProof::finish).map(|()| None),
-        }
-    }
-}
-
 /// A list that is read part by part.
 enum List {
-    Granules(Ids, Arc<GranuleQuery>),
+    Granules(IdPages, Arc<GranuleQuery>),
     Canonical(FileList),
     Checksums(FileList, Algorithm),
 }
@@ -405,8 +365,8 @@ impl List {
         let mut content = Vec::new();
         while content.len() < PART_BYTES {
             match self {
-                List::Granules(ids, query) => match ids.next()? {
-                    Some(page) => query.write(&mut content, page),
+                List::Granules(pages, query) => match pages.next() {
+                    Some(ids) => query.write(&mut content, &ids?),
                     None => break,
                 },
                 List::Canonical(files) => match files.next() {

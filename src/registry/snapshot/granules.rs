@@ -123,13 +123,6 @@ impl Granules {
         self
     }
 
-    /// Splits the proof off, so that a page can be hashed while the next one is read. Must be called before the
-    /// first granule is read.
-    pub fn split_proof(mut self) -> (Self, IdProof) {
-        let proof = IdProof(self.cursor.proof.take());
-        (self, proof)
-    }
-
     /// Returns only the ids of the remaining granules, in pages. A long list takes about a third of
     /// the time of the granules one by one.
     ///
@@ -166,27 +159,6 @@ impl Granules {
 ///
 /// It reads pages, proves them at the end, and fails as [`Granules`] does.
 pub type IdPages = Box<dyn Iterator<Item = Result<IdPage>> + Send>;
-
-/// The proof of a list whose pages are read elsewhere: [`Granules::split_proof`].
-pub struct IdProof(Option<Proof>);
-
-impl IdProof {
-    /// Hashes the next page in canonical order.
-    pub fn add(&mut self, page: &IdPage) {
-        if let Some(proof) = &mut self.0 {
-            page.iter().for_each(|granule_id| proof.add(granule_id));
-        }
-    }
-
-    /// Compares the pages with the identifier of the set, once all of them were added.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): they are not those of the set.
-    pub fn finish(self) -> Result<()> {
-        self.0.map_or(Ok(()), Proof::finish)
-    }
-}
 
 impl Iterator for Granules {
     type Item = Result<Granule>;

@@ -25,7 +25,7 @@ pub use differences::{ContentCounts, Counts, Difference, Differences, OtherConte
 pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
 pub use granules::{FileList, FileTotals, GranuleFiles};
-pub use granules::{Granules, IdPages, IdProof};
+pub use granules::{Granules, IdPages};
 pub use held_contents::HeldContents;
 pub use history::{History, NotedPeriod};
 pub(super) use resolve::cited;
