@@ -169,7 +169,7 @@ def bytes_and_seconds(granules):
     us, them, other = ([ACCESSION, "--registry", name] for name in ("us.db", "them.db", "other.db"))
     run(*us, "ingest", "US", "--create", "--at", "2001-01-01", "--from", "ids.txt")
     run(*us, "publish", "static")
-    server, proxy = serve("--cache", "www")
+    server, proxy = serve()
     files_port = free_port()
     os.makedirs("files")
     web = serve_files(files_port)
@@ -246,7 +246,7 @@ def memory(granules):
     us, them = ([ACCESSION, "--registry", name] for name in ("us.db", "them.db"))
     run(*us, "ingest", "US", "--create", "--at", "2001-01-01", "--from", "ids.txt")
     run(*us, "publish", "www")
-    server, proxy = serve("--cache", "www")
+    server, proxy = serve()
     url = f"http://127.0.0.1:{proxy.port}/datasets/US/"
     peaks = {}
 

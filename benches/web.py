@@ -1,20 +1,18 @@
-"""Measures what a request costs `accession serve`, beside nginx that serves the same bytes, in one run.
+"""Measures the bounds of `accession serve`, beside another build of it and beside nginx, in one run.
 
-web.py ACCESSION [POSTGRESQL]
+web.py ACCESSION [OTHER]
 
-ACCESSION is the program to measure. POSTGRESQL is the address of an empty registry on PostgreSQL, of which the
-first request after a write is timed, too. The cost is the processor time of all threads of the server, from
-/proc/PID/task/*/schedstat, for each of REQUESTS requests on CONNECTIONS connections that are kept open. Unlike
-the time that passes, it hardly depends on what else the machine does. Of nginx, it is that of its worker.
-Prints a table, with the bound of each ratio; exits with 1 if one is not met.
+ACCESSION is the program to measure, OTHER another build, such as the one before a change. Each serves a registry
+that it has made. A cost is the processor time of all threads of a server, from /proc/PID/task/*/schedstat, for each
+request on CONNECTIONS connections. Every request has another address (`?n=`), so that a build that caches does not.
+Prints a table with the bound of each figure; exits with 1 if one is not met.
 """
-import gzip
 import http.client
+import json
 import os
 import pathlib
 import shutil
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -25,249 +23,221 @@ SCRIPT = os.path.abspath(__file__)
 sys.path.insert(0, os.path.dirname(SCRIPT))
 from serve import Server, at, import_changes, serve
 
-CONNECTIONS, REQUESTS = 32, 5_000
-LISTED = 100_000
-# The sets of a long history, each of which is asked for once.
-SETS = 1_000
+CONNECTIONS, REQUESTS, ROUNDS = 32, 1_920, 3
+LISTED, CHANGES = 1_000_000, 20_000
+UNREAD, SLOW, HOT = 500, 512, 5_000
+MIB = 1_024
+SHIPPED = os.path.join(os.path.dirname(SCRIPT), "..", "docs", "deploy", "nginx-serve.conf")
 NGINX = """
 worker_processes 1;
 daemon off;
 pid nginx.pid;
 error_log stderr crit;
 events { worker_connections 1024; }
-http {
-    access_log off;
-    sendfile on;
-    gzip_static on;
-    etag on;
-    keepalive_requests 1000000;
-    open_file_cache max=1000;
-    default_type text/plain;
-    server { listen 127.0.0.1:PORT; root files; }
-}
+http { access_log off; sendfile on; etag on; keepalive_requests 1000000; default_type text/html; INSIDE }
 """
-# Each downloads lists one after the other, as fast as a good line would.
-LIST_BYTES_PER_SECOND = 1_000_000
 
 
-def processes(pid):
-    """A process, and those that it has started."""
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [pid, *(one for child in children for one in processes(int(child)))]
-
-
-def spent(pid):
+def spent(process):
     """The processor time of a process and of its children up to now, in microseconds."""
-    total = 0
-    for one in processes(pid):
-        for task in pathlib.Path(f"/proc/{one}/task").iterdir():
-            total += int((task / "schedstat").read_text().split()[0])
-    return total / 1_000
+    children = pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    tasks = pathlib.Path(f"/proc/{process}/task").iterdir()
+    own = sum(int((task / "schedstat").read_text().split()[0]) for task in tasks) / 1_000
+    return own + sum(spent(int(child)) for child in children)
 
 
-def ask(server, path, headers, requests, times=None):
-    """Sends requests on one connection."""
-    connection = http.client.HTTPConnection(server.host, server.port)
-    for _ in range(requests):
-        began = time.perf_counter()
-        connection.request("GET", path, headers=headers)
-        response = connection.getresponse()
-        response.read()
-        assert response.status in (200, 304), (path, response.status)
-        if times is not None:
-            times.append((time.perf_counter() - began) * 1_000)
-    connection.close()
+def get(server, path, headers={}, connection=None):
+    own = connection or http.client.HTTPConnection(server.host, server.port)
+    own.request("GET", path, headers=headers)
+    response = own.getresponse()
+    body = response.read()
+    assert response.status == 200, (path, response.status)
+    if connection is None:
+        own.close()
+    return body
 
 
-def cost(server, path, headers, requests):
+def cost(server, path, headers, requests, each_another=True):
     """The processor time of a request, in microseconds."""
-    ask(server, path, headers, 20)
+    def ask(first):
+        connection = http.client.HTTPConnection(server.host, server.port)
+        for number in range(requests // CONNECTIONS):
+            get(server, f"{path}?n={first}.{number}" if each_another else path, headers, connection)
+        connection.close()
+
     before = spent(server.process.pid)
-    each = requests // CONNECTIONS
-    threads = [threading.Thread(target=ask, args=(server, path, headers, each)) for _ in range(CONNECTIONS)]
+    threads = [threading.Thread(target=ask, args=(f"{time.monotonic_ns()}-{thread}",)) for thread in range(CONNECTIONS)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return (spent(server.process.pid) - before) / (each * CONNECTIONS)
-
-
-def fetch(server, path, headers):
-    connection = http.client.HTTPConnection(server.host, server.port)
-    connection.request("GET", path, headers=headers)
-    response = connection.getresponse()
-    body = response.read()
-    connection.close()
-    assert response.status == 200, (path, response.status)
-    return dict(response.getheaders()), body
+    return (spent(server.process.pid) - before) / (requests // CONNECTIONS * CONNECTIONS)
 
 
 def fill(accession, registry):
-    for number in range(20):
-        rows = (f"{at(86_400 * day)}\t+\tgranule-{number}-{day:05}\n" for day in range(201))
-        import_changes(accession, registry, f"D{number:02}", rows)
-    rows = (f"{at(3_600 * hour)}\t+\tgranule-{hour:05}\n" for hour in range(2 * SETS))
+    rows = (f"{at(86_400 * day)}\t+\tgranule-{day:05}\n" for day in range(201))
+    import_changes(accession, registry, "SMALL", rows)
+    rows = (f"{at(3_600 * hour)}\t+\tgranule-{hour:05}\n" for hour in range(CHANGES))
     import_changes(accession, registry, "LONG", rows)
     rows = (f"{at(0)}\t+\tMOD09GQ.A{2000 + n % 20}{n % 365:03}.h{n % 36:02}v{n % 18:02}.061.{n:013}\n" for n in range(LISTED))
     import_changes(accession, registry, "LIST", rows)
+    rows = (f"{at(0)}\t+\t{'x' * 900}{n:08}\n" for n in range(20_000))
+    import_changes(accession, registry, "WIDE", rows)
 
 
 def identifier_of(server, name):
-    import json
-
-    return json.loads(fetch(server, f"/datasets/{name}/", {"Accept": "application/json"})[1])["latest"]["identifier"]
+    return json.loads(get(server, f"/datasets/{name}/", {"Accept": "application/json"}))["latest"]["identifier"]
 
 
-def download(host, port, path):
-    """Downloads a compressed list again and again, at `LIST_BYTES_PER_SECOND`."""
-    connection = http.client.HTTPConnection(host, int(port))
-    began, received = time.perf_counter(), 0
-    while True:
-        connection.request("GET", path, headers={"Accept-Encoding": "gzip"})
-        response = connection.getresponse()
-        assert response.status == 200, response.status
-        while part := response.read(64 * 1_024):
-            received += len(part)
-            time.sleep(max(0, began + received / LIST_BYTES_PER_SECOND - time.perf_counter()))
+def readers(server, path, count):
+    """Connections that have the beginning of a response, and read no further."""
+    opened = []
+    for _ in range(count):
+        stream = socket.create_connection((server.host, server.port))
+        stream.sendall(f"GET {path} HTTP/1.1\r\nhost: x\r\n\r\n".encode())
+        opened.append(stream)
+    for stream in opened:
+        assert stream.recv(100).startswith(b"HTTP/1.1 200")
+    return opened
 
 
-def download_all(*what):
-    threads = [threading.Thread(target=download, args=what) for _ in range(CONNECTIONS)]
-    for thread in threads:
-        thread.start()
-    # One that ends has failed.
-    threads[0].join()
+def slowest_probe(server, seconds):
+    """The longest time until /healthz responds, in milliseconds."""
+    slowest, end = 0, time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.perf_counter()
+        connection = http.client.HTTPConnection(server.host, server.port, timeout=30)
+        connection.request("GET", "/healthz")
+        connection.getresponse().read()
+        connection.close()
+        slowest = max(slowest, (time.perf_counter() - began) * 1_000)
+        time.sleep(0.02)
+    return slowest
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return server.getsockname()[1]
+class Bounds:
+    """The rows of the table."""
+
+    def __init__(self):
+        self.missed = False
+        print("| what | measured | beside | ratio or figure | bound |\n|---|---|---|---|---|")
+
+    def row(self, what, measured, beside, figure, bound):
+        is_missed = bound is not None and figure > bound
+        self.missed = self.missed or is_missed
+        shown = "" if bound is None else f"{bound}{' MISSED' if is_missed else ''}"
+        print(f"| {what} | {measured} | {beside} | {figure:.2f} | {shown} |", flush=True)
 
 
-def wanted(server):
-    """What is asked for: its name, the address, the headers, the number of requests, and the bound."""
-    small, large = identifier_of(server, "D00"), identifier_of(server, "LIST")
-    json_type, html, packed = {"Accept": "application/json"}, {"Accept": "text/html"}, {"Accept-Encoding": "gzip"}
-    return [
-        ("identifier as JSON", f"/DI:{small}", json_type, REQUESTS, 3),
-        ("dataset page", "/datasets/D00/", html, REQUESTS, 4),
-        ("dataset page, gzip", "/datasets/D00/", html | packed, REQUESTS, 4),
-        ("index", "/", html, REQUESTS, 4),
-        ("history as JSON", "/datasets/D00/history", json_type, REQUESTS, 5),
-        (f"list of {LISTED} ids", f"/DI:{large}/granules", {}, REQUESTS, 2.5),
-        ("the same, gzip", f"/DI:{large}/granules", packed, REQUESTS, 2),
-    ]
+def beside_another(bounds, server, other):
+    json_type, html = {"Accept": "application/json"}, {"Accept": "text/html"}
+    for what, path, headers in [
+        ("identifier as JSON", f"/DI:{identifier_of(server, 'SMALL')}", json_type),
+        ("dataset page", "/datasets/SMALL/", html),
+    ]:
+        best = [min(costs) for costs in zip(*([cost(it, path, headers, REQUESTS) for it in (server, other)] for _ in range(ROUNDS)))]
+        bounds.row(f"{what}, µs", f"{best[0]:.0f}", f"the other build {best[1]:.0f}", best[0] / best[1], 1.1)
 
 
-def cold_rows(server, nginx, row):
-    """First requests of distinct sets, which nothing has kept: what a resolver is asked for."""
-    import json
-
-    history = json.loads(fetch(server, f"/datasets/LONG/history?limit={SETS}", {"Accept": "application/json"})[1])
-    paths = [f"/DI:{instance['identifier']}" for instance in history["instances"]]
-    assert len(set(paths)) == SETS
-    for name, accept, bound in [("JSON", "application/json", 5), ("BibTeX", "application/x-bibtex", 8), ("HTML", "text/html", 40)]:
-        headers = {"Accept": accept}
-        body = fetch(server, paths[0], headers)[1]
-        pathlib.Path(f"files/cold-{name}").write_bytes(body)
-        before = spent(server.process.pid)
-        for path in paths[1:]:
-            ask(server, path, headers, 1)
-        own = (spent(server.process.pid) - before) / (SETS - 1)
-        # A connection for each, too.
-        fetch(nginx, f"/cold-{name}", {})
-        before = spent(nginx.process.pid)
-        for _ in paths[1:]:
-            ask(nginx, f"/cold-{name}", {}, 1)
-        other = (spent(nginx.process.pid) - before) / (SETS - 1)
-        row(f"{SETS} sets as {name}, each once", len(body), "", own, other, bound)
+def list_beside_pipe(bounds, accession, registry, server):
+    identifier = identifier_of(server, "LIST")
+    command = [accession, "--registry", registry, "granules", f"DI:{identifier}"]
+    times = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        body = get(server, f"/DI:{identifier}/granules")
+        middle = time.perf_counter()
+        printed = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+        times.append((middle - began, time.perf_counter() - middle))
+        assert body == printed
+    served, piped = (min(it) for it in zip(*times))
+    bounds.row(f"list of {LISTED} ids, s", f"{served:.2f}", f"`accession granules` into a pipe {piped:.2f}", served / piped, 1.3)
 
 
-def first_requests(accession, registry):
-    """Times requests on PostgreSQL, each the first one after a write."""
-    fill(accession, registry)
-    print("\n| what, on PostgreSQL | first request after a write, ms | the next one, ms |\n|---|---|---|")
-    with serve(accession, registry) as server:
-        for number, (name, path, headers, *_) in enumerate(wanted(server)):
-            import_changes(accession, registry, f"WRITTEN{number}", [f"{at(number)}\t+\tgranule-{number}\n"])
-            times = []
-            for _ in range(2):
-                began = time.perf_counter()
-                fetch(server, path, headers)
-                times.append((time.perf_counter() - began) * 1_000)
-            print(f"| {name} | {times[0]:.1f} | {times[1]:.1f} |")
+def stalled_disk(bounds, accession, registry):
+    """A file stands for a stalled disk: calls about the registry wait while it exists."""
+    source = pathlib.Path(SCRIPT, "../../cli/tests/server/stalled_disk.rs").resolve().read_text()
+    pathlib.Path("shim.c").write_text(source.split('r#"')[1].split('"#')[0])
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", "shim.so", "shim.c"], check=True)
+    subprocess.run([accession, "--quiet", "copy", registry, "stalling.db"], check=True)
+    environment = {"LD_PRELOAD": os.path.abspath("shim.so"), "STALL": os.path.abspath("stall")}
+    os.environ.update(environment)
+    try:
+        with serve(accession, os.path.abspath("stalling.db")) as server:
+            for name in environment:
+                del os.environ[name]
+            get(server, "/datasets/SMALL/")
+            pathlib.Path("stall").touch()
+            asked = [socket.create_connection((server.host, server.port)) for _ in range(20)]
+            for stream in asked:
+                stream.sendall(b"GET /datasets/SMALL/ HTTP/1.1\r\nhost: x\r\n\r\n")
+            bounds.row("/healthz beside a stalled disk, ms", "", "20 pages that wait", slowest_probe(server, 3), 100)
+            os.remove("stall")
+    finally:
+        for name in environment:
+            os.environ.pop(name, None)
+
+
+def behind_nginx(bounds, server):
+    """A hot page behind the shipped configuration, beside the same bytes in a file."""
+    page = get(server, "/datasets/SMALL/", {"Accept": "text/html"})
+    os.makedirs("files", exist_ok=True)
+    pathlib.Path("files/page").write_bytes(page)
+    here, ports = os.getcwd(), []
+    for _ in range(2):
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            ports.append(free.getsockname()[1])
+    shipped = pathlib.Path(SHIPPED).read_text()
+    shipped = shipped.replace("listen 443 ssl http2", f"listen 127.0.0.1:{ports[0]}").replace("127.0.0.1:8000", server.address)
+    shipped = shipped.replace("/var/cache/nginx/accession", f"{here}/cached")
+    shipped = "\n".join(line for line in shipped.splitlines() if "ssl_certificate" not in line)
+    costs = []
+    for port, inside, path in [
+        (ports[0], shipped, "/datasets/SMALL/"),
+        (ports[1], f"server {{ listen 127.0.0.1:{ports[1]}; root {here}/files; }}", "/page"),
+    ]:
+        pathlib.Path("nginx.conf").write_text(NGINX.replace("INSIDE", inside))
+        with Server(["nginx", "-p", here, "-c", "nginx.conf"], f"127.0.0.1:{port}") as nginx:
+            get(nginx, path, {"Accept": "text/html"})
+            before = spent(server.process.pid)
+            costs.append(cost(nginx, path, {"Accept": "text/html"}, HOT, each_another=False))
+            behind = (spent(server.process.pid) - before) / HOT
+            if port == ports[0]:
+                bounds.row("the server behind nginx, µs a hot page", f"{behind:.1f}", "", behind, 10)
+    bounds.row("nginx, hot page, µs", f"{costs[0]:.1f}", f"a file {costs[1]:.1f}", costs[0] / costs[1], 1.5)
 
 
 def main():
-    accession = os.path.abspath(sys.argv[1])
+    programs = [os.path.abspath(program) for program in sys.argv[1:3]]
     directory = tempfile.mkdtemp(prefix="accession-web-")
     os.chmod(directory, 0o755)
     os.chdir(directory)
-    missed = False
     try:
-        fill(accession, "web.db")
-        os.mkdir("files")
-        port = str(free_port())
-        pathlib.Path("nginx.conf").write_text(NGINX.replace("PORT", port))
-        with serve(accession, "web.db") as server, Server(["nginx", "-p", directory, "-c", "nginx.conf"], f"127.0.0.1:{port}") as nginx:
-            asked = wanted(server)
-            print("| what | bytes | cold, ms | µs a request | nginx, µs | ratio | bound |")
-            print("|---|---|---|---|---|---|---|")
-
-            def row(name, size, cold, own, other, bound):
-                nonlocal missed
-                missed = missed or own / other > bound
-                shown = "" if own / other <= bound else " MISSED"
-                print(f"| {name} | {size} | {cold} | {own:.1f} | {other:.1f} | {own / other:.2f} | {bound}{shown} |", flush=True)
-
-            for number, (name, path, headers, requests, bound) in enumerate(asked):
-                began = time.perf_counter()
-                sent, body = fetch(server, path, headers)
-                cold = f"{(time.perf_counter() - began) * 1_000:.1f}"
-                file = pathlib.Path(f"files/{number}")
-                if sent.get("content-encoding") == "gzip":
-                    # What nginx compressed beforehand; the plain file must be there, too.
-                    file.write_bytes(gzip.decompress(body))
-                    pathlib.Path(f"files/{number}.gz").write_bytes(body)
-                else:
-                    file.write_bytes(body)
-                own = cost(server, path, headers, requests)
-                other = cost(nginx, f"/{number}", headers, requests)
-                row(name, len(body), cold, own, other, bound)
-                if number == 1:
-                    tag = sent["etag"]
-                    its = fetch(nginx, f"/{number}", {})[0]["ETag"]
-                    own = cost(server, path, headers | {"If-None-Match": tag}, requests)
-                    other = cost(nginx, f"/{number}", {"If-None-Match": its}, requests)
-                    row("dataset page, 304", 0, "", own, other, 3)
-            cold_rows(server, nginx, row)
-            times = {}
-            for name in ("alone", "beside lists"):
-                readers = []
-                if name != "alone":
-                    command = [sys.executable, SCRIPT, "--download", server.host, str(server.port), asked[-1][1]]
-                    readers = [subprocess.Popen(command)]
-                    time.sleep(2)
-                times[name] = []
-                ask(server, *asked[0][1:3], 2_000, times[name])
-                for reader in readers:
-                    assert reader.poll() is None, "a list was not downloaded"
-                    reader.kill()
-                    reader.wait()
-            alone, beside = (statistics.quantiles(times[name], n=20)[-1] for name in times)
-            print(f"\nidentifier as JSON, p95: {alone:.2f} ms alone, {beside:.2f} ms while {CONNECTIONS} clients download compressed lists: {beside / alone:.1f} times (at most 5)")
-            missed = missed or beside / alone > 5
-            print(f"memory: {server.memory('VmRSS') / 1024:.1f} MB, at most {server.memory('VmHWM') / 1024:.1f} MB")
-        if len(sys.argv) > 2:
-            first_requests(accession, sys.argv[2])
+        for number, program in enumerate(programs):
+            fill(program, f"{number}.db")
+        bounds = Bounds()
+        with serve(programs[0], "0.db") as server:
+            if len(programs) > 1:
+                with serve(programs[1], "1.db") as other:
+                    beside_another(bounds, server, other)
+                    before = [cost(it, "/datasets/LONG/", {"Accept": "text/html"}, 64) / 1_000 for it in (server, other)]
+                    bounds.row(f"page of {CHANGES} changes, ms", f"{before[0]:.1f}", f"the other build {before[1]:.1f}", before[0], 10)
+            list_beside_pipe(bounds, programs[0], "0.db", server)
+            behind_nginx(bounds, server)
+        for name in ("LIST", "WIDE"):
+            with serve(programs[0], "0.db") as server:
+                path = f"/DI:{identifier_of(server, name)}/granules"
+                opened = readers(server, path, UNREAD)
+                figure = server.memory("VmHWM") / MIB
+                bounds.row(f"memory of {UNREAD} unread lists ({name}), MB", f"{figure:.1f}", "", figure, 150)
+                opened += readers(server, path, SLOW - UNREAD)
+                bounds.row(f"/healthz beside {SLOW} slow readers, ms", "", "", slowest_probe(server, 3), 100)
+        stalled_disk(bounds, programs[0], os.path.abspath("0.db"))
     finally:
         os.chdir("/")
         shutil.rmtree(directory)
-    sys.exit(missed)
+    sys.exit(bounds.missed)
 
 
 if __name__ == "__main__":
-    if sys.argv[1] == "--download":
-        download_all(*sys.argv[2:])
-    else:
-        main()
+    main()

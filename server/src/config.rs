@@ -1,6 +1,5 @@
 //! How a server is set up.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::pages::Site;
@@ -19,9 +18,6 @@ pub struct Config {
     pub clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// The limits on what clients may use.
     pub limits: ServerLimits,
-    /// The directory into which the logs of datasets are published, from which mirrors read. `None`
-    /// means a temporary one.
-    pub cache: Option<PathBuf>,
     /// How clients register subsets. `None` means that they cannot.
     pub registration: Option<Registration>,
 }
@@ -55,10 +51,6 @@ pub struct ServerLimits {
     pub comparisons: usize,
     /// The greatest number of lists with patterns that are made at the same time.
     pub searches: usize,
-    /// The greatest number of bytes of the whole lists on disk.
-    pub cache_bytes: u64,
-    /// The greatest number of granules of a list that is complete, and proved, before its first byte is sent.
-    pub waited_granules: u64,
     /// The longest target of a request, in bytes.
     pub target_bytes: usize,
     /// The longest body of a request, in bytes.
@@ -84,8 +76,6 @@ impl Default for ServerLimits {
             readers: 8,
             comparisons: 2,
             searches: 2,
-            cache_bytes: 1_024 * 1_024 * 1_024,
-            waited_granules: 1_000_000,
             target_bytes: 8 * 1_024,
             body_bytes: 256 * 1_024,
             citations: 200,

@@ -32,7 +32,6 @@
 //!     open: Box::new(|| Ok(Registry::open("accession.db".as_ref(), Access::Read)?.published(&[]))),
 //!     clock: Box::new(clock),
 //!     limits: ServerLimits::default(),
-//!     cache: None,
 //!     registration: None,
 //! })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -48,11 +47,8 @@
 //! are of the work and of its bytes, not of the connection: a client that hangs up gives nothing back
 //! before its work has ended, and one that reads nothing keeps what was made for it.
 
-mod answer;
-mod conditions;
 mod config;
-mod files;
-mod layer;
+mod layers;
 mod listener;
 mod metrics;
 pub mod pages;
@@ -62,12 +58,14 @@ mod publish;
 mod published;
 mod registration;
 mod request;
+mod response;
 mod route;
 mod rows;
 mod source;
 mod state;
 
-pub use answer::Body;
+/// The body of a request or of a response.
+pub use axum::body::Body;
 pub use config::{Config, Registration, ServerLimits};
 pub use listener::{Server, Service};
 pub use publish::{SiteSettings, publish_pages};

@@ -1,29 +1,35 @@
 //! Connections: from listening to the end of the last one.
 
-use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use http_body_util::BodyExt;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, Response};
+use axum::response::IntoResponse;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper::{Request, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
+use tower::ServiceExt;
 
-use super::answer::Body;
 use super::config::Config;
-use super::layer;
-use super::state::ServerState;
+use super::layers;
+use super::problem::Problem;
+use super::state::{App, ServerState};
 use accession::error::{Error, ErrorKind, Result};
+
+/// How many connections are accepted beyond the limit. A request on one of them waits for a connection to end,
+/// except a probe, which must not wait behind slow readers.
+const WAITING: usize = 64;
 
 /// The buffer for the head of a request. A longer head is refused.
 const HEAD_BYTES: usize = 32 * 1_024;
@@ -81,16 +87,17 @@ impl Server {
     pub fn run(self, config: Config) -> Result<()> {
         let Server { runtime, listener, stopped, .. } = self;
         let state = Arc::new(ServerState::new(config)?);
-        runtime.block_on(serve(&listener, &state, stopped.requested()));
+        let service = layers::service(&state);
+        runtime.block_on(serve(&listener, &state, &service, stopped.requested()));
         // Work on a registry that a client no longer waits for ends by its own time limit.
         runtime.shutdown_timeout(Duration::from_secs(1));
         Ok(())
     }
 }
 
-/// What answers requests, without a listener.
+/// The service that responds to requests, without a listener.
 #[doc(hidden)]
-pub struct Service(Arc<ServerState>);
+pub struct Service(Router);
 
 impl Service {
     /// Opens the registry.
@@ -99,12 +106,12 @@ impl Service {
     ///
     /// Those of opening it.
     pub fn open(config: Config) -> Result<Self> {
-        Ok(Service(Arc::new(ServerState::new(config)?)))
+        Ok(Service(layers::service(&Arc::new(ServerState::new(config)?))))
     }
 
-    /// Answers a request.
+    /// Responds to a request.
     pub async fn respond(&self, request: Request<Body>) -> Response<Body> {
-        layer::respond(&self.0, request).await
+        self.0.clone().oneshot(request).await.unwrap_or_else(|never| match never {})
     }
 }
 
@@ -129,21 +136,23 @@ impl Stop {
     }
 }
 
-/// Accepts connections until `stopped`, and then waits for those that are being answered.
+/// Accepts connections until `stopped`, and then waits for those that are being served.
 async fn serve(
     listener: &TcpListener,
-    state: &Arc<ServerState>,
+    state: &App,
+    service: &Router,
     stopped: impl Future<Output = ()>,
 ) {
-    let connections = Arc::new(Semaphore::new(state.limits.connections));
+    let limit = Arc::new(Semaphore::new(state.limits.connections));
+    let sockets = Arc::new(Semaphore::new(state.limits.connections + WAITING));
     let graceful = GracefulShutdown::new();
     let mut stopped = std::pin::pin!(stopped);
     loop {
         let accepted = tokio::select! {
-            accepted = accept(listener, &connections) => accepted,
+            accepted = accept(listener, &sockets) => accepted,
             () = &mut stopped => break,
         };
-        let (stream, permit) = match accepted {
+        let (stream, socket) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 tracing::warn!(cause = %error, "a connection could not be accepted");
@@ -151,15 +160,15 @@ async fn serve(
                 continue;
             }
         };
-        let state = Arc::clone(state);
-        let watcher = graceful.watcher();
+        let admission = Admission::at(&limit);
+        let (state, service, watcher) = (Arc::clone(state), service.clone(), graceful.watcher());
         tokio::spawn(async move {
             state.metrics.connection_opens();
-            if let Err(error) = connection(stream, &state, watcher).await {
+            if let Err(error) = connection(stream, &state, &service, &admission, watcher).await {
                 tracing::debug!(cause = %error, "a connection ended");
             }
             state.metrics.connection_closes();
-            drop(permit);
+            drop(socket);
         });
     }
     tracing::info!("stopping");
@@ -173,17 +182,44 @@ async fn serve(
 /// what they have sent.
 async fn accept(
     listener: &TcpListener,
-    connections: &Arc<Semaphore>,
+    sockets: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, OwnedSemaphorePermit)> {
-    let permit = Arc::clone(connections).acquire_owned().await.map_err(io::Error::other)?;
+    let permit = Arc::clone(sockets).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, _) = listener.accept().await?;
     Ok((stream, permit))
+}
+
+/// Whether a connection is one of those that the limit allows. One that is not waits with its first request.
+struct Admission {
+    limit: Arc<Semaphore>,
+    permit: OnceCell<OwnedSemaphorePermit>,
+}
+
+impl Admission {
+    fn at(limit: &Arc<Semaphore>) -> Self {
+        let permit = Arc::clone(limit).try_acquire_owned().ok();
+        Admission { limit: Arc::clone(limit), permit: OnceCell::new_with(permit) }
+    }
+
+    /// Waits until the limit allows the connection, unless the request is a probe.
+    async fn of(&self, path: &str, time: Duration) -> std::result::Result<(), Problem> {
+        if ["/healthz", "/metrics"].contains(&path) {
+            return Ok(());
+        }
+        let permit = self.permit.get_or_try_init(|| Arc::clone(&self.limit).acquire_owned());
+        match tokio::time::timeout(time, permit).await {
+            Ok(Ok(_)) => Ok(()),
+            _ => Err(Problem::busy()),
+        }
+    }
 }
 
 /// Serves one connection until its end, or until the server stops.
 async fn connection(
     stream: TcpStream,
-    state: &Arc<ServerState>,
+    state: &App,
+    service: &Router,
+    admission: &Admission,
     watcher: Watcher,
 ) -> hyper::Result<()> {
     // Small responses are sent at once. If that cannot be set, they are slower.
@@ -191,8 +227,10 @@ async fn connection(
     let mut stream = TimeoutStream::new(stream);
     stream.set_write_timeout(Some(state.limits.stall_time));
     let service = service_fn(|request: Request<Incoming>| async {
-        let request = request.map(|body| body.map_err(io::Error::other).boxed_unsync());
-        Ok::<_, Infallible>(layer::respond(state, request).await)
+        match admission.of(request.uri().path(), state.limits.request_time).await {
+            Ok(()) => service.clone().oneshot(request).await,
+            Err(problem) => Ok(problem.into_response()),
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())

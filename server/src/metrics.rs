@@ -14,7 +14,6 @@ pub struct Metrics {
     responses: [AtomicU64; 5],
     /// The time until responses began, in microseconds.
     response_micros: AtomicU64,
-    kept_responses: AtomicU64,
     requests_under_way: AtomicU64,
     connections: AtomicU64,
     connections_accepted: AtomicU64,
@@ -34,11 +33,6 @@ impl Metrics {
         }
         let micros = u64::try_from(after.as_micros()).unwrap_or(u64::MAX);
         self.response_micros.fetch_add(micros, Ordering::Relaxed);
-    }
-
-    /// Counts a response that was kept, and is sent again or confirmed.
-    pub fn kept_response(&self) {
-        self.kept_responses.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a connection that is opened.
@@ -66,12 +60,6 @@ impl Metrics {
         let all = [
             ("responses_total", "counter", "Responses by status.", by_status.collect()),
             ("response_seconds", "summary", "Time until a response began.", summary),
-            (
-                "kept_responses_total",
-                "counter",
-                "Responses that were kept and sent again.",
-                one(&self.kept_responses),
-            ),
             (
                 "requests_under_way",
                 "gauge",

@@ -25,10 +25,11 @@ pub enum Cost {
     Page,
     /// It grows with the sets, so it has a budget, and only a few such tasks run at the same time.
     Comparison,
-    /// A list with patterns, which reads a whole set and may find nothing. It has the budget of a comparison
-    /// and permits of its own, so that slow ones make neither comparisons nor lists wait.
+    /// A list with patterns, or a count of files: it reads a whole set and may find nothing. It has the budget of a
+    /// comparison and permits of its own, so that slow ones make neither comparisons nor lists wait.
     Search,
-    /// A whole list, which is written to a file.
+    /// A part of a list that is sent. It takes as much of a processor as there is, so there are few permits: pages
+    /// and probes do not wait for many readers of lists.
     List,
     /// A subset that is selected and stored: readers do not wait for it.
     Registration,
@@ -37,7 +38,7 @@ pub enum Cost {
 /// How many subsets are registered at the same time.
 const REGISTRATIONS: usize = 2;
 
-/// How many whole lists are written at the same time.
+/// How many parts of lists are read at the same time.
 const LISTS: usize = 2;
 
 /// How much work may run at the same time, and for how long.

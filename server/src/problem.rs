@@ -1,8 +1,7 @@
 //! Why a request is refused, as the response says it (RFC 9457).
 
-use std::error::Error as _;
-
-use hyper::StatusCode;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
 use accession::error::{Error, ErrorKind};
@@ -35,12 +34,6 @@ impl Problem {
     #[must_use]
     pub fn with_hint(self, hint: &'static str) -> Self {
         Problem { hint: Some(hint), ..self }
-    }
-
-    /// What is asked for cannot be given until a person acts: trying again does not help.
-    pub fn conflict(kind: &'static str, detail: impl Into<String>) -> Self {
-        Problem::new(StatusCode::CONFLICT, kind, detail.into())
-            .with_hint("Tell the archive: this stays so until its operator acts.")
     }
 
     /// The request cannot be understood.
@@ -83,6 +76,13 @@ impl Problem {
         Problem::new(status, "too-long", detail)
     }
 
+    /// A list is sent in chunks, without which nobody could see whether it is whole.
+    pub fn http_version() -> Self {
+        let detail =
+            "A whole list needs HTTP/1.1. The parameter limit gives a page of it.".to_owned();
+        Problem::new(StatusCode::HTTP_VERSION_NOT_SUPPORTED, "http-version", detail)
+    }
+
     /// The server is too busy.
     pub fn busy() -> Self {
         Problem::overload("busy", "The server has too much to do.".to_owned(), 5)
@@ -120,11 +120,9 @@ impl Problem {
             StatusCode::UNPROCESSABLE_ENTITY => "These cannot be cited",
             StatusCode::TOO_MANY_REQUESTS => "Too many today",
             StatusCode::PAYLOAD_TOO_LARGE | StatusCode::URI_TOO_LONG => "Too long",
-            StatusCode::CONFLICT if self.kind == ErrorKind::Ambiguous.as_str() => {
-                "This was held with different contents"
-            }
-            StatusCode::CONFLICT => "This needs the archive's operator",
+            StatusCode::CONFLICT => "This was held with different contents",
             StatusCode::SERVICE_UNAVAILABLE => "Not available now",
+            StatusCode::HTTP_VERSION_NOT_SUPPORTED => "Needs HTTP/1.1",
             StatusCode::INTERNAL_SERVER_ERROR => "Something failed",
             _ => "This address is not right",
         }
@@ -141,6 +139,15 @@ impl Problem {
             "hint": self.hint,
             "instance": path,
         })
+    }
+}
+
+/// It is written for its client where the headers of the request are known.
+impl IntoResponse for Problem {
+    fn into_response(self) -> Response {
+        let mut response = self.status.into_response();
+        response.extensions_mut().insert(self);
+        response
     }
 }
 
@@ -173,7 +180,7 @@ impl From<Error> for Problem {
                 .with_hint("A set can be proved when the archive has signed the next time, usually in the night."),
             ErrorKind::SelectsNothing => Problem::unknown(name, detail)
                 .with_hint("In a pattern, * is any characters, and ? is one."),
-            ErrorKind::Ambiguous => Problem::conflict(name, detail)
+            ErrorKind::Ambiguous => Problem::new(StatusCode::CONFLICT, name, detail)
                 .with_hint("The parameter dataset names one of them."),
             // Of one that is known, a time was asked for at which it was not in force.
             ErrorKind::IdentifierUnknown if error.unknown().is_none() => {
@@ -202,18 +209,6 @@ impl From<Error> for Problem {
                     _ => "The server has no room for temporary files now.",
                 };
                 let problem = Problem::overload(name, detail.to_owned(), 60);
-                Problem { cause: Some(error.with_causes()), ..problem }
-            }
-            // These stay so until a person acts, which a mirror reports at once.
-            ErrorKind::PublishedOtherwise | ErrorKind::PublishedDamaged => {
-                let detail = match (kind, error.source()) {
-                    (ErrorKind::PublishedOtherwise, what) => format!(
-                        "The history of this dataset contradicts what was published: {}.",
-                        what.map_or_else(String::new, ToString::to_string)
-                    ),
-                    _ => "What was published of this dataset is damaged.".to_owned(),
-                };
-                let problem = Problem::conflict(name, detail);
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
             _ => Problem { kind: name, ..Problem::internal(error.to_string()) },

@@ -1,16 +1,17 @@
 //! The directory with what mirrors read, which is published whenever a dataset has changed.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
-use super::files::Stored;
 use accession::disk::Directory;
 use accession::disk::scratch::{self, ScratchDirectory};
 use accession::error::{Error, ErrorKind, Result};
@@ -21,12 +22,13 @@ use accession::registry::{Listed, Registry, Snapshot};
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;
 
+/// How much of a file is read at once, and is in memory for each client that reads slowly.
+const PART_BYTES: u64 = 64 * 1_024;
+
 /// The directory with what mirrors read.
 pub struct PublishedFiles {
-    /// The directory that is kept. `None` means that a temporary one is removed at the end.
-    kept: Option<PathBuf>,
-    /// The temporary one. `None` means that it was not needed yet.
-    own: Mutex<Option<ScratchDirectory>>,
+    /// The directory, which is removed at the end. `None` means that it was not needed yet.
+    directory: Mutex<Option<ScratchDirectory>>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
@@ -71,14 +73,39 @@ impl Version {
     }
 }
 
+/// A file that stays the same.
+#[derive(Debug)]
+pub struct Stored {
+    file: File,
+    /// Its length.
+    pub bytes: u64,
+    /// The SHA-256 of its bytes.
+    pub sha256: [u8; 32],
+}
+
+impl Stored {
+    /// The first bytes of a range. They are read on a thread on which a disk may be waited for.
+    ///
+    /// # Errors
+    ///
+    /// The file has fewer bytes than its length says, or the disk fails.
+    pub async fn part(self: Arc<Self>, range: Range<u64>) -> io::Result<Bytes> {
+        let read = tokio::task::spawn_blocking(move || {
+            let bytes = PART_BYTES.min(range.end - range.start);
+            let mut content = vec![0; usize::try_from(bytes).map_err(io::Error::other)?];
+            self.file.read_exact_at(&mut content, range.start)?;
+            Ok(content.into())
+        });
+        read.await.map_err(io::Error::other)?
+    }
+}
+
 impl PublishedFiles {
-    /// What is published in a directory that is kept, or in a temporary one. Those that killed servers left
-    /// are removed.
-    pub fn new(kept: Option<PathBuf>) -> Self {
+    /// Nothing is published yet. The directories that killed servers left are removed.
+    pub fn new() -> Self {
         scratch::remove_leftovers();
         PublishedFiles {
-            kept,
-            own: Mutex::default(),
+            directory: Mutex::default(),
             known: Mutex::default(),
             digests: quick_cache::sync::Cache::new(MAX_DIGESTS),
             turns: Mutex::default(),
@@ -109,8 +136,8 @@ impl PublishedFiles {
         known.get(&version.listed.dataset.name) == Some(version)
     }
 
-    /// Publishes a dataset. One whose history contradicts what was published is published anew in
-    /// a temporary directory, and refused in one that is kept.
+    /// Publishes a dataset. If its history contradicts what was published, for example because the registry was
+    /// restored from a backup, it is published anew.
     ///
     /// # Errors
     ///
@@ -121,11 +148,15 @@ impl PublishedFiles {
         let names = std::slice::from_ref(name);
         let run = || publish(registry, &directory, names, |_, published| published.map(drop));
         match run() {
-            Err(error) if error.kind() == ErrorKind::PublishedOtherwise && self.kept.is_none() => {
-                if let Some(path) = error.path() {
-                    let removed = fs::remove_dir_all(path);
-                    removed.map_err(|source| Error::cannot("remove", path, source))?;
-                }
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::PublishedOtherwise | ErrorKind::PublishedDamaged
+                ) =>
+            {
+                let path = directory.join(format!("datasets/{name}"));
+                let removed = fs::remove_dir_all(&path);
+                removed.map_err(|source| Error::cannot("remove", &path, source))?;
                 run()?;
             }
             done => done?,
@@ -169,14 +200,11 @@ impl PublishedFiles {
                 proceed()?;
             }
         })?;
-        Ok(Some(Stored::new(file, bytes, digest)))
+        Ok(Some(Stored { file, bytes, sha256: digest }))
     }
 
     fn directory(&self) -> Result<PathBuf> {
-        if let Some(kept) = &self.kept {
-            return Ok(kept.clone());
-        }
-        let mut own = self.own.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut own = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
         let made = match own.take() {
             Some(made) => made,
             None => ScratchDirectory::new()?,
@@ -191,7 +219,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_dataset_is_published_once_at_a_time_and_waits_for_no_other() {
-        let files = PublishedFiles::new(None);
+        let files = PublishedFiles::new();
         let (one, other) = ("US".parse().unwrap(), "EU".parse().unwrap());
         let _turn = files.turn(&one).await.unwrap();
         let _other = files.turn(&other).await.unwrap();

@@ -1,16 +1,12 @@
 //! What clients may register: who they must be, and how much of it there may be.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
 
-use http_body_util::{BodyExt, LengthLimitError, Limited};
-use hyper::body::Bytes;
-use hyper::header::AUTHORIZATION;
-use hyper::{HeaderMap, StatusCode};
+use axum::http::header::AUTHORIZATION;
+use axum::http::{HeaderMap, StatusCode};
 use sha2::{Digest, Sha256};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
-use super::answer::Body;
 use super::config::{Registration, ServerLimits};
 use super::problem::Problem;
 use accession::error::Result;
@@ -18,7 +14,7 @@ use accession::model::{Day, Timestamp};
 use accession::registry::Registry;
 
 /// The longest body of a registration, in bytes.
-const BODY_BYTES: usize = 1 << 20;
+pub const BODY_BYTES: usize = 1 << 20;
 
 /// How many bodies are in memory at the same time.
 const BODIES: usize = 16;
@@ -87,27 +83,6 @@ impl Registering {
     /// There are too many of them.
     pub fn room(&self) -> std::result::Result<SemaphorePermit<'_>, Problem> {
         self.bodies.try_acquire().map_err(|_| Problem::busy())
-    }
-
-    /// Reads a body.
-    ///
-    /// # Errors
-    ///
-    /// It is too long, is not there within the time, or breaks off.
-    pub async fn body(&self, body: Body, time: Duration) -> std::result::Result<Bytes, Problem> {
-        let collected = tokio::time::timeout(time, Limited::new(body, BODY_BYTES).collect()).await;
-        let collected = collected.map_err(|_| {
-            let detail = format!("The body was not sent within {} seconds.", time.as_secs());
-            Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail)
-        })?;
-        let collected = collected.map_err(|error| match error.is::<LengthLimitError>() {
-            true => {
-                let detail = format!("A subset to save has at most {BODY_BYTES} bytes.");
-                Problem::too_long(StatusCode::PAYLOAD_TOO_LARGE, detail)
-            }
-            false => Problem::usage("The body is not complete."),
-        });
-        Ok(collected?.to_bytes())
     }
 
     /// Counts one more new subset of a day, from a request of `bytes` bytes. `false` means that a limit of

@@ -1,39 +1,120 @@
 //! What a request asks for, and in which format.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::ops::Range;
 use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
 
-use hyper::header::{ACCEPT, HOST};
-use hyper::http::request::Parts;
-use hyper::{HeaderMap, Method, Version};
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Path};
+use axum::http::header::{HOST, RANGE};
+use axum::http::request::Parts;
+use axum::http::{self, HeaderMap, Method, StatusCode, Uri, Version};
+use headers::{ETag, HeaderMapExt, IfNoneMatch, IfRange};
+use headers_accept::Accept;
+use mediatype::MediaType;
+use serde::de::DeserializeOwned;
 
-use super::conditions::{Conditions, ContentCoding};
 use super::problem::Problem;
+use super::response::Rejection;
 use crate::pages::{Detail, FORMATS, Site};
 use accession::citation::CitationFormat;
 use accession::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Timestamp};
 
-/// A request without its body.
-#[derive(Debug)]
-pub struct Asked(Parts);
+/// The variable segments of a path, decoded.
+pub struct Segments<T>(pub T);
 
-impl From<Parts> for Asked {
-    fn from(parts: Parts) -> Self {
-        Asked(parts)
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for Segments<T> {
+    type Rejection = Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
+        let path = Path::<T>::from_request_parts(parts, state).await;
+        let Path(segments) = path.map_err(|_| Problem::usage("The address is not UTF-8."))?;
+        Ok(Segments(segments))
     }
 }
 
-impl Asked {
-    /// Whether the client speaks an older version of HTTP, which has no chunks.
-    pub fn is_http_10(&self) -> bool {
-        self.0.version < Version::HTTP_11
+/// The dataset that a path names.
+pub struct Named(pub DatasetName);
+
+impl<S: Send + Sync> FromRequestParts<S> for Named {
+    type Rejection = Rejection;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Rejection> {
+        let path = Segments::<HashMap<String, String>>::from_request_parts(parts, state).await;
+        let Segments(segments) = path?;
+        Ok(Named(dataset_name(segments.get("name").map_or("", String::as_str))?))
+    }
+}
+
+/// A request without its body. All that handle it share it.
+#[derive(Debug, Clone)]
+pub struct Request(Arc<Head>);
+
+#[derive(Debug)]
+struct Head {
+    method: Method,
+    uri: Uri,
+    version: Version,
+    headers: HeaderMap,
+}
+
+impl<S: Sync> FromRequestParts<S> for Request {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        if let Some(request) = parts.extensions.get::<Request>() {
+            return Ok(request.clone());
+        }
+        let request = Request::of(parts);
+        parts.extensions.insert(request.clone());
+        Ok(request)
+    }
+}
+
+/// Which bytes of a file are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ByteRange {
+    /// All of them.
+    Whole,
+    /// Some of them.
+    Part(Range<u64>),
+    /// None: the range begins after the last byte.
+    Unsatisfiable,
+}
+
+impl Request {
+    fn of(parts: &Parts) -> Self {
+        let Parts { method, uri, version, headers, .. } = parts;
+        Request(Arc::new(Head {
+            method: method.clone(),
+            uri: uri.clone(),
+            version: *version,
+            headers: headers.clone(),
+        }))
+    }
+
+    /// The same request with the method GET.
+    pub fn as_get(&self) -> http::Request<Body> {
+        let mut request = http::Request::new(Body::empty());
+        *request.uri_mut() = self.0.uri.clone();
+        *request.headers_mut() = self.0.headers.clone();
+        request
+    }
+
+    /// Whether the client has chunks, and so sees whether a list was cut.
+    pub fn has_chunks(&self) -> bool {
+        self.0.version >= Version::HTTP_11
     }
 
     /// Whether it names one host (RFC 9112 §3.2): a proxy before this server and the server could take
     /// another one for requests to different hosts.
     pub fn names_one_host(&self) -> bool {
         let hosts = self.0.headers.get_all(HOST).iter().count();
-        hosts == 1 || hosts == 0 && self.is_http_10()
+        hosts == 1 || hosts == 0 && !self.has_chunks()
     }
 
     /// The method.
@@ -43,7 +124,7 @@ impl Asked {
 
     /// Whether it only reads.
     pub fn is_of_reading(&self) -> bool {
-        [Method::GET, Method::HEAD].contains(self.method())
+        [Method::GET, Method::HEAD].contains(&self.0.method)
     }
 
     /// The headers.
@@ -51,9 +132,34 @@ impl Asked {
         &self.0.headers
     }
 
-    /// The coding that the client prefers.
-    pub fn coding(&self) -> ContentCoding {
-        ContentCoding::of(self.headers())
+    /// Whether the client has content with this ETag, or accepts anything that exists (`*`).
+    pub fn has(&self, tag: &ETag) -> bool {
+        let known = self.0.headers.typed_get::<IfNoneMatch>();
+        known.is_some_and(|known| !known.precondition_passes(tag))
+    }
+
+    /// Whether the client names this ETag, of content of which it is not known yet whether it exists.
+    pub fn names(&self, tag: &str) -> bool {
+        let known =
+            self.0.headers.typed_get::<IfNoneMatch>().filter(|it| *it != IfNoneMatch::any());
+        let tag = tag.parse::<ETag>().ok();
+        self.is_of_reading()
+            && known.zip(tag).is_some_and(|(known, tag)| !known.precondition_passes(&tag))
+    }
+
+    /// Which of the bytes of a file with an ETag are sent. Of several ranges, and of other units, all bytes are
+    /// sent, as a server may (RFC 9110 §14.2), and so they are unless `If-Range` has the ETag. Only GET has ranges.
+    pub fn range(&self, tag: &str, bytes: u64) -> ByteRange {
+        let range = self.0.headers.get(RANGE).and_then(|range| range.to_str().ok());
+        let Some(range) = range.filter(|_| self.0.method == Method::GET) else {
+            return ByteRange::Whole;
+        };
+        let tag = tag.parse::<ETag>().ok();
+        let condition = self.0.headers.typed_try_get::<IfRange>();
+        if condition.map_or(true, |it| it.is_some_and(|it| it.is_modified(tag.as_ref(), None))) {
+            return ByteRange::Whole;
+        }
+        extent(range, bytes)
     }
 
     /// The path and the query as they were sent.
@@ -69,25 +175,6 @@ impl Asked {
     /// The query as it was sent.
     pub fn query(&self) -> &str {
         self.0.uri.query().unwrap_or_default()
-    }
-
-    /// A segment of the path, counted from 0, decoded.
-    ///
-    /// # Errors
-    ///
-    /// The path has fewer segments, or is not UTF-8.
-    pub fn segment(&self, index: usize) -> Result<String, Problem> {
-        let segment = self.path().trim_start_matches('/').split('/').nth(index).unwrap_or_default();
-        decoded(segment)
-    }
-
-    /// What follows a prefix of the path, decoded.
-    ///
-    /// # Errors
-    ///
-    /// It is not UTF-8.
-    pub fn after(&self, prefix: &str) -> Result<String, Problem> {
-        decoded(self.path().strip_prefix(prefix).unwrap_or_default())
     }
 
     /// The first value of a parameter of the query.
@@ -191,7 +278,13 @@ impl Asked {
 
     /// The address of the page after this one: the same, except for where it begins. For programs, it names
     /// the limit and the format, too, which may have been asked for by a header.
-    pub fn next_page(&self, site: &Site, after: &str, limit: u64, format: Format) -> String {
+    pub fn next_page(
+        &self,
+        site: &Site,
+        after: &str,
+        limit: impl Into<Option<u64>>,
+        format: Format,
+    ) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
         let own = form_urlencoded::parse(self.query().as_bytes());
         let replaced: &[&str] = match format {
@@ -203,7 +296,9 @@ impl Asked {
         );
         query.append_pair("after", after);
         if format != Format::Html {
-            query.append_pair("limit", &limit.to_string());
+            if let Some(limit) = limit.into() {
+                query.append_pair("limit", &limit.to_string());
+            }
             query.append_pair("format", format.name());
         }
         site.address_or_href(&format!("{}?{}", self.path(), query.finish()))
@@ -218,33 +313,106 @@ impl Asked {
         }
     }
 
-    /// The format that is wanted.
+    /// Another path with some parameters of this request, such as its format.
+    pub fn with_parameters(&self, path: &str, names: &[&str]) -> String {
+        let mut query = form_urlencoded::Serializer::new(String::new());
+        let own = form_urlencoded::parse(self.query().as_bytes());
+        query.extend_pairs(own.filter(|(name, _)| names.contains(&&**name)));
+        match query.finish() {
+            query if query.is_empty() => path.to_owned(),
+            query => format!("{path}?{query}"),
+        }
+    }
+
+    /// The format of the response: `?format=`, else `Accept` decides. A client that accepts anything gets the
+    /// first of those offered.
     ///
     /// # Errors
     ///
     /// None of those offered is accepted.
     pub fn format(&self, offered: &[Format]) -> Result<Format, Problem> {
-        let named = self.parameter("format").filter(|named| !named.is_empty());
-        choose(offered, named.as_deref(), self.accept())
+        if let Some(named) = self.parameter("format").filter(|named| !named.is_empty()) {
+            let format = offered.iter().find(|format| format.name() == named);
+            return format.copied().ok_or_else(|| {
+                let names: Vec<&str> = offered.iter().map(|format| format.name()).collect();
+                let offered = names.join(", ");
+                Problem::usage(format!("The parameter format takes one of {offered}."))
+            });
+        }
+        let Some(accept) = self.accept() else { return Ok(offered[0]) };
+        negotiated(&accept, offered).ok_or_else(|| {
+            let mut types: Vec<&str> = offered.iter().map(|format| format.media_type()).collect();
+            types.dedup();
+            Problem::not_acceptable(&types)
+        })
     }
 
     /// Whether the client prefers a page for people to JSON.
     pub fn prefers_html(&self) -> bool {
-        const OFFERED: [Format; 2] = [Format::Json, Format::Html];
-        let accept = self.accept().filter(|accept| accept.contains("text/html"));
-        accept.is_some_and(|accept| {
-            choose(&OFFERED, None, Some(accept)).is_ok_and(|it| it == Format::Html)
+        let html = |range: &mediatype::MediaTypeBuf| range.essence().to_string() == "text/html";
+        self.accept().is_some_and(|accept| {
+            let names_html = accept.media_types().any(html);
+            names_html && negotiated(&accept, &[Format::Json, Format::Html]) == Some(Format::Html)
         })
     }
 
-    /// What the client already has.
-    pub fn conditions(&self) -> Conditions {
-        Conditions::of(self.headers())
+    /// The header `Accept`, of one line or several. One that cannot be read is ignored, and so is an empty one.
+    fn accept(&self) -> Option<Accept> {
+        let accept = self.0.headers.typed_get::<Accept>();
+        accept.filter(|accept| accept.media_types().next().is_some())
     }
+}
 
-    fn accept(&self) -> Option<&str> {
-        self.headers().get(ACCEPT)?.to_str().ok()
+/// The format that a client prefers among those offered. `None` means that it accepts none of them.
+fn negotiated(accept: &Accept, offered: &[Format]) -> Option<Format> {
+    let types: Vec<MediaType<'static>> =
+        offered.iter().filter_map(|format| MediaType::parse(format.media_type()).ok()).collect();
+    let chosen = accept.negotiate(&types)?;
+    offered.iter().copied().find(|format| chosen.to_string() == format.media_type())
+}
+
+/// The bytes that the header `Range` means.
+fn extent(range: &str, bytes: u64) -> ByteRange {
+    let bounds = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'));
+    let number = |text: &str| -> Option<Option<u64>> {
+        if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+    };
+    let bounds = bounds.and_then(|(first, last)| Some((number(first)?, number(last)?)));
+    match bounds {
+        None | Some((None, None)) => ByteRange::Whole,
+        Some((Some(first), Some(last))) if last < first => ByteRange::Whole,
+        Some((Some(first), _)) if first >= bytes => ByteRange::Unsatisfiable,
+        // The last bytes of nothing are none, too.
+        Some((None, Some(suffix))) if suffix == 0 || bytes == 0 => ByteRange::Unsatisfiable,
+        Some((Some(first), last)) => {
+            ByteRange::Part(first..last.map_or(bytes, |last| bytes.min(last.saturating_add(1))))
+        }
+        Some((None, Some(suffix))) => ByteRange::Part(bytes.saturating_sub(suffix)..bytes),
     }
+}
+
+/// Reads a body within a time. The route limits its length to `most` bytes.
+///
+/// # Errors
+///
+/// It is too long, is not complete, or was not sent within the time.
+pub async fn body(
+    request: http::Request<Body>,
+    most: usize,
+    time: Duration,
+) -> Result<Bytes, Problem> {
+    let read = tokio::time::timeout(time, Bytes::from_request(request, &())).await;
+    let read = read.map_err(|_| {
+        let detail = format!("The body was not sent within {} seconds.", time.as_secs());
+        Problem::new(StatusCode::REQUEST_TIMEOUT, "too-slow", detail)
+    })?;
+    read.map_err(|rejection| match rejection.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let detail = format!("The body has more than {most} bytes.");
+            Problem::too_long(StatusCode::PAYLOAD_TOO_LARGE, detail)
+        }
+        _ => Problem::usage("The body is not complete."),
+    })
 }
 
 /// A name of a dataset in a path.
@@ -267,11 +435,6 @@ pub fn moment(text: &str) -> Result<Moment, Problem> {
     // A plus sign in a query may have been decoded to a space.
     let text = text.replace(' ', "+");
     text.parse().map_err(|error| Problem::usage(format!("The time {text:?}: {error}.")))
-}
-
-fn decoded(text: &str) -> Result<String, Problem> {
-    let decoded = percent_encoding::percent_decode_str(text).decode_utf8();
-    decoded.map(Cow::into_owned).map_err(|_| Problem::usage("The address is not UTF-8."))
 }
 
 /// A format of a response.
@@ -330,84 +493,20 @@ pub fn citations() -> impl Iterator<Item = Format> {
     FORMATS.into_iter().map(Format::Citation)
 }
 
-/// The format that a request asks for: by `?format=`, else by `Accept`. The first format in
-/// `offered` is sent to a client that accepts anything.
-///
-/// # Errors
-///
-/// None of those offered is accepted.
-fn choose(
-    offered: &[Format],
-    named: Option<&str>,
-    accept: Option<&str>,
-) -> Result<Format, Problem> {
-    if let Some(named) = named {
-        let format = offered.iter().find(|format| format.name() == named);
-        return format.copied().ok_or_else(|| {
-            let names: Vec<&str> = offered.iter().map(|format| format.name()).collect();
-            let offered = names.join(", ");
-            Problem::usage(format!("The parameter format takes one of {offered}."))
-        });
-    }
-    let Some(accept) = accept else { return Ok(offered[0]) };
-    let accepted: Vec<Accepted<'_>> = accept.split(',').filter_map(Accepted::parse).collect();
-    if accepted.is_empty() {
-        return Ok(offered[0]);
-    }
-    let mut best: Option<(Format, u16)> = None;
-    for format in offered {
-        // The most specific range that matches decides (RFC 9110 §12.5.1).
-        let ranges = accepted.iter().filter(|range| range.matches(format.media_type()));
-        let quality =
-            ranges.max_by_key(|range| range.specificity()).map_or(0, |range| range.quality);
-        if quality > best.map_or(0, |(_, quality)| quality) {
-            best = Some((*format, quality));
-        }
-    }
-    best.map(|(format, _)| format).ok_or_else(|| {
-        let mut types: Vec<&str> = offered.iter().map(|format| format.media_type()).collect();
-        types.dedup();
-        Problem::not_acceptable(&types)
-    })
-}
-
-/// A media range of the header `Accept`.
-struct Accepted<'a> {
-    kind: &'a str,
-    subtype: &'a str,
-    /// In thousandths.
-    quality: u16,
-}
-
-impl<'a> Accepted<'a> {
-    fn parse(range: &'a str) -> Option<Self> {
-        let mut parts = range.split(';').map(str::trim);
-        let (kind, subtype) = parts.next()?.split_once('/')?;
-        let quality = parts.find_map(|part| part.strip_prefix("q=").or(part.strip_prefix("Q=")));
-        let quality: f32 = quality.map_or(Some(1.0), |quality| quality.trim().parse().ok())?;
-        if !(0.0..=1.0).contains(&quality) {
-            return None;
-        }
-        Some(Accepted { kind, subtype, quality: (quality * 1_000.0).round() as u16 })
-    }
-
-    fn matches(&self, media_type: &str) -> bool {
-        let (kind, subtype) = media_type.split_once('/').unwrap_or((media_type, ""));
-        (self.kind == "*" || self.kind.eq_ignore_ascii_case(kind))
-            && (self.subtype == "*" || self.subtype.eq_ignore_ascii_case(subtype))
-    }
-
-    fn specificity(&self) -> u8 {
-        u8::from(self.kind != "*") + u8::from(self.subtype != "*")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     const OFFERED: [Format; 4] =
         [Format::Html, Format::Json, Format::Citation(CitationFormat::Bibtex), Format::Lines];
+
+    fn request(uri: &str, headers: &[(&'static str, &str)]) -> Request {
+        let mut request = http::Request::builder().uri(uri);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        Request::of(&request.body(()).unwrap().into_parts().0)
+    }
 
     #[test]
     fn the_accepted_format_of_the_highest_quality_is_chosen() {
@@ -424,26 +523,64 @@ mod tests {
             ("*/*, text/html;q=0.2", Some("json")),
             ("image/png", None),
             ("text/html;q=0", None),
-            ("application/json;q=2", Some("html")),
             ("nonsense", Some("html")),
         ] {
-            let chosen = choose(&OFFERED, None, Some(accept)).ok().map(Format::name);
-            assert_eq!(chosen, name, "{accept}");
+            let chosen = request("/", &[("accept", accept)]).format(&OFFERED);
+            assert_eq!(chosen.ok().map(Format::name), name, "{accept}");
         }
-        assert_eq!(choose(&OFFERED, None, None).unwrap(), Format::Html);
-        assert_eq!(choose(&OFFERED, Some("lines"), Some("image/png")).unwrap(), Format::Lines);
-        assert_eq!(choose(&OFFERED, Some("xml"), None).unwrap_err().status, 400);
+        assert_eq!(request("/", &[]).format(&OFFERED).unwrap(), Format::Html);
+        let named = request("/?format=lines", &[("accept", "image/png")]);
+        assert_eq!(named.format(&OFFERED).unwrap(), Format::Lines);
+        assert_eq!(request("/?format=xml", &[]).format(&OFFERED).unwrap_err().status, 400);
+    }
+
+    #[test]
+    fn each_line_of_accept_counts() {
+        let lines = [("accept", "image/png"), ("accept", "application/json;q=0.5")];
+        assert_eq!(request("/", &lines).format(&OFFERED).unwrap(), Format::Json);
     }
 
     #[test]
     fn browsers_get_pages_and_other_clients_json() {
-        let prefers_html = |accept: &str| {
-            let request = hyper::Request::builder().header(ACCEPT, accept).body(()).unwrap();
-            Asked(request.into_parts().0).prefers_html()
-        };
+        let prefers_html = |accept: &str| request("/", &[("accept", accept)]).prefers_html();
         assert!(prefers_html("text/html,application/xhtml+xml,*/*;q=0.8"));
         assert!(!prefers_html("*/*"));
         assert!(!prefers_html("application/json, text/html;q=0.5"));
         assert!(!prefers_html(""));
+    }
+
+    #[test]
+    fn a_range_is_read_as_it_was_meant_and_else_ignored() {
+        for (range, bytes, expected) in [
+            ("bytes=0-", 10, ByteRange::Part(0..10)),
+            ("bytes=3-", 10, ByteRange::Part(3..10)),
+            ("bytes=3-5", 10, ByteRange::Part(3..6)),
+            ("bytes=3-500", 10, ByteRange::Part(3..10)),
+            ("bytes=3-18446744073709551615", 10, ByteRange::Part(3..10)),
+            ("bytes=-4", 10, ByteRange::Part(6..10)),
+            ("bytes=-40", 10, ByteRange::Part(0..10)),
+            ("bytes=10-", 10, ByteRange::Unsatisfiable),
+            ("bytes=-0", 10, ByteRange::Unsatisfiable),
+            ("bytes=5-3", 10, ByteRange::Whole),
+            ("bytes=-", 10, ByteRange::Whole),
+            ("bytes=1-2,4-5", 10, ByteRange::Whole),
+            ("lines=1-2", 10, ByteRange::Whole),
+            ("bytes=a-b", 10, ByteRange::Whole),
+            ("bytes=-5", 0, ByteRange::Unsatisfiable),
+            ("bytes=0-", 0, ByteRange::Unsatisfiable),
+        ] {
+            let request = request("/", &[("range", range)]);
+            assert_eq!(request.range("\"a\"", bytes), expected, "{range}");
+        }
+        for (if_range, is_part) in [
+            ("\"a\"", true),
+            ("\"b\"", false),
+            ("W/\"a\"", false),
+            ("Sun, 06 Nov 1994 08:49:37 GMT", false),
+            ("nonsense", false),
+        ] {
+            let request = request("/", &[("range", "bytes=3-"), ("if-range", if_range)]);
+            assert_eq!(request.range("\"a\"", 10) == ByteRange::Part(3..10), is_part, "{if_range}");
+        }
     }
 }

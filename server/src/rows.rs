@@ -1,37 +1,42 @@
-//! Pages of lists as programs read them: JSON and JSON Lines.
+//! Pages of lists: HTML for people, JSON and JSON Lines for programs.
 
+use axum::response::Response;
 use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-use super::answer::{Answer, Keep};
 use super::request::Format;
+use super::response::{CachePolicy, in_format, with_links};
 use crate::pages::Link;
 use accession::error::Result;
 use accession::model::Instance;
 
-/// A page of a list as programs read it, with the address of the next page. `object` is the page as one
-/// JSON value. Even a complete list is kept only while it is current, since it can grow.
+/// A page of a list in a format, with the address of the next page: `html` for people, `object` as one JSON value,
+/// and in JSON Lines a row a line.
 pub fn list<T: Serialize, O: Serialize>(
     format: Format,
     rows: &[T],
     next: Option<&str>,
+    html: impl FnOnce() -> String,
     object: impl FnOnce() -> O,
-) -> Answer {
+) -> Response {
     let content = match format {
-        Format::JsonLines => rows.iter().map(json).collect(),
-        _ => json(&object()),
+        Format::Html => html(),
+        Format::JsonLines => rows.iter().map(line).collect(),
+        _ => line(&object()),
     };
-    page(format, content, next)
+    let next = next.map(|next| Link::new("next", next));
+    with_links(in_format(format, content, CachePolicy::Shared), next)
 }
 
-/// As [`list`], of which one JSON value has the rows by a name, and the next page.
+/// As [`list`], whose JSON value has the rows by a name, and the next page.
 pub fn named_list<T: Serialize>(
     format: Format,
     name: &str,
     rows: &[T],
     next: Option<&str>,
-) -> Answer {
-    list(format, rows, next, || Named { name, rows, next })
+    html: impl FnOnce() -> String,
+) -> Response {
+    list(format, rows, next, html, || Named { name, rows, next })
 }
 
 /// The rows of a list by their name, and the address of the next page.
@@ -50,15 +55,9 @@ impl<T: Serialize> Serialize for Named<'_, T> {
     }
 }
 
-/// A page of a list that is written already.
-pub fn page(format: Format, content: String, next: Option<&str>) -> Answer {
-    let next = next.map(|next| Link::new("next", next));
-    Answer::whole(format, content, Keep::WhileCurrent).with_links(next)
-}
-
 /// A JSON value as a line. What is sent is made of strings, numbers and lists of them, which can always
 /// be written.
-pub fn json<T: Serialize>(value: &T) -> String {
+pub fn line<T: Serialize>(value: &T) -> String {
     let mut text = serde_json::to_string(value).unwrap_or_default();
     text.push('\n');
     text

@@ -93,21 +93,6 @@ impl Source {
         Ok(self.permits.run(cost, &deadline, move || source.attempt(&of, work)).await??)
     }
 
-    /// Which registry was opened, and the state that it is in. `None` means that it cannot be known.
-    pub async fn state(&self) -> Option<(u64, u64)> {
-        let Opened { registry, generation } = self.current().clone();
-        let state = match registry.is_file() {
-            true => registry.state(),
-            false => {
-                let deadline = Deadline::after(self.permits.time(Cost::Page));
-                let read = self.permits.run(Cost::Page, &deadline, move || registry.state());
-                read.await.ok()?
-            }
-        };
-        // The request itself will say what is wrong.
-        Some((generation, state.ok()??))
-    }
-
     /// Does the work on this thread and, if the registry was replaced, opens it and does the work
     /// again.
     pub fn attempt<T>(
@@ -303,8 +288,7 @@ mod tests {
         while is_opening.try_recv().is_err() {
             tokio::task::yield_now().await;
         }
-        // The former one is asked meanwhile, also on the thread on which requests are answered.
-        source.state().await;
+        // The former one is read meanwhile.
         assert_eq!(source.read(|reading| Ok(reading.generation)).await.unwrap(), 0);
         go_on.send(()).unwrap();
         assert_eq!(replaced.await.unwrap().unwrap(), 1);

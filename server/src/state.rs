@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use super::answer::{Answers, Epoch};
 use super::config::{Config, ServerLimits};
-use super::files::Files;
 use super::metrics::Metrics;
 use super::published::PublishedFiles;
 use super::registration::Registering;
@@ -13,8 +11,8 @@ use crate::pages::Site;
 use accession::error::Result;
 use accession::model::Timestamp;
 
-/// A day, in microseconds.
-const DAY: i64 = 24 * 3_600 * 1_000_000;
+/// The state of the router.
+pub type App = Arc<ServerState>;
 
 /// What all requests share.
 pub struct ServerState {
@@ -30,10 +28,6 @@ pub struct ServerState {
     pub published: PublishedFiles,
     /// Whether the registry can be read.
     pub health: Arc<Health>,
-    /// The whole lists that were sent last.
-    pub files: Files,
-    /// The answers that were sent last.
-    pub answers: Answers,
     /// How clients register subsets. `None` means that they cannot.
     pub registering: Option<Arc<Registering>>,
     clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
@@ -46,31 +40,22 @@ impl ServerState {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits, cache, registration } = config;
+        let Config { site, open, clock, limits, registration } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(ServerState {
             health: Health::watch(&source),
             source,
-            files: Files::new(cache.clone(), &limits),
-            answers: Answers::default(),
             registering: registration.map(|registration| Arc::new(registration.into())),
             site,
             limits,
             clock,
             metrics: Metrics::default(),
-            published: PublishedFiles::new(cache),
+            published: PublishedFiles::new(),
         })
     }
 
     /// The present time.
     pub fn now(&self) -> Timestamp {
         (self.clock)()
-    }
-
-    /// What every response depends on besides its request. `None` means that it cannot be known, and so
-    /// nothing can be kept.
-    pub async fn epoch(&self) -> Option<Epoch> {
-        let (generation, state) = self.source.state().await?;
-        Some(Epoch { generation, state, day: self.now().as_micros().div_euclid(DAY) })
     }
 }

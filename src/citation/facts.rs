@@ -2,13 +2,13 @@
 
 use std::iter;
 
-use percent_encoding::{AsciiSet, CONTROLS, NON_ALPHANUMERIC, percent_encode, utf8_percent_encode};
+use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use super::record;
 use super::typed::TypedDataset;
 use crate::model::{
     Annotation, Criteria, Dataset, DatasetName, Day, Doi, Identifier, Instance, Licence, Listed,
-    Moment, Pattern, Set, Subset, Timestamp, ValueError, count, is_interpreted,
+    Moment, Pattern, Set, Timestamp, ValueError, count, is_interpreted,
 };
 use crate::registry::{Cited, Identified, Resolved};
 
@@ -26,8 +26,6 @@ pub struct Citation {
     /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none
     /// is known.
     resolver: Option<String>,
-    /// Whether the identifier of the subset resolves, or only that of the set from which it is selected does.
-    pub(super) is_saved: bool,
     /// Whether the statement names the digest, too.
     states_digest: bool,
     /// Whether a list is cited, and no registry was asked what the dataset held.
@@ -46,17 +44,8 @@ impl Citation {
             let period = cited.digest_period();
             first_moment(period.from, period.until)
         });
-        let (is_saved, states_digest, is_listed) = (true, false, false);
-        Citation {
-            cited,
-            as_of,
-            digest_as_of,
-            accessed,
-            resolver,
-            is_saved,
-            states_digest,
-            is_listed,
-        }
+        let (states_digest, is_listed) = (false, false);
+        Citation { cited, as_of, digest_as_of, accessed, resolver, states_digest, is_listed }
     }
 
     /// The citation for a format that has the digest, so that both were in force at its time.
@@ -99,34 +88,10 @@ impl Citation {
         self
     }
 
-    /// The citation of a subset that is not saved: it is named by the set from which it is selected, and by
-    /// the patterns, which never change.
-    #[must_use]
-    pub fn unsaved(self) -> Self {
-        Citation { is_saved: false, ..self }
-    }
-
     /// The address under which the cited granules are known for ever. `None` means that no site is known that
     /// resolves identifiers.
     pub fn permanent_address(&self) -> Option<String> {
-        self.resolver.as_ref().map(|resolver| format!("{resolver}/{}", self.named_set()))
-    }
-
-    /// The identifier, with its prefix; of a subset that is not saved, that of the whole set with the
-    /// patterns.
-    fn named_set(&self) -> String {
-        match self.cited.set.subset().zip(self.whole()) {
-            Some((Subset { criteria: Criteria::Patterns(patterns), .. }, whole))
-                if !self.is_saved =>
-            {
-                let encode = |pattern: &Pattern| {
-                    format!("select={}", utf8_percent_encode(pattern.as_str(), NOT_IN_A_QUERY))
-                };
-                let query: Vec<String> = patterns.iter().map(encode).collect();
-                format!("DI:{whole}?{}", query.join("&"))
-            }
-            _ => self.prefixed_identifier(),
-        }
+        self.resolver.as_ref().map(|resolver| format!("{resolver}/{}", self.prefixed_identifier()))
     }
 
     /// The identifier with its prefix: `DI:7631…`.
@@ -193,7 +158,7 @@ impl Citation {
     /// The statement that [`super::recognise`] reads: `DI:…, as held at 2001-01-05 by US`, and for
     /// a subset how it was selected; and the digest, if it is wanted.
     pub(super) fn statement(&self) -> String {
-        let named = self.permanent_address().unwrap_or_else(|| self.named_set());
+        let named = self.permanent_address().unwrap_or_else(|| self.prefixed_identifier());
         let (as_of, granules) = (self.as_of, self.cited.set.granules());
         let mut statement = match self.is_listed {
             true => format!("{named}, {} listed on {as_of}", count(granules, "granule")),
@@ -206,9 +171,6 @@ impl Citation {
             let (granules, of_granules) = (subset.granules, instance.granules);
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
-            if !self.is_saved {
-                statement.push_str(&format!(", with the identifier {}", self.identifier()));
-            }
         }
         if self.states_digest {
             statement.push_str(&format!(", {}", self.cited.set.digest()));
@@ -308,10 +270,6 @@ pub const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b'{')
     .add(b'|')
     .add(b'}');
-
-/// The characters that are encoded in a pattern in a query: those that a sentence or a query would end with,
-/// too.
-const NOT_IN_A_QUERY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
 
 /// Percent-encodes what neither a URI nor a verbatim field of TeX may contain. Letters of other scripts
 /// stay readable.

@@ -168,18 +168,8 @@ impl Registry {
         self.store.has_many_connections()
     }
 
-    /// A number that is another one after every commit of every process, and the same until then, for
-    /// as long as this registry is open. `None` means that it cannot be known for less than reading.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: it was replaced, or cannot be reached.
-    pub fn state(&self) -> Result<Option<u64>> {
-        self.store.state().map_err(|error| self.named(error))
-    }
-
-    /// Whether it is in a file; then [`Registry::state`] waits for nothing.
-    pub fn is_file(&self) -> bool {
+    /// Whether it is in a file.
+    pub(super) fn is_file(&self) -> bool {
         self.store.is_file()
     }
 

@@ -1,9 +1,14 @@
 //! The number of granules that are looked up at once.
 
+use crate::model::GranuleId;
 use crate::store::StoredContent;
 
 /// The approximate size in bytes of the rows that are looked up at once.
 const BYTES: usize = 8 * 1_024 * 1_024;
+
+/// The same in small pages, and the most granules of one: a client that reads slowly keeps a page in memory.
+const SMALL_BYTES: usize = 48 * 1_024;
+const SMALL_GRANULES: usize = 2_048;
 
 /// The number of granules in the first look-up. It is small, because a row may have megabytes.
 const FIRST_GRANULES: usize = 256;
@@ -18,12 +23,19 @@ const GROWTH: usize = 8;
 pub(super) struct LookUps {
     granules: usize,
     most: usize,
+    bytes: usize,
 }
 
 impl LookUps {
     /// Begins with a few granules, and looks up at most `most` at once.
     pub fn up_to(most: usize) -> Self {
-        LookUps { granules: FIRST_GRANULES.min(most), most }
+        LookUps { granules: FIRST_GRANULES.min(most), most, bytes: BYTES }
+    }
+
+    /// Begins with as many granules as fit into a small page however long their ids are.
+    pub fn small() -> Self {
+        let granules = SMALL_BYTES / GranuleId::MAX_BYTES;
+        LookUps { granules, most: SMALL_GRANULES, bytes: SMALL_BYTES }
     }
 
     /// The number of granules to look up next.
@@ -33,7 +45,7 @@ impl LookUps {
 
     /// Records the number of granules in a look-up, and the size of their rows in bytes.
     pub fn note(&mut self, granules: usize, bytes: usize) {
-        let fitting = granules.saturating_mul(BYTES) / bytes.max(1);
+        let fitting = granules.saturating_mul(self.bytes) / bytes.max(1);
         self.granules = fitting.clamp(1, self.most.min(self.granules.saturating_mul(GROWTH)));
     }
 }

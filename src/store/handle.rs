@@ -163,14 +163,6 @@ impl Store {
         Ok(view)
     }
 
-    /// A number that is another one after every commit of every process, and the same until then, for
-    /// as long as this registry is open. `None` means that it cannot be known for less than reading.
-    ///
-    /// Cost: for a file, a few system calls and no wait; for a server, one statement.
-    pub fn state(&self) -> Result<Option<u64>> {
-        of_opened!(&self.opened, store => store.state())
-    }
-
     /// Whether several threads should read the registry at the same time, each with a connection of
     /// its own. A server has a limited number of connections for all its users.
     pub fn has_many_connections(&self) -> bool {

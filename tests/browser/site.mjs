@@ -148,7 +148,6 @@ export async function pages(site) {
     "set-large": `/DI:${largeHistory.instances[1].identifier}`,
     "set-large-latest": `/DI:${large}`,
     "set-subset": `/DI:${subset}`,
-    "set-part": `/DI:${latest}?select=FOOL2.v2.1*`,
     identifier: "/identifier",
     compare: "/compare/US.FOOL2.002@2001-02-05...US.FOOL2.002",
     "compare-same": "/compare/US.FOOL2.002...US.FOOL2.002",

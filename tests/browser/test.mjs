@@ -235,12 +235,6 @@ for (const base of ["", "/some/registry"]) {
     expect(arrived.includes(expected), `the head of the month says "${expected}": ${arrived}`);
   expect((await page.evaluate(() => scrollY)) === 0, "the title is on the screen");
   await compareListings(`DI:${identifier}`, false);
-  // A part of a set has no page: it is said how to list it.
-  await page.goto(`${files.url}/DI:${identifier}?select=FOOL2.v2.0*`);
-  const select = `accession granules DI:${identifier} --select 'FOOL2.v2.0*' --site ${files.url}/`;
-  await page.waitForFunction((expected) => document.querySelector("#found").textContent.includes(expected), select);
-  await page.getByRole("link", { name: "a set" }).click();
-  await page.waitForURL(place);
   // The page of a dataset has the list of its latest set.
   await page.goto(`${files.url}/datasets/US.FOOL2.002/`);
   await compareListings("US.FOOL2.002");

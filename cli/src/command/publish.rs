@@ -1,6 +1,6 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
-use std::fs::{File, create_dir_all};
+use std::fs::File;
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -213,16 +213,6 @@ pub struct Serve {
     #[arg(long, value_name = "TEXT")]
     contact: Option<String>,
 
-    /// The directory for the logs that mirrors read, which are published into it whenever a dataset
-    /// has changed [default: a temporary one]
-    #[arg(long, value_name = "DIR", value_parser = named_path())]
-    cache: Option<PathBuf>,
-
-    /// The most that the whole lists of ids which are kept for the next reader may take on disk: a
-    /// number of bytes, or 500MB, 20GB; in the directory of --cache, or else a temporary one
-    #[arg(long, value_name = "SIZE", default_value = "1GiB", value_parser = size)]
-    cache_size: u64,
-
     /// The greatest number of connections at the same time
     #[arg(long, value_name = "N", default_value_t = ServerLimits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
@@ -240,10 +230,6 @@ pub struct Serve {
 impl Serve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.check_datasets(session)?;
-        if let Some(directory) = &self.cache {
-            let shown = quoted(&directory.to_string_lossy()).to_string();
-            create_dir_all(directory).with_context(|| format!("cannot create {shown}"))?;
-        }
         let token = self.register_token.as_deref().map(read_token).transpose()?;
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
@@ -268,12 +254,7 @@ impl Serve {
             },
             open: Box::new(move || Ok(open()?.published(&datasets))),
             clock: Box::new(session.clock()),
-            limits: ServerLimits {
-                connections: self.max_connections,
-                cache_bytes: self.cache_size,
-                ..ServerLimits::default()
-            },
-            cache: self.cache,
+            limits: ServerLimits { connections: self.max_connections, ..ServerLimits::default() },
             registration,
         };
         let is_listening = json!({ "listening": listening, "public_url": public_url });
@@ -324,25 +305,6 @@ fn read_token(path: &Path) -> Result<String> {
         ))
         .with_hint("`openssl rand -hex 32` makes one")),
     }
-}
-
-/// A number of bytes, in one of the usual units.
-fn size(text: &str) -> Result<u64, String> {
-    const UNITS: [(&str, u64); 7] = [
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("", 1),
-    ];
-    let of_unit = |(unit, bytes): (&str, u64)| {
-        let number = text.strip_suffix(unit)?.trim_end();
-        number.parse::<u64>().ok()?.checked_mul(bytes)
-    };
-    let size = UNITS.into_iter().find_map(of_unit);
-    size.ok_or_else(|| "a size is a number of bytes, as in 1000000, 500MB or 20GiB".to_owned())
 }
 
 /// Writes the log of the server to stderr from now on: requests as text or as JSON, or warnings alone.

@@ -339,7 +339,6 @@ fn no_number_is_too_large_or_too_small_for_the_program() {
         ("payment-id new --worker 1 --count", &["18446744073709551616", "0"]),
         ("granule-id new A --collection C___1 --hash-length", &counts),
         ("serve --listen 127.0.0.1:99999 --max-connections", &counts),
-        ("serve --listen 127.0.0.1:99999 --cache-size", &counts),
     ] {
         for value in values {
             let printed = sandbox.run(&format!("accession {command}={value}; echo $?"));

@@ -1,18 +1,8 @@
-//! Responses that are kept: they are valid until a change is committed, by whomever, or the day ends.
-
-use hyper::Method;
+//! Responses after other processes have changed the registry.
 
 use crate::running::program::program;
 use crate::site::{Answer, SECOND, Served};
 use harness::writes::{SHOWN, WRITES};
-
-/// How many responses were sent that were kept.
-fn sent_again(served: &Served) -> u64 {
-    let metrics = served.get("/metrics").text();
-    let line =
-        metrics.lines().find_map(|line| line.strip_prefix("accession_kept_responses_total "));
-    line.unwrap().parse().unwrap()
-}
 
 fn described(answer: &Answer) -> (u16, String, String, Vec<u8>) {
     let header = |name| answer.header(name).to_owned();
@@ -34,81 +24,13 @@ fn every_kind_of_write_of_another_process_shows_in_the_next_response() {
         command.arg("--registry").arg(&path);
         write.make(command);
         let after = ask_all(&served);
-        // A router that has kept nothing sends the same, with the same tags: they are made of the bytes.
+        // A new router sends the same, with the same ETags: they are made of the bytes.
         assert!(after == ask_all(&served.again()), "{:?}", write.arguments);
         assert!(!write.is_shown || after != before, "{:?}", write.arguments);
         before = after;
     }
 }
 
-#[test]
-fn what_was_sent_is_sent_again_and_confirmed_without_a_look_at_the_rows() {
-    let served = Served::seed();
-    let list = format!("/DI:{SECOND}/granules");
-    for path in ["/", "/datasets/US.FOOL2.002/", "/datasets/US.FOOL2.002/history", &list] {
-        let headers = [("accept-encoding", "gzip")];
-        let first = served.ask(Method::GET, path, &headers, "");
-        let before = sent_again(&served);
-        let again = served.ask(Method::GET, path, &headers, "");
-        assert_eq!(described(&again), described(&first), "{path}");
-        assert_eq!(again.headers, first.headers, "{path}");
-        let known = [("accept-encoding", "gzip"), ("if-none-match", first.header("etag"))];
-        let confirmed = served.ask(Method::GET, path, &known, "");
-        assert_eq!((confirmed.status, confirmed.body.len()), (304, 0), "{path}");
-        for header in ["cache-control", "vary", "etag"] {
-            assert_eq!(confirmed.header(header), first.header(header), "{path}");
-        }
-        let head = served.ask(Method::HEAD, path, &headers, "");
-        assert_eq!(head.header("content-length"), first.body.len().to_string(), "{path}");
-        assert_eq!(sent_again(&served) - before, 3, "{path}");
-    }
-}
-
-#[test]
-fn what_counts_requests_or_probes_is_never_kept() {
-    let served = Served::seed();
-    for path in ["/metrics", "/healthz", "/nothing", "/datasets/US.FOOL2.002/head.json"] {
-        let before = sent_again(&served);
-        for _ in 0..2 {
-            served.get(path);
-        }
-        assert_eq!(sent_again(&served), before, "{path}");
-    }
-    assert_eq!(served.get("/metrics").header("cache-control"), "no-store");
-}
-
-#[test]
-fn a_whole_list_has_a_length_and_ranges_and_is_the_same_from_disk() {
-    let served = Served::seed();
-    let path = format!("/DI:{SECOND}/granules");
-    let whole = served.get(&path);
-    assert_eq!(whole.header("content-length"), whole.body.len().to_string());
-    assert_eq!(whole.header("accept-ranges"), "bytes");
-    let tag = whole.header("etag").to_owned();
-    assert!(tag.contains(SECOND), "{tag}");
-    let ask = |headers: &[(&str, &str)]| served.ask(Method::GET, &path, headers, "");
-    for (range, sent) in [("bytes=5-9", 5..10), ("bytes=5-", 5..whole.body.len())] {
-        for headers in [vec![("range", range)], vec![("range", range), ("if-range", &*tag)]] {
-            let part = ask(&headers);
-            let range = format!("bytes {}-{}/{}", sent.start, sent.end - 1, whole.body.len());
-            assert_eq!((part.status, part.header("content-range")), (206, &*range));
-            assert_eq!(part.body, whole.body[sent.clone()]);
-            assert_eq!(part.header("content-length"), part.body.len().to_string());
-        }
-    }
-    // A change empties the responses in memory, and leaves the files of lists.
-    served.change("US.FOOL2.002", "2001-04-01T00:00:00Z", &["NEW"], &[]);
-    let again = ask(&[]);
-    assert_eq!((again.header("etag"), &again.body), (&*tag, &whole.body));
-    let packed = ask(&[("accept-encoding", "gzip")]);
-    assert_ne!(packed.header("etag"), tag);
-    let mut content = Vec::new();
-    let mut decoder = flate2::read::GzDecoder::new(&packed.body[..]);
-    std::io::Read::read_to_end(&mut decoder, &mut content).unwrap();
-    assert_eq!(content, whole.body);
-}
-
-/// The file of a list does not outlast what makes it public.
 #[test]
 fn a_list_of_an_identifier_that_is_no_longer_there_is_not_sent() {
     let served = Served::seed();

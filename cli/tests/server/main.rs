@@ -14,7 +14,6 @@ mod running {
 mod site;
 
 mod busy_primary;
-mod cache_directory;
 mod checksums;
 mod documented;
 mod encrypted;
@@ -24,4 +23,6 @@ mod mirrors;
 mod restored_primary;
 mod sockets;
 mod stalled;
+mod stalled_disk;
 mod standards;
+mod temporary_directory;

@@ -24,15 +24,10 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        World::serving(&["--cache", "cache"])
-    }
-
-    /// The program with these options, in the directory of the registry.
-    pub fn serving(options: &[&str]) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let us = Registry::create(&path).unwrap();
-        let mut command = Serving::command(&path, options);
+        let mut command = Serving::command(&path, &[]);
         command.current_dir(directory.path());
         let serving = Serving::of(command);
         let proxy = FaultProxy::before(&serving.address);

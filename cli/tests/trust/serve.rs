@@ -1,6 +1,6 @@
 //! The server under load: a writer at full speed, clients that break off, and a restore in the middle.
-//! Every set that is served is the one that its identifier means, every error is announced, the memory of
-//! the server does not grow, and its files take no more of the disk than they may.
+//! Every set that is served is the one that its identifier means, every error is announced, and the memory of
+//! the server does not grow.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -31,10 +31,7 @@ const BREAKERS: u64 = 2;
 /// How many granules the dataset holds at most.
 const HELD: usize = 300;
 
-/// What the lists that the server keeps may take of the disk: a few of them.
-const CACHE_BYTES: u64 = 20_000;
-
-/// What the server may take after the load: the answers that it keeps, and the caches of its connections,
+/// What the server may take after the load: the caches of its connections,
 /// which fill the slower, the more the writer gets done. It stays there however many sets are asked for.
 const MEMORY_KB: u64 = 100 * 1_024;
 
@@ -75,10 +72,7 @@ impl Load {
         registry.back_up(&directory.path().join("backup.db")).unwrap();
         drop(registry);
         let log = std::fs::File::create(directory.path().join("log")).unwrap();
-        let cache = directory.path().join("cache");
-        let options =
-            ["--cache", cache.to_str().unwrap(), "--cache-size", &CACHE_BYTES.to_string()];
-        let mut command = Serving::command(&path, &options);
+        let mut command = Serving::command(&path, &[]);
         command.env("TMPDIR", directory.path()).stderr(log);
         let serving = Serving::of(command);
         Load {
@@ -252,21 +246,6 @@ impl Load {
     fn memory_kb(&self) -> u64 {
         memory_kb(self.serving.lock().unwrap().child.id())
     }
-
-    /// The most bytes that files without names have taken at once in the cache.
-    fn watch_cache(&self) -> u64 {
-        let child = self.serving.lock().unwrap().child.id();
-        let mut most = 0;
-        while self.progress() < 1.0 {
-            let files = open_lists(child);
-            // What is the same afterwards was there all the time.
-            if files == open_lists(child) {
-                most = most.max(files.iter().map(|(_, bytes)| bytes).sum());
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        most
-    }
 }
 
 /// The memory of a process, in kB.
@@ -274,19 +253,6 @@ fn memory_kb(process: u32) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap();
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
-}
-
-/// The files without names that a process has open in its cache, with their lengths.
-fn open_lists(process: u32) -> Vec<(PathBuf, u64)> {
-    let entries = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
-    let list = |entry: std::io::Result<std::fs::DirEntry>| {
-        let path = entry.ok()?.path();
-        let opened = std::fs::read_link(&path).ok()?;
-        let text = opened.to_str()?;
-        let is_list = text.contains("/cache/") && text.ends_with(" (deleted)");
-        Some((opened, std::fs::metadata(path).ok()?.len())).filter(|_| is_list)
-    };
-    entries.filter_map(list).collect()
 }
 
 /// Ingests a granule, and deletes one where there are many. Returns the identifier and the second.
@@ -334,10 +300,10 @@ fn under_load_every_set_is_right_and_every_error_announced() {
     let mut dice = dice("serve");
     let load = Load::new(&mut dice);
     let load = &load;
-    let on_disk = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let (writer, mut dice) = (dice.split(), dice);
         scope.spawn(move || load.write(writer));
-        let watched = std::thread::scope(|scope| {
+        std::thread::scope(|scope| {
             for _ in 0..READERS {
                 let dice = dice.split();
                 scope.spawn(move || load.read(dice));
@@ -347,23 +313,17 @@ fn under_load_every_set_is_right_and_every_error_announced() {
                 scope.spawn(move || load.break_off(dice));
             }
             scope.spawn(|| load.restore());
-            let cache = scope.spawn(|| load.watch_cache());
-            cache.join().unwrap()
         });
         load.is_over.store(true, Ordering::Release);
-        watched
     });
     let end = load.memory_kb();
     let counts = load.counts.lock().unwrap();
     let start = load.start_kb;
-    println!(
-        "{counts:?}, {start} kB at the start, {end} kB at the end; lists on disk: {on_disk} B at most"
-    );
+    println!("{counts:?}, {start} kB at the start, {end} kB at the end");
     for what in ["changes", "lists", "places", "pages", "restores", "clients that broke off"] {
         assert!(counts.contains_key(what), "no {what}: {counts:?}");
     }
     assert!(end <= MEMORY_KB, "{start} kB at the start, {end} kB at the end");
-    assert!(0 < on_disk && on_disk <= CACHE_BYTES, "{on_disk} B of {CACHE_BYTES}");
     let child = &mut load.serving.lock().unwrap().child;
     let id = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();

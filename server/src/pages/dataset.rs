@@ -150,7 +150,6 @@ impl DatasetPage {
             set,
             ends: &self.ends,
             list,
-            is_saved: true,
             fixity: self.fixity.as_ref(),
             is_shared: false,
         });

@@ -1,4 +1,4 @@
-//! The granules of a set: its first and last ones, its list, and the form that selects a part of it.
+//! The granules of a set: its first and last ones, its list, and the form that lists a subset of it.
 
 use maud::{Markup, html};
 
@@ -156,23 +156,23 @@ pub(super) fn granules(
     }
 }
 
-/// The form that leads to a part of a set, with patterns that match some of its names.
+/// The form that lists a subset, with patterns that match some of the names.
 fn form(site: &Site, identifier: Identifier, ends: &Ends) -> Markup {
     let examples = ends.examples();
     html! {
-        form #part action=(site.href(&Site::set(identifier))) {
-            label for="select" { "Only a part of it: names that match a pattern, with a citation of their own" }
+        form #part action=(site.href(&Site::of_set(identifier, "granules"))) {
+            label for="select" { "Only a subset: the names that match a pattern" }
             div.field {
                 input #select type="text" name="select" required placeholder=[examples.first()]
                     autocomplete="off" spellcheck="false";
-                " " button { "Select" }
+                " " button { "List" }
             }
         }
         p.small.soft {
             @if !examples.is_empty() { "For example " }
             @for (index, pattern) in examples.iter().enumerate() {
                 @if index > 0 { " or " }
-                a href=(site.href(&Site::part(identifier, [pattern]))) rel="nofollow" { code { (visible(pattern)) } }
+                a href=(site.href(&Site::selected(identifier, pattern))) rel="nofollow" { code { (visible(pattern)) } }
             }
             @if !examples.is_empty() { ". " }
             code { "*" } " is any characters, " code { "?" } " is one."

@@ -191,16 +191,9 @@ const place = async (text) => {
 };
 for (const form of document.querySelectorAll("form[data-resolve]")) {
   const [field, said] = [form.querySelector("input"), form.querySelector("[role=status]")];
-  const lead = async (text, patterns = []) => {
+  const lead = async (text) => {
     const found = await place(text);
-    if (found && patterns.length === 0) location.replace(found);
-    if (!found || patterns.length === 0) return found;
-    // No file has a part of a set.
-    const [whole, command] = [document.createElement("a"), document.createElement("code")];
-    Object.assign(whole, { href: found, textContent: "a set" });
-    const select = patterns.map((pattern) => `--select '${pattern.replaceAll("'", "'\\''")}'`).join(" ");
-    command.textContent = `accession granules ${found.hash.length > 33 ? "sha256:" : "DI:"}${found.hash.slice(1)} ${select} --site ${root.href}`;
-    said.replaceChildren("The address is that of a part of ", whole, ". This lists and proves it: ", command);
+    if (found) location.replace(found);
     return found;
   };
   form.hidden = false;
@@ -208,7 +201,7 @@ for (const form of document.querySelectorAll("form[data-resolve]")) {
     event.preventDefault();
     if (!await lead(field.value.trim())) said.textContent = "No set of this site has that identifier.";
   });
-  lead(decodeURIComponent(location.pathname) + location.hash, new URLSearchParams(location.search).getAll("select"));
+  lead(decodeURIComponent(location.pathname) + location.hash);
 }
 
 // On the page of a month: its head, the citation and the commands are those of the set that the address names, by

@@ -1,5 +1,5 @@
-//! The page of a set, where a reader arrives from a paper: by its identifier, by the time at which a dataset
-//! held it, or as the part of a set that patterns select.
+//! The page of a set, where a reader arrives from a paper: by its identifier, or by the time at which a dataset
+//! held it.
 
 use std::collections::BTreeSet;
 
@@ -19,10 +19,8 @@ use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
 use accession::citation::{Citation, CitationFormat};
 use accession::error::Result;
-use accession::model::{
-    DatasetName, DigestPrefix, Identifier, Instance, Moment, Pattern, Set, Timestamp,
-};
-use accession::registry::{Cited, DigestPeriod, Members, Registry, Resolved, Selection, Snapshot};
+use accession::model::{DatasetName, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp};
+use accession::registry::{Cited, DigestPeriod, Resolved, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -51,8 +49,6 @@ enum AskedBy {
     Identifier,
     /// As that of a dataset at a time, as it was typed.
     Time(Moment),
-    /// As the part of a set that patterns select, which nobody cited yet.
-    Part(Vec<Pattern>),
 }
 
 /// What only the page of a set shows.
@@ -118,34 +114,6 @@ impl SetPage {
         SetPage::of(snapshot, cited, AskedBy::Time(at), periods, now, detail)
     }
 
-    /// Reads what patterns select from a set. `Err` is the identifier of that, if it is saved: it has a page
-    /// of its own. Costs a pass over the set.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::IdentifierUnknown`](accession::ErrorKind::IdentifierUnknown);
-    /// [`ErrorKind::SelectsNothing`](accession::ErrorKind::SelectsNothing).
-    pub fn part(
-        registry: &Registry,
-        whole: Identifier,
-        patterns: &[Pattern],
-        now: Timestamp,
-        detail: Detail,
-    ) -> Result<std::result::Result<Self, Identifier>> {
-        let snapshot = registry.snapshot()?;
-        let dataset = snapshot.first_holder(whole)?;
-        let selection = Selection::Identifier { identifier: whole, dataset, at: None };
-        let set = snapshot.select(&selection)?.set;
-        let at = Some(Moment::Instant(set.instance().timestamp));
-        let members = Members::Patterns(patterns.to_vec());
-        let (cited, is_saved) = snapshot.describe_subset(set.dataset(), at, &members, now)?;
-        if is_saved {
-            return Ok(Err(cited.set.identifier()));
-        }
-        let asked = AskedBy::Part(patterns.to_vec());
-        SetPage::of(&snapshot, cited, asked, Vec::new(), now, detail).map(Ok)
-    }
-
     /// The page of a set that was in force in these periods, without the subsets that have its identifier.
     fn of(
         snapshot: &Snapshot,
@@ -155,12 +123,11 @@ impl SetPage {
         now: Timestamp,
         detail: Detail,
     ) -> Result<Self> {
-        let citation = |at| Citation::new(cited.clone(), at, now.day());
-        let citation = match asked {
-            AskedBy::Identifier => citation(None),
-            AskedBy::Time(at) => citation(Some(at)),
-            AskedBy::Part(_) => citation(None).unsaved(),
+        let at = match asked {
+            AskedBy::Identifier => None,
+            AskedBy::Time(at) => Some(at),
         };
+        let citation = Citation::new(cited.clone(), at, now.day());
         let shown = match detail {
             Detail::Page => Some(Details::read(snapshot, &cited, periods)?),
             Detail::Record => None,
@@ -174,22 +141,10 @@ impl SetPage {
         SetPage { citation: self.citation.with_resolver(site.resolver()), ..self }
     }
 
-    /// The set as JSON: an instance as `lookup` prints it, a part with how it is selected.
+    /// The set as JSON: an instance as `lookup` prints it.
     pub fn json(&self) -> Value {
         let set = &self.cited.set;
         let instance = set.instance();
-        if let (AskedBy::Part(patterns), Some(subset)) = (&self.asked, set.subset()) {
-            return json!({
-                "identifier": subset.identifier,
-                "digest": subset.digest,
-                "granules": subset.granules,
-                "patterns": patterns,
-                "dataset": subset.dataset,
-                "timestamp": subset.timestamp,
-                "of": instance.identifier,
-                "withdrawn": self.cited.dataset.withdrawn,
-            });
-        }
         let mut found = json!(instance);
         found["digests"] = json!(DigestPeriod::of(&self.cited.instances));
         found["withdrawn"] = json!(self.cited.dataset.withdrawn);
@@ -205,19 +160,12 @@ impl SetPage {
         match &self.asked {
             AskedBy::Identifier => Site::set(set.identifier()),
             AskedBy::Time(_) => Site::instance(set.dataset(), set.instance().timestamp),
-            AskedBy::Part(patterns) => {
-                let patterns = patterns.iter().map(Pattern::as_str);
-                Site::part(set.instance().identifier, patterns)
-            }
         }
     }
 
     /// The path of the list of its granules.
     fn list(&self) -> String {
-        match &self.asked {
-            AskedBy::Part(_) => self.path().replacen('?', "/granules?", 1),
-            _ => Site::of_set(self.cited.set.identifier(), "granules"),
-        }
+        Site::of_set(self.cited.set.identifier(), "granules")
     }
 
     /// The links of the page, in its head and in the header of every format.
@@ -284,7 +232,6 @@ impl SetPage {
             set,
             ends: &shown.ends,
             list: &list,
-            is_saved: !matches!(self.asked, AskedBy::Part(_)),
             fixity: shown.fixity.as_ref(),
             is_shared: shown.datasets().len() > 1,
         };
@@ -338,10 +285,6 @@ impl SetPage {
         html! {
             @match (&self.asked, self.cited.set.subset()) {
                 (AskedBy::Time(at), _) => { "The dataset as it was held at " span.when { (at) } },
-                (AskedBy::Part(patterns), _) => {
-                    "The part of a set whose names match "
-                    @for pattern in patterns { code { (visible(pattern.as_str())) } " " }
-                },
                 (_, Some(_)) => "You followed a citation to exactly these granules, a part of a dataset",
                 (_, None) => "You followed a citation to exactly these granules",
             }

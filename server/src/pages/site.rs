@@ -120,12 +120,12 @@ impl Site {
         format!("/DI:{identifier}/{what}")
     }
 
-    /// The path of the page about the part of a set that patterns select.
-    pub fn part(identifier: Identifier, patterns: impl IntoIterator<Item: AsRef<str>>) -> String {
+    /// The path of the list of the granules of a set that a pattern selects.
+    pub fn selected(identifier: Identifier, pattern: &str) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
-        query.extend_pairs(patterns.into_iter().map(|pattern| ("select", pattern)));
+        query.append_pair("select", pattern);
         // A star would be taken for the end of a word in italics.
-        format!("/DI:{identifier}?{}", query.finish().replace('*', "%2A"))
+        format!("/DI:{identifier}/granules?{}", query.finish().replace('*', "%2A"))
     }
 
     /// A path in a format.

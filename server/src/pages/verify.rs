@@ -99,8 +99,6 @@ pub(super) struct CheckedSet<'a> {
     pub ends: &'a Ends,
     /// The address of its list, which is compressed in files.
     pub list: &'a str,
-    /// Whether its identifier leads to it, so that the program can compare a copy with it.
-    pub is_saved: bool,
     /// What is known of its files. `None` means nothing.
     pub fixity: Option<&'a Fixity>,
     /// Whether other datasets hold it too, whose records may differ.
@@ -148,11 +146,9 @@ impl CheckedSet<'_> {
                         p.small { "It must print DI:" (identifier) }
                     }
                 }
-                @if self.is_saved {
-                    details {
-                        summary { "It differs: which files are missing, or too many?" }
-                        pre tabindex="0" { code { (listing) " | accession compare DI:" (identifier) " --from -" } }
-                    }
+                details {
+                    summary { "It differs: which files are missing, or too many?" }
+                    pre tabindex="0" { code { (listing) " | accession compare DI:" (identifier) " --from -" } }
                 }
                 details {
                     summary { "The digest, which covers what is known of the bytes, too" }

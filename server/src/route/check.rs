@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use http_body_util::{BodyExt, Limited};
-use hyper::StatusCode;
-use hyper::header::CONTENT_TYPE;
+use axum::extract::State;
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{self, StatusCode};
+use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
-use crate::answer::{Answer, Body, Keep, Stop};
 use crate::pages::{CheckPage, Quoted};
 use crate::problem::Problem;
-use crate::request::{Asked, Format};
+use crate::request::{Format, Request, body};
+use crate::response::{CachePolicy, Rejection, in_format};
 use crate::rows::{PAGE_BYTES, instance_bytes, list};
-use crate::state::ServerState;
+use crate::state::App;
 use accession::citation::check::{Checker, Verdict};
 use accession::citation::recognise;
 use accession::citation::references::references;
@@ -25,43 +26,39 @@ const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 const LISTED_INTERVALS: usize = 20;
 
 /// The form, or the check of a short text in `?text=`.
-pub async fn check(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let format = asked.format(&OFFERED)?;
-    let text = asked.parameter("text").unwrap_or_default().into_owned();
+pub async fn check(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
+    let format = request.format(&OFFERED)?;
+    let text = request.parameter("text").unwrap_or_default().into_owned();
     if text.trim().is_empty() && format == Format::Html {
         let page = CheckPage::default();
-        return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
+        return Ok(in_format(format, page.html(&state.site), CachePolicy::Shared));
     }
-    answer(state, format, text).await
+    verdicts(&state, format, text).await
 }
 
 /// The check of a longer text, from the form or as plain text.
 pub async fn check_text(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    body: Body,
-) -> Result<Answer, Stop> {
-    let format = asked.format(&OFFERED)?;
-    let is_form = asked
+    State(state): State<App>,
+    request: Request,
+    sent: http::Request<axum::body::Body>,
+) -> Result<Response, Rejection> {
+    let format = request.format(&OFFERED)?;
+    let is_form = request
         .headers()
         .get(CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(b"application/x-www-form-urlencoded"));
-    let most = state.limits.body_bytes;
-    let collected = Limited::new(body, most).collect().await.map_err(|_| {
-        let detail = format!("A text to check has at most {most} bytes.");
-        Problem::too_long(StatusCode::PAYLOAD_TOO_LARGE, detail)
-    });
-    let body = collected?.to_bytes();
+    let body = body(sent, state.limits.body_bytes, state.limits.request_time).await?;
     let text = if is_form {
         let mut pairs = form_urlencoded::parse(&body);
         pairs.find(|(name, _)| name == "text").map(|(_, text)| text.into_owned())
     } else {
         Some(String::from_utf8_lossy(&body).into_owned())
     };
-    answer(state, format, text.unwrap_or_default()).await
+    verdicts(&state, format, text.unwrap_or_default()).await
 }
 
-async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Result<Answer, Stop> {
+/// Checks the citations in a text.
+async fn verdicts(state: &App, format: Format, text: String) -> Result<Response, Rejection> {
     let (now, most) = (state.now(), state.limits.citations);
     let text: Arc<str> = text.into();
     let read = Arc::clone(&text);
@@ -99,20 +96,13 @@ async fn answer(state: &Arc<ServerState>, format: Format, text: String) -> Resul
         }
         let page =
             CheckPage { text: text.to_string(), problem: Some(problem), ..CheckPage::default() };
-        let answer = Answer::whole(format, page.html(&state.site), Keep::WhileCurrent);
-        return Ok(Answer { status: StatusCode::BAD_REQUEST, ..answer });
+        let page = in_format(format, page.html(&state.site), CachePolicy::NotStored);
+        return Ok((StatusCode::BAD_REQUEST, page).into_response());
     }
-    if format == Format::Html {
-        let page =
-            CheckPage { text: text.to_string(), quoted, checked: Some(checked), problem: None };
-        return Ok(Answer::whole(format, page.html(&state.site), Keep::WhileCurrent));
-    }
-    Ok(list(
-        format,
-        &quoted,
-        None,
-        || json!({ "ok": checked.ok, "citations": quoted, "sets": checked.sets }),
-    ))
+    let object = json!({ "ok": checked.ok, "citations": quoted, "sets": checked.sets });
+    let (text, checked) = (text.to_string(), Some(checked));
+    let page = CheckPage { text, quoted, checked, problem: None };
+    Ok(list(format, &page.quoted, None, || page.html(&state.site), || object))
 }
 
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The

@@ -1,13 +1,14 @@
 //! `/compare/LEFT...RIGHT`: two sets.
 
-use std::sync::Arc;
+use axum::extract::State;
+use axum::response::Response;
 
-use crate::answer::{Answer, Stop};
 use crate::pages::ComparisonPage;
 use crate::problem::Problem;
-use crate::request::{Asked, Format, dataset_name, moment};
-use crate::rows::{self, PAGE_BYTES, list};
-use crate::state::ServerState;
+use crate::request::{Format, Request, Segments, dataset_name, moment};
+use crate::response::Rejection;
+use crate::rows::{PAGE_BYTES, list};
+use crate::state::App;
 use accession::model::{GranuleId, Identifier, Moment, Timestamp};
 use accession::registry::Selection;
 
@@ -20,22 +21,22 @@ const SHOWN: [usize; 2] = [200, 11_000];
 const LISTED: (u32, u32) = (1_000, 100_000);
 
 /// Compares two sets.
-pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let sides = asked.segment(1)?;
-    if sides.is_empty() {
-        return Err(Problem::not_found().into());
-    }
+pub async fn comparison(
+    State(state): State<App>,
+    Segments(sides): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
     let Some((left, right)) = sides.split_once("...") else {
         return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots.").into());
     };
     let now = state.now();
     let (left, right) = (selection(left, now)?, selection(right, now)?);
-    let format = asked.format(&OFFERED)?;
+    let format = request.format(&OFFERED)?;
     let most = match format {
         Format::Html => SHOWN,
-        _ => [asked.limit(LISTED.0, LISTED.1)? as usize, PAGE_BYTES],
+        _ => [request.limit(LISTED.0, LISTED.1)? as usize, PAGE_BYTES],
     };
-    let after: Option<GranuleId> = asked.parsed("after")?;
+    let after: Option<GranuleId> = request.parsed("after")?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         ComparisonPage::read(snapshot, &left, &right, after.as_ref(), most)
@@ -45,23 +46,22 @@ pub async fn comparison(state: &Arc<ServerState>, asked: &Asked) -> Result<Answe
     let next = rows
         .last()
         .filter(|_| page.has_more)
-        .map(|last| asked.next_page(&state.site, last.granule.as_str(), most[0] as u64, format));
-    if format == Format::Html {
-        let path = format!("/compare/{}", escaped(&sides));
-        let content = page.html(&state.site, &path, next.as_deref());
-        return Ok(rows::page(format, content, next.as_deref()));
-    }
-    Ok(list(format, rows, next.as_deref(), || page.json(next.as_deref())))
+        .map(|last| request.next_page(&state.site, last.granule.as_str(), most[0] as u64, format));
+    let next = next.as_deref();
+    let path = format!("/compare/{}", escaped(&sides));
+    let html = || page.html(&state.site, &path, next);
+    Ok(list(format, rows, next, html, || page.json(next)))
 }
 
 /// `/compare?left=…&right=…`, as a form sends it.
-pub fn form(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
+pub async fn form(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
     let side = |name: &str| {
-        let side = asked.parameter(name).filter(|side| !side.is_empty());
+        let side = request.parameter(name).filter(|side| !side.is_empty());
         side.ok_or_else(|| Problem::usage("A comparison is /compare/LEFT...RIGHT."))
     };
     let path = format!("/compare/{}...{}", escaped(&side("left")?), escaped(&side("right")?));
-    Err(Stop::see_other(state.site.href(&path)))
+    let path = request.with_parameters(&path, &["after", "limit", "format"]);
+    Err(Rejection::see_other(state.site.href(&path)))
 }
 
 fn escaped(text: &str) -> String {

@@ -1,76 +1,87 @@
 //! `/datasets/NAME/`, a dataset now; `/datasets/NAME@TIME`, as it was held at a time; and `/DI:…`, a set of
 //! granules, wherever it was held; and `/DI:…/proof`, what was stated of it. `/doi/10.…` leads to a dataset.
 
-use std::sync::Arc;
-
-use hyper::StatusCode;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
 use serde::Serialize;
 
-use crate::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::pages::{DatasetPage, Describes, Feed, Link, SetPage, Site, links};
 use crate::problem::Problem;
-use crate::request::{Asked, Format, citations, dataset_name, moment};
-use crate::rows::{instance_bytes, json, list, read_page};
-use crate::state::ServerState;
-use accession::citation::{Citation, CitationFormat};
+use crate::request::{Format, Named, Request, Segments, citations, dataset_name, moment};
+use crate::response::{ATOM, CachePolicy, Rejection, in_format, of_type, unlisted, with_links};
+use crate::rows::{instance_bytes, line, list, read_page};
+use crate::state::App;
+use accession::citation::Citation;
 use accession::error::{Error, ErrorKind, Result};
-use accession::model::{Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Pattern};
+use accession::model::{
+    Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Set, Timestamp,
+};
 use accession::registry::{Resolved, Selection, Snapshot};
 
 /// Shows a dataset.
-pub async fn dataset(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let name = dataset_name(&asked.segment(1)?)?;
-    if let Some(at) = asked.parameter("at").filter(|at| !at.is_empty()) {
+pub async fn dataset(
+    State(state): State<App>,
+    Named(name): Named,
+    request: Request,
+) -> Result<Response, Rejection> {
+    if let Some(at) = request.parameter("at").filter(|at| !at.is_empty()) {
         let path = format!("/datasets/{name}@{}", moment(&at)?);
-        return Err(Stop::see_other(state.site.href(&path)));
+        let path = request.with_parameters(&path, &["format"]);
+        return Err(Rejection::see_other(state.site.href(&path)));
     }
-    let format = asked.format(&formats(&[]))?;
+    let format = request.format(&formats(&[]))?;
     let (now, detail) = (state.now(), format.detail());
-    let read = read_present(state, asked, &name, move |snapshot, name| {
+    let read = read_present(&state, &request, &name, move |snapshot, name| {
         DatasetPage::read(snapshot, name, now, detail)
     });
     let page = read.await?.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
     let record = &page.listed.dataset;
-    respond(format, record, page.citation.as_ref(), links, html, || json(&page.listed))
+    respond(format, record, page.citation.as_ref(), links, html, || line(&page.listed))
 }
 
 /// The latest changes of a dataset as a feed.
-pub async fn feed(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let name = dataset_name(&asked.segment(1)?)?;
-    let feed = read_present(state, asked, &name, Feed::of_dataset).await?;
-    let content = AnswerContent::Bytes(feed.atom(&state.site).into());
-    Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
+pub async fn feed(
+    State(state): State<App>,
+    Named(name): Named,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let feed = read_present(&state, &request, &name, Feed::of_dataset).await?;
+    Ok(of_type(ATOM, feed.atom(&state.site), CachePolicy::Shared))
 }
 
 /// Shows an instance, or leads from `/datasets/NAME` to the page of the dataset.
-pub async fn instance(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let segment = asked.segment(1)?;
+pub async fn instance(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
     let Some((name, time)) = segment.split_once('@') else {
         let name = dataset_name(&segment)?;
-        let target = state.site.href(&asked.with_query(&Site::dataset(&name)));
-        return Err(Stop::permanent(target));
+        let target = state.site.href(&request.with_query(&Site::dataset(&name)));
+        return Err(Rejection::permanent(target));
     };
     let (name, at) = (dataset_name(name)?, moment(time)?);
-    let format = asked.format(&formats(&[]))?;
+    let format = request.format(&formats(&[]))?;
     let now = state.now();
     if at.first_instant() > now {
         let detail = format!("{at} is in the future: what will be held then is not known.");
         return Err(Problem::unknown("usage", detail).into());
     }
     let detail = format.detail();
-    let read = read_present(state, asked, &name, move |snapshot, name| {
+    let read = read_present(&state, &request, &name, move |snapshot, name| {
         SetPage::at(snapshot, name, at, now, detail)
     });
-    respond_set(state, format, read.await?)
+    respond_set(&state, format, read.await?)
 }
 
 /// Leads to the dataset with a DOI: of several, to the first by name.
-pub async fn doi(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let text = asked.after("/doi/")?;
-    if text.is_empty() {
-        return Err(Problem::not_found().into());
-    }
+pub async fn doi(
+    State(state): State<App>,
+    Segments(text): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
     let doi: Doi = text.parse().map_err(|error| Problem::usage(format!("{error}.")))?;
     let wanted = doi.clone();
     let names = state
@@ -81,8 +92,8 @@ pub async fn doi(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
         let detail = format!("No dataset here has the DOI {doi}.");
         return Err(Problem::unknown("doi-unknown", detail).into());
     };
-    let target = state.site.href(&asked.with_query(&Site::dataset(name)));
-    Err(Stop::see_other(target))
+    let target = state.site.href(&request.with_query(&Site::dataset(name)));
+    Err(Rejection::see_other(target))
 }
 
 /// The formats of such a page, the page itself first.
@@ -106,7 +117,7 @@ fn respond(
     links: Vec<Link>,
     html: impl FnOnce() -> String,
     json: impl FnOnce() -> String,
-) -> Result<Answer, Stop> {
+) -> Result<Response, Rejection> {
     let content = match format {
         Format::Html => html(),
         Format::Citation(named) => {
@@ -116,27 +127,27 @@ fn respond(
         }
         _ => json(),
     };
-    Ok(Answer::whole(format, content, Keep::WhileCurrent).with_links(links))
+    Ok(with_links(in_format(format, content, CachePolicy::Shared), links))
 }
 
 /// The page of a set in one of its formats.
-fn respond_set(state: &ServerState, format: Format, page: SetPage) -> Result<Answer, Stop> {
+fn respond_set(state: &App, format: Format, page: SetPage) -> Result<Response, Rejection> {
     let page = page.resolved(&state.site);
     let (links, html) = (page.links(&state.site), || page.html(&state.site));
     let record = &page.cited.dataset.dataset;
-    let json = || json(&page.json());
-    let answer = respond(format, record, Some(&page.citation), links, html, json)?;
-    Ok(if page.is_unlisted() { answer.unlisted() } else { answer })
+    let json = || line(&page.json());
+    let response = respond(format, record, Some(&page.citation), links, html, json)?;
+    Ok(if page.is_unlisted() { unlisted(response) } else { response })
 }
 
 /// Reads something of a dataset, but only by its present name. Under a former one, or in other letter case,
 /// the response leads to the same page under the present name.
 pub async fn read_present<T: Send + 'static>(
-    state: &Arc<ServerState>,
-    asked: &Asked,
+    state: &App,
+    request: &Request,
     name: &DatasetName,
     work: impl Fn(&Snapshot, &DatasetName) -> Result<T> + Send + 'static,
-) -> Result<T, Stop> {
+) -> Result<T, Rejection> {
     let wanted = name.clone();
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -155,10 +166,10 @@ pub async fn read_present<T: Send + 'static>(
         Ok(read) => return Ok(read),
         Err(present) => present,
     };
-    let rest = asked.path().strip_prefix("/datasets/");
+    let rest = request.path().strip_prefix("/datasets/");
     let rest = rest.and_then(|rest| rest.strip_prefix(name.as_str())).unwrap_or("/");
-    let target = asked.with_query(&format!("/datasets/{present}{rest}"));
-    Err(Stop::Elsewhere(StatusCode::MOVED_PERMANENTLY, state.site.href(&target)))
+    let target = request.with_query(&format!("/datasets/{present}{rest}"));
+    Err(Rejection::Redirect(StatusCode::MOVED_PERMANENTLY, state.site.href(&target)))
 }
 
 /// The identifier that a segment of a path has.
@@ -188,50 +199,109 @@ fn identifier_in(segment: &str) -> Result<Identifier, Problem> {
 /// # Errors
 ///
 /// Those of a path with none.
-pub fn identifier_of(state: &ServerState, asked: &Asked) -> Result<Identifier, Stop> {
-    let identifier = identifier_in(&asked.segment(0)?)?;
-    let path = match asked.segment(1)?.as_str() {
-        "" => Site::set(identifier),
-        what => Site::of_set(identifier, what),
+fn identifier_of(state: &App, segment: &str, request: &Request) -> Result<Identifier, Rejection> {
+    let identifier = identifier_in(segment)?;
+    let path = match request.path().trim_start_matches('/').split_once('/') {
+        None | Some((_, "")) => Site::set(identifier),
+        Some((_, what)) => Site::of_set(identifier, what),
     };
-    match asked.path() == path {
+    match request.path() == path {
         true => Ok(identifier),
-        false => Err(Stop::permanent(state.site.href(&asked.with_query(&path)))),
+        false => Err(Rejection::permanent(state.site.href(&request.with_query(&path)))),
     }
 }
 
-/// The set that an address means by its first segment, `?dataset=` and `?at=`, and the time that is given.
-pub fn selection(state: &ServerState, asked: &Asked) -> Result<(Selection, Option<Moment>), Stop> {
-    let at = asked.parameter("at").filter(|at| !at.is_empty());
-    let at = at.map(|at| moment(&at)).transpose()?;
-    if let Ok(digest) = asked.segment(0)?.parse() {
-        return Ok((Selection::Digest(digest), at));
+/// The set of a request: the identifier or the digest in its path, `?digest=`, `?dataset=` and `?at=`.
+#[derive(Clone)]
+pub struct SetRequest {
+    /// The set.
+    pub selection: Selection,
+    /// The time in the query.
+    pub at: Option<Moment>,
+    /// The identifier in the path, and the digest in the query, which its set must have had.
+    digest: Option<(Identifier, DigestPrefix)>,
+}
+
+impl SetRequest {
+    /// Checks that the identifier had the digest in the query, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::IdentifierUnknown`]: it did not.
+    pub fn check(&self, snapshot: &Snapshot) -> Result<()> {
+        match &self.digest {
+            Some((identifier, digest)) => snapshot.digest_of(*identifier, digest).map(drop),
+            None => Ok(()),
+        }
     }
-    let identifier = identifier_of(state, asked)?;
-    let dataset = asked.parsed("dataset")?;
-    Ok((Selection::Identifier { identifier, dataset, at }, at))
+
+    /// Finds the set.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SetRequest::check`] and of [`Snapshot::select`].
+    pub fn select(&self, snapshot: &Snapshot) -> Result<Set> {
+        self.check(snapshot)?;
+        Ok(snapshot.select(&self.selection)?.set)
+    }
+}
+
+/// The set of a request.
+///
+/// # Errors
+///
+/// The path has neither an identifier nor a digest, or a parameter is not valid.
+pub fn set_of(state: &App, segment: &str, request: &Request) -> Result<SetRequest, Rejection> {
+    let at = request.parameter("at").filter(|at| !at.is_empty());
+    let at = at.map(|at| moment(&at)).transpose()?;
+    if let Ok(digest) = segment.parse() {
+        return Ok(SetRequest { selection: Selection::Digest(digest), at, digest: None });
+    }
+    let identifier = identifier_of(state, segment, request)?;
+    let digest: Option<DigestPrefix> = request.parsed("digest")?;
+    let selection = match &digest {
+        Some(digest) => Selection::Digest(digest.clone()),
+        None => Selection::Identifier { identifier, dataset: request.parsed("dataset")?, at },
+    };
+    Ok(SetRequest { selection, at, digest: digest.map(|digest| (identifier, digest)) })
 }
 
 /// The proof of what was stated of a set.
-pub async fn proof(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let (selection, at) = selection(state, asked)?;
-    let format = asked.format(&[Format::Lines])?;
-    let read =
-        state.source.compare(move |reading| reading.registry.snapshot()?.prove(&selection, at));
+pub async fn proof(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let set = set_of(&state, &segment, &request)?;
+    let format = request.format(&[Format::Lines])?;
+    let read = state.source.compare(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        set.check(&snapshot)?;
+        snapshot.prove(&set.selection, set.at)
+    });
     let proof = read.await?.proof.to_string();
-    Ok(Answer::whole(format, proof, Keep::WhileCurrent))
+    Ok(in_format(format, proof, CachePolicy::Shared))
 }
 
+/// How a client gets a subset.
+const SELECT_HINT: &str = "/DI:…/granules?select=PATTERN lists a subset, and POST /datasets/NAME/subsets saves it where that is allowed.";
+
 /// Shows a set.
-pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let segment = asked.segment(0)?;
+pub async fn set(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
     if DigestPrefix::is_meant(&segment) {
-        return of_digest(state, asked, &segment).await;
+        return of_digest(&state, &request, &segment).await;
     }
-    let identifier = identifier_of(state, asked)?;
-    let format = asked.format(&formats(&[Format::JsonLines]))?;
-    let patterns = asked.patterns()?;
-    let digest: Option<DigestPrefix> = asked.parsed("digest")?;
+    let identifier = identifier_of(&state, &segment, &request)?;
+    let format = request.format(&formats(&[Format::JsonLines]))?;
+    if request.parameter("select").is_some() {
+        let detail = "A page shows a whole set.";
+        return Err(Problem::usage(detail).with_hint(SELECT_HINT).into());
+    }
+    let digest: Option<DigestPrefix> = request.parsed("digest")?;
     if let Some(digest) = digest.clone() {
         let read = state
             .source
@@ -239,16 +309,14 @@ pub async fn set(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop
         read.await?;
     }
     match format {
-        Format::JsonLines => intervals(state, asked, identifier, format).await,
-        format if !patterns.is_empty() => part(state, asked, identifier, patterns, format).await,
-        Format::Json => intervals(state, asked, identifier, format).await,
-        format => page(state, identifier, digest, format).await,
+        Format::Json | Format::JsonLines => intervals(&state, &request, identifier, format).await,
+        format => page(&state, identifier, digest, format).await,
     }
 }
 
 /// Leads to the latest instance with a digest, or to the page of the subset that has it, whose identifier
 /// subsets with other digests may have, too.
-async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Result<Answer, Stop> {
+async fn of_digest(state: &App, request: &Request, text: &str) -> Result<Response, Rejection> {
     let digest: DigestPrefix = text.parse().map_err(|_| {
         let detail = "This is not a digest, which has 64 hexadecimal digits after sha256:, of which the first 12 are enough.";
         Problem::unknown("identifier-unknown", detail)
@@ -261,34 +329,8 @@ async fn of_digest(state: &Arc<ServerState>, asked: &Asked, text: &str) -> Resul
             None => Site::instance(set.dataset(), set.instance().timestamp),
         })
     });
-    let target = asked.with_query(&read.await?);
-    Err(Stop::see_other(state.site.href(&target)))
-}
-
-/// What patterns select from a set or, if that was cited, the way to its own page.
-async fn part(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    whole: Identifier,
-    patterns: Vec<Pattern>,
-    format: Format,
-) -> Result<Answer, Stop> {
-    // A tuple would name it by an identifier that nobody finds.
-    let mut offered = formats(&[Format::JsonLines]);
-    offered.retain(|it| *it != Format::Citation(CitationFormat::Tuple));
-    let unsaved = asked.format(&offered);
-    let (now, detail) = (state.now(), unsaved.as_ref().unwrap_or(&format).detail());
-    let read = state
-        .source
-        .compare(move |reading| SetPage::part(&reading.registry, whole, &patterns, now, detail));
-    let page = read.await?.map_err(|cited| {
-        let path = match asked.parameter("format") {
-            Some(_) => Site::in_format(&Site::set(cited), format.name()),
-            None => Site::set(cited),
-        };
-        Stop::see_other(state.site.href(&path))
-    })?;
-    respond_set(state, unsaved?, page)
+    let target = request.with_query(&read.await?);
+    Err(Rejection::see_other(state.site.href(&target)))
 }
 
 /// Where and when a set was in force.
@@ -300,65 +342,129 @@ struct Intervals<'a> {
     next: Option<&'a str>,
 }
 
+/// The row after which a page of intervals begins: an instance or, after all of them, so many subsets of a dataset.
+enum After {
+    Instance(DatasetName, Timestamp),
+    Subsets(DatasetName, usize),
+}
+
+impl After {
+    /// Reads the parameter: `NAME@TIMESTAMP`, or `NAME/NUMBER` of subsets.
+    fn read(request: &Request) -> Result<Option<Self>, Problem> {
+        let Some(after) = request.parameter("after").filter(|after| !after.is_empty()) else {
+            return Ok(None);
+        };
+        let subsets = after.rsplit_once('/').and_then(|(name, number)| {
+            Some(After::Subsets(name.parse().ok()?, number.parse().ok()?))
+        });
+        if let Some(subsets) = subsets {
+            return Ok(Some(subsets));
+        }
+        let position = request.position(false)?;
+        Ok(position.map(|(name, _, timestamp)| After::Instance(name, timestamp)))
+    }
+}
+
+/// A page of intervals: where and when a set was in force, then the subsets that were cited with its identifier.
+fn read_intervals(
+    snapshot: &Snapshot,
+    identifier: Identifier,
+    after: Option<&After>,
+    limit: u32,
+) -> Result<(Vec<Resolved>, Option<String>)> {
+    let (mut resolved, mut has_more) = (Vec::new(), false);
+    if !matches!(after, Some(After::Subsets(..))) {
+        let after = match after {
+            Some(After::Instance(name, timestamp)) => Some((name, *timestamp)),
+            _ => None,
+        };
+        let bytes = |period: &Resolved| period.instances.iter().map(instance_bytes).sum();
+        (resolved, has_more) = read_page(limit, bytes, |last: Option<&Resolved>, count| {
+            let last = last.map(|last| (last.set.dataset(), last.set.instance().timestamp));
+            snapshot.intervals_after(identifier, last.or(after), count)
+        })?;
+    }
+    if has_more {
+        let last = resolved.last();
+        let after =
+            last.map(|last| format!("{}@{}", last.set.dataset(), last.set.instance().timestamp));
+        return Ok((resolved, after));
+    }
+    // They are in order of their datasets, and those of a dataset in the order in which they were cited.
+    let mut position: Option<(DatasetName, usize)> = None;
+    // Each costs a look-up.
+    let most = match after {
+        Some(After::Subsets(..)) => usize::MAX,
+        _ => limit as usize - resolved.len() + 1,
+    };
+    for subset in snapshot.subsets_with(identifier, most)? {
+        let dataset = subset.dataset().clone();
+        let number = match &position {
+            Some((name, number)) if *name == dataset => number + 1,
+            _ => 1,
+        };
+        let is_listed = match after {
+            Some(After::Subsets(name, listed)) => {
+                dataset < *name || (dataset == *name && number <= *listed)
+            }
+            _ => false,
+        };
+        if !is_listed {
+            if resolved.len() == limit as usize {
+                let (name, listed) = position.unwrap_or((dataset, 0));
+                return Ok((resolved, Some(format!("{name}/{listed}"))));
+            }
+            resolved.push(snapshot.period(subset)?);
+        }
+        position = Some((dataset, number));
+    }
+    Ok((resolved, None))
+}
+
 /// The intervals as rows.
 async fn intervals(
-    state: &Arc<ServerState>,
-    asked: &Asked,
+    state: &App,
+    request: &Request,
     identifier: Identifier,
     format: Format,
-) -> Result<Answer, Stop> {
-    let limit = asked.limit(1_000, 10_000)?;
-    let after = asked.position(false)?;
+) -> Result<Response, Rejection> {
+    let limit = request.limit(1_000, 10_000)?;
+    let after = After::read(request)?;
     let is_first = after.is_none();
-    let (resolved, last, record) = state
-        .source
-        .read(move |reading| {
-            let snapshot = reading.registry.snapshot()?;
-            let after = after.as_ref().map(|(name, _, timestamp)| (name, *timestamp));
-            let bytes = |period: &Resolved| period.instances.iter().map(instance_bytes).sum();
-            let (mut resolved, has_more) =
-                read_page(limit, bytes, |last: Option<&Resolved>, count| {
-                    let last = last.map(|last| (last.set.dataset(), last.set.instance().timestamp));
-                    snapshot.intervals_after(identifier, last.or(after), count)
-                })?;
-            let last = resolved
-                .last()
-                .filter(|_| has_more)
-                .map(|last| format!("{}@{}", last.set.dataset(), last.set.instance().timestamp));
-            if !has_more {
-                let subsets = snapshot.subsets_with(identifier, limit as usize - resolved.len())?;
-                let subsets = subsets.into_iter().map(|subset| snapshot.period(subset));
-                resolved.extend(subsets.collect::<Result<Vec<_>>>()?);
-            }
-            if resolved.is_empty() && is_first {
-                return Err(Error::identifier_unknown(identifier, None));
-            }
-            let dataset = resolved.first().map(|first| first.set.dataset());
-            let record = dataset.map(|name| snapshot.record(name)).transpose()?;
-            Ok((resolved, last, record))
-        })
-        .await?;
-    let next = last.map(|after| asked.next_page(&state.site, &after, limit.into(), format));
-    let answer = list(format, &resolved, next.as_deref(), || Intervals {
+    let read = state.source.read(move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        let (resolved, last) = read_intervals(&snapshot, identifier, after.as_ref(), limit)?;
+        if resolved.is_empty() && is_first {
+            return Err(Error::identifier_unknown(identifier, None));
+        }
+        let dataset = resolved.first().map(|first| first.set.dataset());
+        let record = dataset.map(|name| snapshot.record(name)).transpose()?;
+        Ok((resolved, last, record))
+    });
+    let (resolved, last, record) = read.await?;
+    let next = last.map(|after| request.next_page(&state.site, &after, u64::from(limit), format));
+    let next = next.as_deref();
+    let object = || Intervals {
         identifier,
         granules: resolved.first().map(|first| first.set.granules()),
         intervals: &resolved,
-        next: next.as_deref(),
-    });
+        next,
+    };
+    let response = list(format, &resolved, next, String::new, object);
     let own_links = record.map_or_else(Vec::new, |record| {
         let (path, list) = (Site::set(identifier), Site::of_set(identifier, "granules"));
         links(&state.site, &record, Describes::Set, &path, Some(&list), None)
     });
-    Ok(answer.with_links(own_links))
+    Ok(with_links(response, own_links))
 }
 
 /// The page, and the formats of its citation.
 async fn page(
-    state: &Arc<ServerState>,
+    state: &App,
     identifier: Identifier,
     digest: Option<DigestPrefix>,
     format: Format,
-) -> Result<Answer, Stop> {
+) -> Result<Response, Rejection> {
     let (now, detail) = (state.now(), format.detail());
     let read = state.source.read(move |reading| {
         let (snapshot, digest) = (reading.registry.snapshot()?, digest.as_ref());

@@ -1,228 +1,182 @@
 //! The lists of a set: `/DI:…/granules`, its ids; `/DI:…/urls`, the addresses of its granules;
-//! `/DI:…/checksums`, those of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its canonical
-//! list, of which the digest is the SHA-256.
+//! `/DI:…/checksums`, the checksums of its files, as `sha256sum --check` reads them; and `/DI:…/list`, its
+//! canonical list, whose SHA-256 is the digest.
+//!
+//! A whole list is streamed: a part is read while the client takes the previous one. The list is proved at its
+//! end. If the proof fails, the connection is cut before the last chunk, so that nobody takes
+//! the list for a whole one.
 
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::sync::Arc;
-use std::time::Duration;
 
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header::{HeaderName, HeaderValue};
+use axum::response::Response;
 use bytes::Bytes;
-use futures_util::stream::try_unfold;
-use hyper::header::{CONTENT_ENCODING, HeaderValue};
+use futures_util::stream::{StreamExt, once, try_unfold};
 use serde_json::json;
 
-use super::dataset::{identifier_of, selection};
-use crate::answer::{Answer, AnswerContent, Body, Keep, Stop, streamed, value};
-use crate::conditions::ContentCoding;
-use crate::files::{Unwritten, Writer};
+use super::dataset::{SetRequest, set_of};
 use crate::pages::{Link, Site};
-use crate::permits::{Cost, Deadline, Waiting};
+use crate::permits::{Cost, Deadline};
 use crate::problem::Problem;
-use crate::request::{Asked, Format};
-use crate::rows::{PAGE_BYTES, json};
-use crate::state::ServerState;
+use crate::request::{Format, Request, Segments};
+use crate::response::{self, CachePolicy, Rejection, in_format, with_links};
+use crate::rows::{PAGE_BYTES, line};
+use crate::source::RegistryReading;
+use crate::state::App;
 use accession::error::Result;
 use accession::fixity::{ListStyle, each_checksum};
 use accession::model::{
     Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
-use accession::registry::{GranuleFiles, Granules, IdPages, Registry, Selection};
+use accession::registry::{FileList, GranuleFiles, IdPages, Registry, Selection};
 
-/// The number of granules that are read at once: a page of the registry.
-const PAGE_ROWS: usize = 4_096;
+/// The length at which a part of a list ends. A client that reads nothing keeps a part in memory.
+const PART_BYTES: usize = 32 * 1_024;
 
-/// The number of granules from which on a compressed list is shorter.
-const LEAST_COMPRESSED: u64 = 8;
+/// The greatest number of granules that a page with patterns looks at.
+const SEARCHED_GRANULES: usize = 4_096;
 
 /// How many granules and files were left out, since they have no checksum of the algorithm.
-const LEFT_OUT: &str = "accession-left-out";
+const LEFT_OUT: HeaderName = HeaderName::from_static("accession-left-out");
 
-/// The version of the formats of a list, for its tag.
+/// The version of the formats of a list, for its ETag.
 const LIST_VERSION: u32 = 1;
 
-/// Lists the ids of a set: all of them, or at most `limit` after one of them.
-pub async fn granules(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    if let Ok(digest) = asked.segment(0)?.parse() {
-        return of_digest(state, asked, digest).await;
+/// Lists the ids of a set: all of them, or a page after one of them.
+pub async fn granules(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    if let Ok(digest) = segment.parse() {
+        return of_digest(&state, &request, digest).await;
     }
-    let identifier = identifier_of(state, asked)?;
-    let wanted = GranuleQuery::read(asked, None)?;
-    list(state, asked, identifier, Arc::new(wanted)).await
+    let set = set_of(&state, &segment, &request)?;
+    let query = GranuleQuery::read(&request, None)?;
+    list(&state, &request, set, query).await
 }
 
 /// Leads to the ids of the set with a digest, which are those of its identifier.
 async fn of_digest(
-    state: &Arc<ServerState>,
-    asked: &Asked,
+    state: &App,
+    request: &Request,
     digest: DigestPrefix,
-) -> Result<Answer, Stop> {
+) -> Result<Response, Rejection> {
     let read = state.source.read(move |reading| {
         let selection = Selection::Digest(digest.clone());
         Ok(reading.registry.snapshot()?.select(&selection)?.set.identifier())
     });
     let path = Site::of_set(read.await?, "granules");
-    Err(Stop::see_other(state.site.href(&asked.with_query(&path))))
+    Err(Rejection::see_other(state.site.href(&request.with_query(&path))))
 }
 
 /// Lists the addresses of the granules of a set, if its dataset says where they can be fetched.
-pub async fn urls(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let identifier = identifier_of(state, asked)?;
-    let dataset: Option<DatasetName> = asked.parsed("dataset")?;
+pub async fn urls(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let set = set_of(&state, &segment, &request)?;
+    let dataset: Option<DatasetName> = request.parsed("dataset")?;
+    let of = set.clone();
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let dataset = dataset.clone().or(snapshot.first_holder(identifier)?);
-        let selection = Selection::Identifier { identifier, dataset, at: None };
-        let set = snapshot.select(&selection)?.set;
+        let set = match (&of.selection, &dataset) {
+            (Selection::Identifier { identifier, at, .. }, None) => {
+                let dataset = snapshot.first_holder(*identifier)?;
+                let first = Selection::Identifier { identifier: *identifier, dataset, at: *at };
+                of.check(&snapshot)?;
+                snapshot.select(&first)?.set
+            }
+            _ => of.select(&snapshot)?,
+        };
         snapshot.record(set.dataset())
     });
     let dataset = read.await?;
     let none = || format!("{} does not say where its granules can be fetched.", dataset.name);
     let template = dataset.granule_url.ok_or_else(|| Problem::unknown("no-granule-url", none()))?;
-    let wanted = GranuleQuery::read(asked, Some(template))?;
-    list(state, asked, identifier, Arc::new(wanted)).await
+    let query = GranuleQuery::read(&request, Some(template))?;
+    list(&state, &request, set, query).await
 }
 
-/// Sends what is wanted of a list: a page at once, so that its end is known; else a file, as soon as that is
-/// written and, if it is whole, proved. One that is too long to wait for is streamed, as one is for which
-/// there is no room.
+/// Sends a page of the ids or addresses, or all of them.
 async fn list(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    identifier: Identifier,
-    wanted: Arc<GranuleQuery>,
-) -> Result<Answer, Stop> {
-    if let Some(limit) = wanted.limit.filter(|limit| *limit <= PAGE_ROWS as u64) {
-        return page(state, asked, identifier, wanted, limit).await;
+    state: &App,
+    request: &Request,
+    set: SetRequest,
+    query: GranuleQuery,
+) -> Result<Response, Rejection> {
+    let query = Arc::new(query);
+    let is_searched = !query.patterns.is_empty();
+    if query.is_page() {
+        let cost = if is_searched { Cost::Search } else { Cost::Page };
+        return page(state, request, set, query, cost).await;
     }
-    let read = state.source.read(move |reading| {
-        // It must be shown, whether or not its list is there.
-        let snapshot = reading.registry.snapshot()?;
-        let selection = Selection::Identifier { identifier, dataset: None, at: None };
-        let granules = snapshot.select(&selection)?.set.granules();
-        Ok((reading.unlimited.clone(), granules))
-    });
-    let (registry, granules) = read.await?;
-    let (tag, is_searched) = (wanted.tag(identifier, asked), !wanted.patterns.is_empty());
-    // Of a search that finds nothing, nothing would be sent: then no client is waited for.
-    if is_searched || granules <= state.limits.waited_granules {
-        let coding = match granules < LEAST_COMPRESSED {
-            true => ContentCoding::Identity,
-            false => asked.coding(),
-        };
-        let cost = match is_searched {
-            true => (Cost::Search, state.limits.budget),
-            // After half of the time of a request, there is time left to begin a stream.
-            false => (Cost::List, state.limits.request_time / 2),
-        };
-        let (format, keep, tag) = (wanted.format, wanted.keep(), format!("{tag}{}", coding.tag()));
-        let shared = Arc::clone(&wanted);
-        let write = move |writer: &mut Writer| {
-            let deadline = Arc::clone(&writer.deadline);
-            coding.encode(writer, |target| {
-                shared.write_list(&registry, identifier, &deadline, target)
-            })
-        };
-        if let Some(mut answer) = stored((state, asked), format, &tag, keep, cost, write).await? {
-            answer.headers.extend(coding.header().map(|coding| (CONTENT_ENCODING, coding)));
-            return Ok(answer);
-        }
-        if is_searched {
-            return Err(Problem::too_costly(
-                "This takes longer than a request may, or there is no room for the result now.",
-            )
-            .into());
-        }
-    }
-    stream(state, asked, identifier, wanted, &tag).await
+    let cost = if is_searched { Cost::Search } else { Cost::List };
+    let of = set.clone();
+    let read = state
+        .source
+        .read(move |reading| Ok(of.select(&reading.registry.snapshot()?)?.identifier()));
+    let tag = query.tag(read.await?, request);
+    let kind = (query.format, query.policy());
+    let open = move |registry: &Registry| {
+        let snapshot = registry.snapshot()?;
+        let granules = snapshot.granules(&set.select(&snapshot)?)?.in_small_pages();
+        Ok(List::Granules(granules.into_id_pages(), Arc::clone(&query)))
+    };
+    stream((state, request), kind, &tag, cost, open).await
 }
 
 /// A page of a list, and the address of the next one.
 async fn page(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    identifier: Identifier,
-    wanted: Arc<GranuleQuery>,
-    limit: u64,
-) -> Result<Answer, Stop> {
-    let (format, keep) = (wanted.format, wanted.keep());
-    let cost = if wanted.patterns.is_empty() { Cost::Page } else { Cost::Search };
-    let read = state.source.work(cost, move |reading| {
-        let granules = open(&reading.registry, identifier, &wanted)?;
-        read_page(granules.into_id_pages(), &wanted, limit)
-    });
+    state: &App,
+    request: &Request,
+    set: SetRequest,
+    query: Arc<GranuleQuery>,
+    cost: Cost,
+) -> Result<Response, Rejection> {
+    let (format, policy, limit) = (query.format, query.policy(), query.limit);
+    let read = state.source.work(cost, move |reading| read_page(reading, &set, &query));
     let (content, last) = read.await?;
-    let next = last.map(|last| asked.next_page(&state.site, last.as_str(), limit, format));
+    let next = last.map(|last| request.next_page(&state.site, last.as_str(), limit, format));
     let next = next.map(|next| Link::new("next", next));
-    Ok(Answer::whole(format, content, keep).unkept().with_links(next))
+    Ok(with_links(in_format(format, content, policy), next))
 }
 
-/// A list from its file, or the confirmation that the client has it, before which it is not written. `None`
-/// means that it could not be written in this time, or that there is no room for it.
-async fn stored(
-    (state, asked): (&ServerState, &Asked),
-    format: Format,
-    tag: &str,
-    keep: Keep,
-    (cost, time): (Cost, Duration),
-    write: impl FnOnce(&mut Writer) -> Result<(), Unwritten> + Send + 'static,
-) -> Result<Option<Answer>, Problem> {
-    let answer = |content| Answer::of_type(&format.content_type(), content, keep).tagged(tag);
-    if asked.conditions().names(&value(&format!("\"{tag}\""))) {
-        return Ok(Some(answer(AnswerContent::Stream(Body::default()))));
+/// Reads a page, which ends by rows or by bytes. The id after which the list goes on is returned unless it has
+/// ended.
+fn read_page(
+    reading: &RegistryReading,
+    set: &SetRequest,
+    query: &GranuleQuery,
+) -> Result<(Vec<u8>, Option<GranuleId>)> {
+    let snapshot = reading.registry.snapshot()?;
+    let mut granules = snapshot.granules(&set.select(&snapshot)?)?.unproved().in_small_pages();
+    if let Some(after) = &query.after {
+        granules = granules.after(after);
     }
-    let list = state.files.get(tag, state.source.permits.of(cost), time, write).await?;
-    Ok(list.map(|list| {
-        let left_out = list.left_out;
-        let mut answer = answer(AnswerContent::File(list));
-        if left_out > 0 {
-            answer.headers.insert(LEFT_OUT, HeaderValue::from(left_out));
+    let (mut content, mut left, mut looked_at) = (Vec::new(), query.limit.unwrap_or(u64::MAX), 0);
+    let mut last = None;
+    for ids in granules.into_id_pages() {
+        let ids = ids?;
+        for granule_id in ids.iter() {
+            let is_searched = !query.patterns.is_empty() && looked_at >= SEARCHED_GRANULES;
+            if left == 0 || content.len() >= PAGE_BYTES || is_searched {
+                return Ok((content, last));
+            }
+            looked_at += 1;
+            // Every id was checked when its page was made.
+            last = GranuleId::new(granule_id).ok();
+            if query.selects(granule_id) {
+                query.write_one(&mut content, granule_id);
+                left -= 1;
+            }
         }
-        answer
-    }))
-}
-
-/// Sends a list while it is read. One that cannot be read to its end, or does not prove, breaks off, so that
-/// nobody takes it for a whole one. Over HTTP/1.0, which has no chunks, it would look complete.
-async fn stream(
-    state: &Arc<ServerState>,
-    asked: &Asked,
-    identifier: Identifier,
-    wanted: Arc<GranuleQuery>,
-    tag: &str,
-) -> Result<Answer, Stop> {
-    if asked.is_http_10() {
-        let detail =
-            "This list is too long for HTTP/1.0: use HTTP/1.1, or a limit of at most 4096.";
-        return Err(Problem::conflict("list-too-long", detail).into());
     }
-    let deadline = Deadline::after(state.source.permits.time(Cost::Page));
-    let waiting = deadline.waiting();
-    let (of, shared) = (Arc::clone(&deadline), Arc::clone(&wanted));
-    let opened = state.source.read(move |reading| {
-        let registry = reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of));
-        // Without a thread of its own, since many clients may stall.
-        Ok(open(&registry, identifier, &shared)?.hashed_here().into_id_pages())
-    });
-    let (pages, left) = (opened.await?, wanted.limit.unwrap_or(u64::MAX));
-    let (content_type, keep) = (wanted.format.content_type(), wanted.keep());
-    let unsent =
-        Unsent { state: Arc::clone(state), deadline, pages, wanted, left, _waiting: waiting };
-    let body = AnswerContent::Stream(streamed(try_unfold(unsent, Unsent::next)));
-    Ok(Answer::of_type(&content_type, body, keep).tagged(tag))
-}
-
-/// The granules of a set, from its first one or after another one. A list without a limit is proved.
-fn open(registry: &Registry, identifier: Identifier, wanted: &GranuleQuery) -> Result<Granules> {
-    let snapshot = registry.snapshot()?;
-    let selection = Selection::Identifier { identifier, dataset: None, at: None };
-    let mut granules = snapshot.granules(&snapshot.select(&selection)?.set)?;
-    if wanted.limit.is_some() {
-        granules = granules.unproved();
-    }
-    Ok(match &wanted.after {
-        Some(after) => granules.after(after),
-        None => granules,
-    })
+    Ok((content, None))
 }
 
 /// Which ids are sent, and how.
@@ -236,153 +190,67 @@ struct GranuleQuery {
 }
 
 impl GranuleQuery {
-    /// What a request asks for.
-    fn read(asked: &Asked, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
-        let format = asked.format(&[Format::Lines, Format::JsonLines])?;
+    /// The query of a request.
+    fn read(request: &Request, urls: Option<GranuleUrl>) -> Result<Self, Problem> {
+        let format = request.format(&[Format::Lines, Format::JsonLines])?;
         let refused = || Problem::usage("The parameter limit is a number of at least 1.");
-        let limit = asked.parsed("limit").map_err(|_| refused())?;
+        let limit = request.parsed("limit").map_err(|_| refused())?;
         if limit == Some(0) {
             return Err(refused());
         }
-        let after = asked.parsed("after")?;
-        Ok(GranuleQuery { format, patterns: asked.patterns()?, urls, after, limit })
+        let after = request.parsed("after")?;
+        Ok(GranuleQuery { format, patterns: request.patterns()?, urls, after, limit })
+    }
+
+    /// Whether a page is wanted, and not the whole list.
+    fn is_page(&self) -> bool {
+        self.after.is_some() || self.limit.is_some()
     }
 
     /// Where granules are fetched can change.
-    fn keep(&self) -> Keep {
-        if self.urls.is_some() { Keep::WhileCurrent } else { Keep::Forever }
+    fn policy(&self) -> CachePolicy {
+        if self.urls.is_some() { CachePolicy::Shared } else { CachePolicy::Immutable }
     }
 
-    /// The tag of the list, which depends on the identifier, on what was asked for, and on how it is written.
-    fn tag(&self, identifier: Identifier, asked: &Asked) -> String {
+    /// The ETag of the list, which depends on the identifier, on the request, and on how it is written.
+    fn tag(&self, identifier: Identifier, request: &Request) -> String {
         use sha2::{Digest, Sha256};
         let tag = format!("{identifier}-{}.{LIST_VERSION}", self.format.name());
-        let is_whole = self.patterns.is_empty() && self.after.is_none() && self.limit.is_none();
-        if is_whole && self.urls.is_none() {
-            return tag;
+        if self.patterns.is_empty() && self.urls.is_none() {
+            return format!("\"{tag}\"");
         }
         let urls = self.urls.as_ref().map_or("", GranuleUrl::as_str);
-        let of = Sha256::digest(format!("{} {urls}", asked.query()));
-        format!("{tag}-{}", hex::encode(&of[..8]))
+        let of = Sha256::digest(format!("{} {urls}", request.query()));
+        format!("\"{tag}-{}\"", hex::encode(&of[..8]))
     }
 
-    /// Writes all that is wanted, and proves it if it is the whole list.
-    fn write_list(
-        &self,
-        registry: &Registry,
-        identifier: Identifier,
-        deadline: &Deadline,
-        target: &mut dyn Write,
-    ) -> Result<(), Unwritten> {
-        let (mut content, mut left) = (Vec::new(), self.limit.unwrap_or(u64::MAX));
-        for page in open(registry, identifier, self)?.into_id_pages() {
-            if deadline.is_over() {
-                return Err(io::Error::from(io::ErrorKind::TimedOut).into());
-            }
-            content.clear();
-            self.write(&mut content, usize::MAX, &page?, &mut left);
-            target.write_all(&content)?;
-            if left == 0 {
-                break;
-            }
-        }
-        Ok(())
+    /// Whether the patterns select an id.
+    fn selects(&self, granule_id: &str) -> bool {
+        let mut patterns = self.patterns.iter();
+        self.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id))
     }
 
-    /// Writes the ids of a page that are wanted, at most `left` of them, which are subtracted, and no more
-    /// than it takes to reach `most_bytes`. Returns how many of the page were read, and the last of those.
-    fn write<'page>(
-        &self,
-        content: &mut Vec<u8>,
-        most_bytes: usize,
-        ids: &'page IdPage,
-        left: &mut u64,
-    ) -> (usize, Option<&'page str>) {
-        if self.patterns.is_empty()
-            && self.urls.is_none()
-            && self.format == Format::Lines
-            && ids.as_lines().len() <= most_bytes
-            && let Some(rest) = left.checked_sub(ids.len() as u64)
-        {
+    /// Writes the ids of a page that are selected.
+    fn write(&self, content: &mut Vec<u8>, ids: &IdPage) {
+        if self.patterns.is_empty() && self.urls.is_none() && self.format == Format::Lines {
             content.extend_from_slice(ids.as_lines().as_bytes());
-            *left = rest;
-            return (ids.len(), ids.iter().last());
+            return;
         }
-        let (mut read, mut last) = (0, None);
-        for granule_id in ids.iter() {
-            if *left == 0 || content.len() >= most_bytes {
-                break;
-            }
-            (read, last) = (read + 1, Some(granule_id));
-            let mut patterns = self.patterns.iter();
-            if self.patterns.is_empty() || patterns.any(|pattern| pattern.matches(granule_id)) {
-                self.write_one(content, granule_id);
-                *left -= 1;
-            }
+        for granule_id in ids.iter().filter(|granule_id| self.selects(granule_id)) {
+            self.write_one(content, granule_id);
         }
-        (read, last)
     }
 
     fn write_one(&self, content: &mut Vec<u8>, granule_id: &str) {
         let Some(template) = &self.urls else { return write(content, self.format, granule_id) };
         // Every id was checked when its page was made.
         let address = GranuleId::new(granule_id).ok().and_then(|id| template.address_of(&id));
-        let line = match (self.format, address) {
-            (Format::JsonLines, address) => json(&json!({ "granule": granule_id, "url": address })),
+        let text = match (self.format, address) {
+            (Format::JsonLines, address) => line(&json!({ "granule": granule_id, "url": address })),
             (_, Some(address)) => address + "\n",
             (_, None) => return,
         };
-        content.extend_from_slice(line.as_bytes());
-    }
-}
-
-/// Reads a page of the registry, and what of it is wanted. The id after which the list goes on is
-/// returned unless it has ended.
-fn read_page(
-    mut pages: IdPages,
-    wanted: &GranuleQuery,
-    limit: u64,
-) -> Result<(Vec<u8>, Option<GranuleId>)> {
-    let ids = pages.next().transpose()?.unwrap_or_default();
-    let (mut content, mut left) = (Vec::new(), limit);
-    let (read, last) = wanted.write(&mut content, PAGE_BYTES, &ids, &mut left);
-    let has_more = read < ids.len() || (!ids.is_empty() && pages.next().transpose()?.is_some());
-    // Every id was checked when the page was made.
-    let last = last.filter(|_| has_more).and_then(|last| GranuleId::new(last).ok());
-    Ok((content, last))
-}
-
-/// A list that is sent from the registry: a page is read when the client has taken the one before.
-struct Unsent {
-    state: Arc<ServerState>,
-    deadline: Arc<Deadline>,
-    pages: IdPages,
-    wanted: Arc<GranuleQuery>,
-    /// How many ids are still wanted.
-    left: u64,
-    _waiting: Waiting,
-}
-
-impl Unsent {
-    /// What is sent next. `None` means that the list has ended.
-    async fn next(self) -> io::Result<Option<(Bytes, Self)>> {
-        let (state, deadline) = (Arc::clone(&self.state), Arc::clone(&self.deadline));
-        deadline.restart(state.source.permits.time(Cost::Page));
-        let read = state.source.permits.run(Cost::Page, &deadline, move || self.read()).await;
-        read.and_then(|read| read.map_err(Problem::from)).map_err(|problem| {
-            tracing::warn!(kind = problem.kind, cause = problem.cause, "a list broke off");
-            io::Error::other(problem.detail)
-        })
-    }
-
-    /// Reads until there is something to send, or the list ends.
-    fn read(mut self) -> Result<Option<(Bytes, Self)>> {
-        let mut content = Vec::new();
-        while content.is_empty() && self.left > 0 {
-            let Some(ids) = self.pages.next().transpose()? else { break };
-            self.wanted.write(&mut content, usize::MAX, &ids, &mut self.left);
-        }
-        Ok((!content.is_empty()).then(|| (content.into(), self)))
+        content.extend_from_slice(text.as_bytes());
     }
 }
 
@@ -398,92 +266,203 @@ fn write(page: &mut Vec<u8>, format: Format, granule_id: &str) {
     }
 }
 
-/// The bytes that are written at once.
-const WRITTEN_BYTES: usize = 64 * 1_024;
-
-/// A list that is asked for.
-struct ChecksumQuery {
-    registry: Registry,
-    set: Set,
-    lines: Lines,
-}
-
-/// What the lines of a list are.
+/// The lines of `/DI:…/list` or `/DI:…/checksums`.
 #[derive(Clone)]
 enum Lines {
     Canonical,
-    /// The checksums of an algorithm. `None` means the usual one, which follows from what is known.
+    /// The checksums of an algorithm. `None` means the usual one, which follows from what is recorded.
     Checksums(Option<Algorithm>),
 }
 
 /// Lists the checksums of one algorithm.
-pub async fn checksums(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let lines = Lines::Checksums(asked.parsed("algorithm")?);
-    written(state, asked, lines).await
+pub async fn checksums(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let lines = Lines::Checksums(request.parsed("algorithm")?);
+    files(&state, &segment, &request, lines).await
 }
 
 /// Lists a set with the strongest checksums of its files.
-pub async fn canonical(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    written(state, asked, Lines::Canonical).await
+pub async fn canonical(
+    State(state): State<App>,
+    Segments(segment): Segments<String>,
+    request: Request,
+) -> Result<Response, Rejection> {
+    files(&state, &segment, &request, Lines::Canonical).await
 }
 
-/// Sends a list of what is recorded of a set, as soon as it is written.
-async fn written(state: &Arc<ServerState>, asked: &Asked, lines: Lines) -> Result<Answer, Stop> {
-    let (selection, _) = selection(state, asked)?;
-    let format = asked.format(&[Format::Lines])?;
+/// Sends a list of what is recorded of the files of a set.
+async fn files(
+    state: &App,
+    segment: &str,
+    request: &Request,
+    lines: Lines,
+) -> Result<Response, Rejection> {
+    let wanted = set_of(state, segment, request)?;
+    let kind = (request.format(&[Format::Lines])?, CachePolicy::Shared);
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
-        let set = snapshot.select_contents(&selection)?;
-        let registry = reading.unlimited.clone();
-        Ok(ChecksumQuery { registry, set, lines: lines.clone() })
+        wanted.check(&snapshot)?;
+        snapshot.select_contents(&wanted.selection)
     });
-    let wanted = read.await?;
-    let name = wanted.name();
-    let write = move |writer: &mut Writer| wanted.write(writer);
-    let cost = (Cost::List, state.limits.request_time);
-    let answer = stored((state, asked), format, &name, Keep::WhileCurrent, cost, write).await?;
-    let detail = "This list cannot be made in the time of a request, or does not fit into what the server \
-        keeps on disk now: use the program.";
-    answer.ok_or_else(|| Problem::too_costly(detail).into())
+    let set = Arc::new(read.await?);
+    let tag = lines.tag(&set);
+    let Lines::Checksums(algorithm) = lines else {
+        let open = move |registry: &Registry| {
+            Ok(List::Canonical(registry.snapshot()?.files_in_small_pages(&set)?))
+        };
+        return stream((state, request), kind, &tag, Cost::List, open).await;
+    };
+    if let Some(known) = known(request, kind, &tag) {
+        return Ok(known);
+    }
+    // What is left out is in a header, and an empty list is a problem: so the files are counted first.
+    let counted = Arc::clone(&set);
+    let count = state.source.work(Cost::Search, move |reading| {
+        let snapshot = reading.registry.snapshot()?;
+        each_checksum::<accession::Error>(snapshot, &counted, algorithm.clone(), |_, _, _| Ok(()))
+    });
+    let listed = count.await?;
+    let algorithm = listed.algorithm;
+    let open = move |registry: &Registry| {
+        let files = registry.snapshot()?.files_in_small_pages(&set)?;
+        Ok(List::Checksums(files, algorithm.clone()))
+    };
+    let mut response = stream((state, request), kind, &tag, Cost::List, open).await?;
+    let left_out = listed.granules + listed.files;
+    if left_out > 0 {
+        response.headers_mut().insert(LEFT_OUT, HeaderValue::from(left_out));
+    }
+    Ok(response)
 }
 
-impl ChecksumQuery {
-    /// All that decides the list. A digest does not cover the weaker checksums of a file, so that equal
-    /// ones may have other lists.
-    fn name(&self) -> String {
-        let (digest, instance) = (self.set.digest(), self.set.instance());
-        let algorithm = match &self.lines {
-            Lines::Canonical => return format!("{digest}-list.{LIST_VERSION}"),
+impl Lines {
+    /// The ETag of the list, of all that decides it. A digest does not cover the weaker checksums of a file, so
+    /// that equal ones may have other lists.
+    fn tag(&self, set: &Set) -> String {
+        let (digest, instance) = (set.digest(), set.instance());
+        let algorithm = match self {
+            Lines::Canonical => return format!("\"{digest}-list.{LIST_VERSION}\""),
             Lines::Checksums(algorithm) => algorithm.as_ref().map_or("usual", Algorithm::as_str),
         };
-        let (dataset, at) = (self.set.dataset(), instance.timestamp.as_micros());
-        format!("{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}")
+        let (dataset, at) = (set.dataset(), instance.timestamp.as_micros());
+        format!("\"{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}\"")
     }
+}
 
-    fn write(&self, writer: &mut Writer) -> Result<(), Unwritten> {
-        let snapshot = self.registry.snapshot()?;
-        let mut out = BufWriter::with_capacity(WRITTEN_BYTES, writer);
-        match &self.lines {
-            Lines::Canonical => {
-                let (files, mut line) = (snapshot.files(&self.set)?, Vec::new());
-                drop(snapshot);
-                for granule in files {
-                    let GranuleFiles { granule_id, content } = granule?;
-                    line.clear();
-                    content.write_line(granule_id.as_str(), &mut line);
-                    out.write_all(&line)?;
-                }
-            }
-            Lines::Checksums(algorithm) => {
-                let listed =
-                    each_checksum(snapshot, &self.set, algorithm.clone(), |id, file, it| {
-                        let written = ListStyle::Checksums.write_line(&mut out, it, file.path(id));
-                        written.map_err(Unwritten::from)
-                    });
-                let listed = listed?;
-                out.get_mut().left_out = listed.granules + listed.files;
+/// A list that is read part by part.
+enum List {
+    Granules(IdPages, Arc<GranuleQuery>),
+    Canonical(FileList),
+    Checksums(FileList, Algorithm),
+}
+
+impl List {
+    /// Reads the next part. It is empty only if the list has ended, and was proved.
+    fn read(&mut self) -> Result<Vec<u8>> {
+        let mut content = Vec::new();
+        while content.len() < PART_BYTES {
+            match self {
+                List::Granules(pages, query) => match pages.next() {
+                    Some(ids) => query.write(&mut content, &ids?),
+                    None => break,
+                },
+                List::Canonical(files) => match files.next() {
+                    Some(granule) => {
+                        let GranuleFiles { granule_id, content: files } = granule?;
+                        files.write_line(granule_id.as_str(), &mut content);
+                    }
+                    None => break,
+                },
+                List::Checksums(files, algorithm) => match files.next() {
+                    Some(granule) => write_checksums(&mut content, &granule?, algorithm),
+                    None => break,
+                },
             }
         }
-        Ok(out.flush()?)
+        Ok(content)
+    }
+}
+
+fn write_checksums(content: &mut Vec<u8>, granule: &GranuleFiles, algorithm: &Algorithm) {
+    for file in granule.content.files() {
+        let mut checksums = file.checksums().iter();
+        if let Some(checksum) = checksums.find(|checksum| checksum.algorithm() == algorithm) {
+            let path = file.path(&granule.granule_id);
+            // Writing to memory cannot fail.
+            let _ = ListStyle::Checksums.write_line(content, checksum, path);
+        }
+    }
+}
+
+/// The response that becomes a confirmation: the client has the list with this ETag. `None` means that it does not.
+fn known(
+    request: &Request,
+    (format, policy): (Format, CachePolicy),
+    tag: &str,
+) -> Option<Response> {
+    request.names(tag).then(|| response::list(format, tag, policy, Body::empty()))
+}
+
+/// Sends a list while it is read. Its first part is read before the response begins, so that most problems have
+/// a status of their own.
+async fn stream(
+    (state, request): (&App, &Request),
+    (format, policy): (Format, CachePolicy),
+    tag: &str,
+    cost: Cost,
+    open: impl Fn(&Registry) -> Result<List> + Send + 'static,
+) -> Result<Response, Rejection> {
+    if !request.has_chunks() {
+        return Err(Problem::http_version().into());
+    }
+    if let Some(known) = known(request, (format, policy), tag) {
+        return Ok(known);
+    }
+    let deadline = Deadline::after(state.source.permits.time(cost));
+    let waiting = deadline.waiting();
+    let of = Arc::clone(&deadline);
+    let read = state.source.work(cost, move |reading| {
+        let mut list = open(&reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of)))?;
+        Ok((list.read()?, list))
+    });
+    let (first, list) = read.await?;
+    let unread = Unread { state: Arc::clone(state), deadline, cost, list };
+    // The next part is read while the client takes the previous one. It stops if the client goes away.
+    let next = tokio::spawn(unread.next());
+    let rest = try_unfold((next, waiting), async |(next, waiting)| {
+        let read = next.await.map_err(io::Error::other)??;
+        Ok(read.map(|(content, unread)| (content, (tokio::spawn(unread.next()), waiting))))
+    });
+    let parts = once(async { io::Result::Ok(Bytes::from(first)) }).chain(rest);
+    Ok(response::list(format, tag, policy, Body::from_stream(parts)))
+}
+
+/// The rest of a list that is sent.
+struct Unread {
+    state: App,
+    deadline: Arc<Deadline>,
+    cost: Cost,
+    list: List,
+}
+
+impl Unread {
+    /// Reads the next part. `None` means that the list has ended. An error cuts the connection.
+    async fn next(self) -> io::Result<Option<(Bytes, Self)>> {
+        let (state, deadline, cost) =
+            (Arc::clone(&self.state), Arc::clone(&self.deadline), self.cost);
+        deadline.restart(state.source.permits.time(cost));
+        let read = state.source.permits.run(cost, &deadline, move || self.read()).await;
+        read.and_then(|read| read.map_err(Problem::from)).map_err(|problem| {
+            tracing::warn!(kind = problem.kind, cause = problem.cause, "a list was cut");
+            io::Error::other(problem.detail)
+        })
+    }
+
+    fn read(mut self) -> Result<Option<(Bytes, Self)>> {
+        let content = self.list.read()?;
+        Ok((!content.is_empty()).then(|| (content.into(), self)))
     }
 }

@@ -1,16 +1,17 @@
 //! Lists, page by page: `/`, the datasets; `/datasets/NAME/history`, the changes of one, newest first;
 //! `/find?granule=`, where a granule was held, or those that begin so.
 
-use std::sync::Arc;
+use axum::extract::State;
+use axum::response::Response;
 
 use super::dataset::read_present;
-use crate::answer::{ATOM, Answer, AnswerContent, Keep, Stop};
 use crate::pages::{Feed, HistoryPage, IndexPage, Site};
 use crate::problem::Problem;
-use crate::request::{Asked, Format, dataset_name};
-use crate::rows::{self, instance_bytes, named_list, read_page};
+use crate::request::{Format, Named, Request};
+use crate::response::{ATOM, CachePolicy, Rejection, of_type};
+use crate::rows::{instance_bytes, named_list, read_page};
 use crate::source::RegistryReading;
-use crate::state::ServerState;
+use crate::state::App;
 use accession::citation::recognise::{self, Pasted, Statement};
 use accession::error::{ErrorKind, Result};
 use accession::model::{
@@ -41,11 +42,11 @@ struct ListQuery {
 }
 
 /// Lists the datasets, or those that a search finds.
-pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let format = asked.format(&OFFERED)?;
-    let typed = asked.parameter("q").unwrap_or_default().into_owned();
+pub async fn index(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
+    let format = request.format(&OFFERED)?;
+    let typed = request.parameter("q").unwrap_or_default().into_owned();
     let query = typed.trim().to_owned();
-    let shows_withdrawn = match asked.parameter("withdrawn").as_deref() {
+    let shows_withdrawn = match request.parameter("withdrawn").as_deref() {
         None | Some("") => false,
         Some("listed") => true,
         Some(_) => return Err(Problem::usage("The parameter withdrawn takes listed.").into()),
@@ -53,9 +54,9 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
     let wanted = ListQuery {
         query: query.clone(),
         typed,
-        after: asked.parsed("after")?,
+        after: request.parsed("after")?,
         withdrawn: if shows_withdrawn { Withdrawn::Listed } else { Withdrawn::LeftOut },
-        limit: asked.rows(format, (PAGE_ROWS, PAGE_ROWS), LIST_ROWS)?,
+        limit: request.rows(format, (PAGE_ROWS, PAGE_ROWS), LIST_ROWS)?,
     };
     let (limit, now, is_first) = (wanted.limit, state.now(), wanted.after.is_none());
     let read = state.source.read(move |reading| {
@@ -65,18 +66,17 @@ pub async fn index(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, St
         }
         read_list(reading, &snapshot, &wanted, format).map(Ok)
     });
-    let list = read.await?.map_err(|path| Stop::see_other(state.site.href(&path)))?;
+    let list = read.await?.map_err(|path| {
+        let path = request.with_parameters(&path, &["format"]);
+        Rejection::see_other(state.site.href(&path))
+    })?;
     let List { rows, has_more, totals } = list;
-    let next = rows
-        .last()
-        .filter(|_| has_more)
-        .map(|last| asked.next_page(&state.site, last.dataset.name.as_str(), limit.into(), format));
-    if format == Format::Html {
-        let next = next.as_deref();
-        let page = IndexPage { rows, query, shows_withdrawn, is_first, totals, now };
-        return Ok(rows::page(format, page.html(&state.site, next), next));
-    }
-    Ok(named_list(format, "datasets", &rows, next.as_deref()))
+    let next = rows.last().filter(|_| has_more).map(|last| {
+        request.next_page(&state.site, last.dataset.name.as_str(), u64::from(limit), format)
+    });
+    let (next, page) =
+        (next.as_deref(), IndexPage { rows, query, shows_withdrawn, is_first, totals, now });
+    Ok(named_list(format, "datasets", &page.rows, next, || page.html(&state.site, next)))
 }
 
 /// The path of what a query names: an identifier or its first digits, a dataset by its name or its DOI, or
@@ -130,15 +130,14 @@ fn identifier_in(query: &str) -> Option<Identifier> {
 }
 
 /// The latest changes of all datasets that are not withdrawn, if they are not too many, as a feed.
-pub async fn feed(state: &Arc<ServerState>) -> Result<Answer, Stop> {
-    let shared = Arc::clone(state);
+pub async fn feed(State(state): State<App>) -> Result<Response, Rejection> {
+    let shared = state.clone();
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let datasets = snapshot.datasets(None, Withdrawn::LeftOut, COUNTED_ROWS)?;
         Feed::of_all(&snapshot, &shared.site, datasets)
     });
-    let content = AnswerContent::Bytes(read.await?.atom(&state.site).into());
-    Ok(Answer::of_type(ATOM, content, Keep::WhileCurrent))
+    Ok(of_type(ATOM, read.await?.atom(&state.site), CachePolicy::Shared))
 }
 
 /// A page of the list.
@@ -234,14 +233,17 @@ impl Searched {
 }
 
 /// Lists the changes of a dataset.
-pub async fn history(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let name = dataset_name(&asked.segment(1)?)?;
-    let format = asked.format(&OFFERED)?;
-    let limit = asked.rows(format, (30, 200), (1_000, 10_000))?;
-    let day: Option<Day> = asked.parsed("date")?;
-    let before: Option<Timestamp> = asked.parsed("after")?;
+pub async fn history(
+    State(state): State<App>,
+    Named(name): Named,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let format = request.format(&OFFERED)?;
+    let limit = request.rows(format, (30, 200), (1_000, 10_000))?;
+    let day: Option<Day> = request.parsed("date")?;
+    let before: Option<Timestamp> = request.parsed("after")?;
     let (before, detail) = (before.or(day.and_then(|day| day.end().next())), format.detail());
-    let read = read_present(state, asked, &name, move |snapshot, name| {
+    let read = read_present(&state, &request, &name, move |snapshot, name| {
         let (instances, has_more) = read_page(limit, instance_bytes, |last, count| {
             snapshot.instances_before(name, last.map(|last| last.timestamp).or(before), count)
         })?;
@@ -249,13 +251,10 @@ pub async fn history(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, 
     });
     let (page, has_more) = read.await?;
     let next = page.instances.last().filter(|_| has_more).map(|last| {
-        asked.next_page(&state.site, &last.timestamp.to_string(), limit.into(), format)
+        request.next_page(&state.site, &last.timestamp.to_string(), u64::from(limit), format)
     });
-    if format == Format::Html {
-        let html = page.html(&state.site, next.as_deref());
-        return Ok(rows::page(format, html, next.as_deref()));
-    }
-    Ok(named_list(format, "instances", &page.instances, next.as_deref()))
+    let next = next.as_deref();
+    Ok(named_list(format, "instances", &page.instances, next, || page.html(&state.site, next)))
 }
 
 /// What is looked up: a granule, or all that begin so.
@@ -266,9 +265,9 @@ enum Sought {
 
 /// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
 /// before a final `*`.
-pub async fn find(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let format = asked.format(&[Format::Json, Format::JsonLines])?;
-    let text = asked.parameter("granule").unwrap_or_default();
+pub async fn find(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
+    let format = request.format(&[Format::Json, Format::JsonLines])?;
+    let text = request.parameter("granule").unwrap_or_default();
     let sought = match text.strip_suffix('*') {
         Some(beginning) => beginning.parse().map(Sought::Beginning),
         None => text.parse().map(Sought::Granule),
@@ -276,8 +275,8 @@ pub async fn find(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
     let refused = |error| Problem::usage(format!("The parameter granule: {error}."));
     let sought = sought.map_err(refused)?;
     let is_beginning = matches!(sought, Sought::Beginning(_));
-    let limit = asked.limit(1_000, 10_000)?;
-    let after = asked.position(is_beginning)?;
+    let limit = request.limit(1_000, 10_000)?;
+    let after = request.position(is_beginning)?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();
@@ -307,7 +306,8 @@ pub async fn find(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Sto
             after.push('/');
             after.push_str(last.granule.as_str());
         }
-        asked.next_page(&state.site, &after, limit.into(), format)
+        request.next_page(&state.site, &after, u64::from(limit), format)
     });
-    Ok(named_list(format, "periods", &periods, next.as_deref()))
+    // There is no page for people.
+    Ok(named_list(format, "periods", &periods, next.as_deref(), String::new))
 }

@@ -4,15 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::header::LAST_MODIFIED;
+use axum::extract::State;
+use axum::http::header::LAST_MODIFIED;
+use axum::response::Response;
 
-use crate::answer::{Answer, AnswerContent, Keep, Stop, value};
-use crate::files::Stored;
 use crate::problem::Problem;
-use crate::published::Version;
-use crate::request::{Asked, dataset_name};
+use crate::published::{Stored, Version};
+use crate::request::{Named, Request, Segments};
+use crate::response::{CachePolicy, Rejection, file, of_type, value};
 use crate::source::RegistryReading;
-use crate::state::ServerState;
+use crate::state::App;
 use accession::error::Result;
 use accession::model::DatasetName;
 use accession::publish::statement_file;
@@ -21,64 +22,78 @@ use accession::publish::statement_file;
 const PUBLISHING_SECONDS: u32 = 20;
 
 /// The head: it is looked up whether the dataset has changed, and what is new is published first.
-pub async fn head(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let name = dataset_name(&asked.segment(1)?)?;
+pub async fn head(
+    State(state): State<App>,
+    Named(name): Named,
+    request: Request,
+) -> Result<Response, Rejection> {
     let looked = state.now();
-    publish(state, &name).await?;
-    let opened = open(state, name, "head.json".to_owned()).await?;
-    let mut answer = send("application/json", opened, Keep::WhileCurrent);
-    answer.headers.insert(LAST_MODIFIED, value(&looked.to_http_date()));
-    Ok(answer)
+    publish(&state, &name).await?;
+    let opened = open(&state, name, "head.json".to_owned()).await?;
+    let mut response = file(&request, "application/json", opened, CachePolicy::Revalidated);
+    response.headers_mut().insert(LAST_MODIFIED, value(&looked.to_http_date()));
+    Ok(response)
 }
 
-/// The cited subsets or the annotations, as they were published with the head.
-pub async fn beside(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let name = dataset_name(&asked.segment(1)?)?;
-    // The route has no other names.
-    let opened = open(state, name, asked.segment(2)?).await?;
-    Ok(send("application/jsonl", opened, Keep::WhileCurrent))
+/// The cited subsets, as they were published with the head.
+pub async fn subsets(
+    State(state): State<App>,
+    Named(name): Named,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let opened = open(&state, name, "subsets.jsonl".to_owned()).await?;
+    Ok(file(&request, "application/jsonl", opened, CachePolicy::Revalidated))
+}
+
+/// The annotations, as they were published with the head.
+pub async fn annotations(
+    State(state): State<App>,
+    Named(name): Named,
+    request: Request,
+) -> Result<Response, Rejection> {
+    let opened = open(&state, name, "annotations.jsonl".to_owned()).await?;
+    Ok(file(&request, "application/jsonl", opened, CachePolicy::Revalidated))
 }
 
 /// A segment of the log, or its compressed form.
-pub async fn segment(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let name = dataset_name(&asked.segment(1)?)?;
-    let segment = asked.segment(3)?;
+pub async fn segment(
+    State(state): State<App>,
+    Named(name): Named,
+    Segments((_, segment)): Segments<(String, String)>,
+    request: Request,
+) -> Result<Response, Rejection> {
     let plain = segment.strip_suffix(".gz").unwrap_or(&segment);
     let number = plain.strip_suffix(".jsonl").unwrap_or_default();
     if number.len() < 6 || !number.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(Problem::not_found().into());
     }
-    let opened = open(state, name, format!("log/{segment}")).await?;
+    let opened = open(&state, name, format!("log/{segment}")).await?;
     // The last segment grows.
-    let (content_type, keep) = match segment.ends_with(".gz") {
-        true => ("application/gzip", Keep::Forever),
-        false => ("application/jsonl", Keep::WhileCurrent),
+    let (content_type, policy) = match segment.ends_with(".gz") {
+        true => ("application/gzip", CachePolicy::Immutable),
+        false => ("application/jsonl", CachePolicy::Revalidated),
     };
-    Ok(send(content_type, opened, keep))
+    Ok(file(&request, content_type, opened, policy))
 }
 
 /// The checkpoint, the policy or a tile. Each is made of the rows of the log, which are compared with what
 /// was signed: that costs a pass over the statements.
-pub async fn statements(state: &Arc<ServerState>, asked: &Asked) -> Result<Answer, Stop> {
-    let path = asked.after("/statements/")?;
+pub async fn statements(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
+    // These paths have nothing that is percent-encoded.
+    let path = request.path().trim_start_matches("/statements/").to_owned();
     let is_tile = path.starts_with("tile/");
     let read =
         state.source.compare(move |reading| statement_file(&reading.registry.snapshot()?, &path));
     let content = read.await?.ok_or_else(Problem::not_found)?;
-    let content = AnswerContent::Bytes(content.into());
     Ok(match is_tile {
         // So many statements or hashes never change.
-        true => Answer::of_type("application/octet-stream", content, Keep::Forever),
-        false => Answer::of_type("text/plain; charset=utf-8", content, Keep::WhileCurrent),
+        true => of_type("application/octet-stream", content, CachePolicy::Immutable),
+        false => of_type("text/plain; charset=utf-8", content, CachePolicy::Revalidated),
     })
 }
 
 /// Opens a file of a dataset that is public. One that is not there is published first, if there is one.
-async fn open(
-    state: &Arc<ServerState>,
-    name: DatasetName,
-    file: String,
-) -> Result<Stored, Problem> {
+async fn open(state: &App, name: DatasetName, file: String) -> Result<Stored, Problem> {
     let (shared, of) = (Arc::clone(state), name.clone());
     let look = move |reading: &RegistryReading| {
         reading.registry.snapshot()?.present_name(&of)?;
@@ -91,16 +106,8 @@ async fn open(
     state.source.read(look).await?.ok_or_else(Problem::not_found)
 }
 
-/// Sends a file, or a part of it.
-///
-/// The file is the one that was opened, with the bytes that the tag stands for, even if it has grown or
-/// been replaced since: so it is not opened again by its name.
-fn send(content_type: &str, file: Stored, keep: Keep) -> Answer {
-    Answer::of_type(content_type, AnswerContent::File(Arc::new(file)), keep).unkept()
-}
-
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.
-async fn publish(state: &Arc<ServerState>, name: &DatasetName) -> Result<(), Problem> {
+async fn publish(state: &App, name: &DatasetName) -> Result<(), Problem> {
     let (shared, wanted) = (Arc::clone(state), name.clone());
     let found = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;

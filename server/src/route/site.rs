@@ -1,26 +1,27 @@
 //! What operators, browsers and search engines need: whether the server works, what it counted, the files of
 //! its pages, the sitemap.
 
-use std::sync::Arc;
 use std::time::Duration;
 
+use axum::extract::State;
+use axum::response::Response;
 use serde_json::json;
 
-use crate::answer::{Answer, AnswerContent, Keep, Stop};
 use crate::metrics::{MAX_DATASETS, of_datasets};
 use crate::pages;
-use crate::pages::{FILES, SITEMAP_ADDRESSES, Site, SitemapEntry};
+use crate::pages::{FILES, SITEMAP_ADDRESSES, SitemapEntry};
 use crate::problem::Problem;
-use crate::request::{Asked, Format};
-use crate::state::ServerState;
+use crate::request::{Format, Request};
+use crate::response::{CachePolicy, Rejection, in_format, of_type};
+use crate::state::App;
 use accession::error::Result;
 use accession::registry::{Listed, Withdrawn};
 
 /// Whether the registry can be read. It waits for nobody.
-pub fn health(state: &Arc<ServerState>) -> Result<Answer, Stop> {
+pub async fn health(State(state): State<App>) -> Result<Response, Rejection> {
     state.health.now()?;
     let health = json!({ "status": "ok", "version": env!("CARGO_PKG_VERSION") });
-    Ok(Answer::whole(Format::Json, health.to_string(), Keep::Never))
+    Ok(in_format(Format::Json, health.to_string(), CachePolicy::NotStored))
 }
 
 /// How long the counts wait for the registry.
@@ -28,7 +29,7 @@ const METRICS_TIME: Duration = Duration::from_secs(2);
 
 /// What was counted, and the state of the datasets, for Prometheus. A registry that cannot be read does
 /// not hide the counts.
-pub async fn metrics(state: &Arc<ServerState>) -> Answer {
+pub async fn metrics(State(state): State<App>) -> Response {
     let reported = match state.health.now() {
         Err(_) => None,
         Ok(()) => {
@@ -52,41 +53,33 @@ pub async fn metrics(state: &Arc<ServerState>) -> Answer {
     };
     let text = state.metrics.text() + &of_datasets(reported.as_deref());
     let content_type = "text/plain; version=0.0.4; charset=utf-8";
-    Answer::of_type(content_type, AnswerContent::Bytes(text.into()), Keep::Never)
-}
-
-/// The description of all routes.
-const OPENAPI: &str = include_str!("../openapi.json");
-
-/// The routes, as OpenAPI describes them. A test compares it with the routes that there are.
-pub fn openapi(state: &Arc<ServerState>) -> Result<Answer, Stop> {
-    let mut document: serde_json::Value =
-        serde_json::from_str(OPENAPI).map_err(|error| Problem::internal(error.to_string()))?;
-    document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
-    document["info"]["contact"] =
-        json!({ "name": state.site.contact.as_ref().unwrap_or(&state.site.name) });
-    document["servers"] = json!([{ "url": state.site.address_or_href("") }]);
-    if let (None, Some(paths)) = (&state.registering, document["paths"].as_object_mut()) {
-        paths.retain(|path, _| !super::is_of_registration(path));
-    }
-    Ok(Answer::whole(Format::Json, document.to_string(), Keep::WhileCurrent))
+    of_type(content_type, text, CachePolicy::NotStored)
 }
 
 /// A file that all pages need.
-pub fn file(asked: &Asked) -> Result<Answer, Stop> {
-    let file = FILES.into_iter().find(|(path, ..)| *path == asked.path());
+pub async fn file(request: Request) -> Result<Response, Rejection> {
+    let file = FILES.into_iter().find(|(path, ..)| *path == request.path());
     let (_, content_type, content) = file.ok_or_else(Problem::not_found)?;
-    Ok(Answer::of_type(content_type, AnswerContent::Bytes(content.into()), Keep::WhileCurrent))
+    Ok(of_type(content_type, content, CachePolicy::Shared))
 }
 
-/// What is made of the name and the addresses of the site alone: how an identifier is computed, and what
-/// search engines are kept from.
-pub fn of_site(state: &ServerState, format: Format, write: fn(&Site) -> String) -> Answer {
-    Answer::whole(format, write(&state.site), Keep::WhileCurrent)
+/// How an identifier is computed.
+pub async fn identifier(State(state): State<App>) -> Response {
+    in_format(Format::Html, pages::identifier_page(&state.site), CachePolicy::Shared)
+}
+
+/// What search engines leave out.
+pub async fn robots(State(state): State<App>) -> Response {
+    in_format(Format::Lines, pages::robots(&state.site), CachePolicy::Shared)
+}
+
+/// Leads to the list of the datasets, which is at the root.
+pub async fn datasets(State(state): State<App>) -> Rejection {
+    Rejection::permanent(state.site.href("/"))
 }
 
 /// The pages of the datasets.
-pub async fn sitemap(state: &Arc<ServerState>) -> Result<Answer, Stop> {
+pub async fn sitemap(State(state): State<App>) -> Result<Response, Rejection> {
     const AT_ONCE: u32 = 1_000;
     let read = state.source.read(|reading| {
         let snapshot = reading.registry.snapshot()?;
@@ -102,5 +95,5 @@ pub async fn sitemap(state: &Arc<ServerState>) -> Result<Answer, Stop> {
         }
     });
     let xml = pages::sitemap(&state.site, &read.await?);
-    Ok(Answer::of_type("application/xml", AnswerContent::Bytes(xml.into()), Keep::WhileCurrent))
+    Ok(of_type("application/xml", xml, CachePolicy::Shared))
 }

@@ -3,19 +3,21 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use hyper::StatusCode;
-use hyper::header::{CONTENT_TYPE, HeaderValue, LOCATION};
+use axum::extract::State;
+use axum::http::header::{CONTENT_TYPE, LOCATION};
+use axum::http::{self, StatusCode};
+use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 
-use crate::answer::{Answer, Body, Keep, Stop};
 use crate::config::ServerLimits;
 use crate::pages::Site;
 use crate::permits::{Cost, Deadline};
 use crate::problem::Problem;
-use crate::registration::Registering;
-use crate::request::{Asked, Format, dataset_name, moment};
-use crate::rows::json;
-use crate::state::ServerState;
+use crate::registration::{BODY_BYTES, Registering};
+use crate::request::{Format, Request, Segments, body, dataset_name, moment};
+use crate::response::{CachePolicy, Rejection, in_format, value};
+use crate::rows::line;
+use crate::state::App;
 use accession::citation::typed::refuse_future;
 use accession::error::{Error, ErrorKind};
 use accession::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
@@ -30,13 +32,18 @@ struct Selected {
 }
 
 /// Stores the subset that the body selects, unless it is stored, and leads to it.
-pub async fn register(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Result<Answer, Stop> {
+pub async fn register(
+    State(state): State<App>,
+    Segments(name): Segments<String>,
+    request: Request,
+    sent: http::Request<axum::body::Body>,
+) -> Result<Response, Rejection> {
     let Some(registering) = &state.registering else { return Err(Problem::not_taken().into()) };
-    registering.check_token(asked.headers())?;
-    let name = dataset_name(&asked.segment(1)?)?;
+    registering.check_token(request.headers())?;
+    let name = dataset_name(&name)?;
     let _room = registering.room()?;
-    let body = registering.body(body, state.limits.request_time).await?;
-    let (members, at) = selected(asked, &body)?;
+    let body = body(sent, BODY_BYTES, state.limits.request_time).await?;
+    let (members, at) = selected(&request, &body)?;
     let bytes = body.len() as u64;
     drop(body);
     let (cost, now, limits) = (Cost::Registration, state.now(), state.limits);
@@ -47,19 +54,18 @@ pub async fn register(state: &Arc<ServerState>, asked: &Asked, body: Body) -> Re
     let work = move || stored(&registering, &of, (&name, at, &members), now, (bytes, &limits));
     let (set, is_new) = state.source.permits.run(cost, &deadline, work).await??;
     let row = match &set {
-        Set::Subset { subset, .. } => json(subset),
-        Set::Instance(instance) => json(instance),
+        Set::Subset { subset, .. } => line(subset),
+        Set::Instance(instance) => line(instance),
     };
-    let mut answer = Answer::whole(Format::Json, row, Keep::Never);
-    answer.status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
-    let location = HeaderValue::from_str(&state.site.href(&Site::set(set.identifier())));
-    answer.headers.extend(location.ok().map(|location| (LOCATION, location)));
-    Ok(answer)
+    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let location = [(LOCATION, value(&state.site.href(&Site::set(set.identifier()))))];
+    let row = in_format(Format::Json, row, CachePolicy::NotStored);
+    Ok((status, location, row).into_response())
 }
 
 /// What a request selects, and of which time.
-fn selected(asked: &Asked, body: &[u8]) -> Result<(Members, Option<Moment>), Problem> {
-    let content_type = asked.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
+fn selected(request: &Request, body: &[u8]) -> Result<(Members, Option<Moment>), Problem> {
+    let content_type = request.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
     let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     match media_type.to_ascii_lowercase().as_str() {
         "application/json" => {
@@ -88,7 +94,7 @@ fn selected(asked: &Asked, body: &[u8]) -> Result<(Members, Option<Moment>), Pro
             if listing.is_empty() {
                 return Err(Problem::usage("The body has no ids."));
             }
-            let at = asked.parameter("at").filter(|at| !at.is_empty());
+            let at = request.parameter("at").filter(|at| !at.is_empty());
             Ok((Members::Listed(listing), at.map(|at| moment(&at)).transpose()?))
         }
         _ => {

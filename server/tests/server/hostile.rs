@@ -83,7 +83,6 @@ fn no_text_of_a_registry_becomes_markup() {
         "/datasets/D@2001-01-05".to_owned(),
         format!("/DI:{}", identifiers[0]),
         format!("/DI:{}", identifiers[1]),
-        format!("/DI:{}?select=Z*", identifiers[0]),
         "/compare/D@2001-01-05...D".to_owned(),
     ] {
         let page = served.page(&path);

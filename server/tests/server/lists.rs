@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::{Dataset, EventKind, Import};
+use accession::{EventKind, Import};
 use accession_server::ServerLimits;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -207,20 +207,16 @@ fn searches_that_take_all_their_permits_make_nothing_else_wait() {
     ] {
         assert_eq!(served.get(&path).status, status, "{path}");
     }
-    let list = served.get(&format!("/DI:{FIRST}/granules"));
-    assert_eq!(list.header("accept-ranges"), "bytes", "it is in a file");
 }
 
 #[test]
 fn a_list_that_no_longer_can_be_read_breaks_off() {
-    // It is streamed: a shorter list is in a file of its own by then.
-    let limits = ServerLimits { waited_granules: 9_999, ..ServerLimits::default() };
-    let served = Served::with(&[], limits);
+    let served = Served::new();
     let ids: Vec<String> = (0..10_000).map(|n| format!("granule-{n:05}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
     let identifier = served.latest("D");
-    let path = format!("/DI:{identifier}/granules?limit=10000");
+    let path = format!("/DI:{identifier}/granules");
     let (all, broke_off) = served.stream(&path, || ());
     assert!(!broke_off && all.split(|&byte| byte == b'\n').count() == 10_001);
 
@@ -233,62 +229,66 @@ fn a_list_that_no_longer_can_be_read_breaks_off() {
 }
 
 #[test]
-fn every_list_of_ids_or_addresses_is_compressed_and_has_its_length() {
+fn a_list_that_does_not_prove_is_cut_and_one_that_does_has_its_etag_beforehand() {
     let served = Served::new();
-    let ids: Vec<String> = (0..1_000).map(|n| format!("granule-{n:05}")).collect();
+    let ids: Vec<String> = (0..10_000).map(|n| format!("granule-{n:05}")).collect();
     let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-    let edit = |dataset: &mut Dataset| {
-        dataset.granule_url = Some("https://data.example/{granule}".parse().unwrap());
+    let identifier = served.latest("D");
+    let path = format!("/DI:{identifier}/granules");
+    let rename = |from: &str, to: &str| {
+        let file = served.directory.path().join("accession.db");
+        let connection = rusqlite::Connection::open(file).unwrap();
+        let rename = "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1";
+        assert_eq!(connection.execute(rename, [from, to]).unwrap(), 1);
     };
-    served.registry.edit_dataset(&name("D"), &stamp(now()), edit).unwrap();
-    let identifier = served.json("/datasets/D/")["latest"]["identifier"].clone();
-    let identifier = identifier.as_str().unwrap();
-    for list in ["urls", "urls?format=jsonl", "granules?select=*1", "granules?after=granule-00100"]
-    {
-        let path = format!("/DI:{identifier}/{list}");
-        let whole = served.get(&path);
-        assert_eq!(whole.header("content-length"), whole.body.len().to_string(), "{path}");
-        let gzip = [("accept-encoding", "gzip")];
-        let packed = served.ask(hyper::Method::GET, &path, &gzip, "");
-        assert_eq!(packed.header("content-encoding"), "gzip", "{path}");
-        assert_ne!(packed.header("etag"), whole.header("etag"), "{path}");
-        assert!(packed.body.len() < whole.body.len() / 2, "{path}");
+    rename("granule-09999", "granule-09999~");
+    assert!(served.stream(&path, || ()).1, "a list that does not prove is cut");
+    // One that ends in its first part is rejected, since nothing was sent yet.
+    assert_eq!(served.get(&format!("{path}?select=*99")).status, 500);
+    rename("granule-09999~", "granule-09999");
+    let whole = served.get(&path);
+    let expected: String = ids.iter().map(|id| format!("{id}\n")).collect();
+    assert!(whole.text() == expected);
+    assert_eq!(whole.header("etag"), format!("\"{identifier}-lines.1\""));
+    assert_eq!(served.get(&format!("{path}?select=*99")).text().lines().count(), 100);
+    let page = served.get(&format!("{path}?after=granule-09997"));
+    assert_eq!((page.text().as_str(), next(&page)), ("granule-09998\ngranule-09999\n", None));
+}
+
+/// Ids are long, and a page that nobody reads stays in memory.
+#[test]
+fn a_page_of_ids_ends_by_bytes_and_names_the_next_one() {
+    let served = Served::new();
+    let ids: Vec<String> = (0..600).map(|n| format!("{n:04}{}", "x".repeat(1_000))).collect();
+    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
+    served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
+    let identifier = served.latest("D");
+    for query in ["limit=1000", "after=0", "limit=300"] {
+        let pages = pages(&served, format!("/DI:{identifier}/granules?{query}"));
+        assert!(pages.iter().all(|page| page.body.len() < 270_000), "{query}");
+        let text: String = pages.iter().map(Answer::text).collect();
+        assert!(text.lines().eq(ids.iter().copied()), "{query}: {} pages", pages.len());
     }
 }
 
-/// It is sent while it is read, and cut if it does not prove.
 #[test]
-fn a_list_that_is_too_long_to_wait_for_is_streamed() {
-    let ids: Vec<String> = (0..10_000).map(|n| format!("granule-{n:05}")).collect();
-    let ids: Vec<&str> = ids.iter().map(String::as_str).collect();
-    for (waited_granules, is_stored) in [(9_999, false), (10_000, true)] {
-        let served = Served::with(&[], ServerLimits { waited_granules, ..ServerLimits::default() });
-        served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
-        let identifier = served.latest("D");
-        let path = format!("/DI:{identifier}/granules");
-        let file = served.directory.path().join("accession.db");
-        let rename = |from: &str, to: &str| {
-            let connection = rusqlite::Connection::open(&file).unwrap();
-            let rename = "UPDATE granule SET granule_id = ?2 WHERE granule_id = ?1";
-            assert_eq!(connection.execute(rename, [from, to]).unwrap(), 1);
-        };
-        rename("granule-09999", "granule-09999~");
-        let is_cut = served.stream(&path, || ()).1;
-        assert_eq!(is_cut, !is_stored, "what does not prove is cut, or refused");
-        rename("granule-09999~", "granule-09999");
-        let expected: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let gzip = [("accept-encoding", "gzip")];
-        for _ in 0..2 {
-            let whole = served.get(&path);
-            assert_eq!(whole.header("accept-ranges") == "bytes", is_stored);
-            assert_eq!(!whole.header("content-length").is_empty(), is_stored);
-            assert!(whole.text() == expected);
-            let packed = served.ask(hyper::Method::GET, &path, &gzip, "");
-            assert_eq!(packed.header("content-encoding") == "gzip", is_stored);
-            assert_eq!(packed.body.len() < whole.body.len() / 2, is_stored);
-        }
+fn a_digest_selects_one_of_the_contents_of_an_identifier() {
+    let served = Served::seed();
+    let set = format!("/DI:{SECOND}");
+    let digest = served.json(&set)["intervals"][0]["instance"]["digest"].clone();
+    let digest = digest.as_str().unwrap();
+    let other = format!("sha256:{}", "0".repeat(64));
+    for list in ["granules", "list", "proof"] {
+        let own = served.get(&format!("{set}/{list}?digest={digest}"));
+        // Nothing is signed yet.
+        assert_eq!(own.status, if list == "proof" { 404 } else { 200 }, "{list}");
+        let kinds = [("proof", "not-stated")].into_iter().find(|it| it.0 == list);
+        assert!(kinds.is_none_or(|(_, kind)| own.problem().1 == kind), "{list}");
+        let unknown = served.get(&format!("{set}/{list}?digest={other}"));
+        assert_eq!(unknown.problem().1, "identifier-unknown", "{list}");
     }
+    assert_eq!(served.get(&format!("{set}/checksums?digest={other}")).status, 404);
 }
 
 #[test]
@@ -366,17 +366,18 @@ fn a_list_whose_rows_were_changed_is_refused_and_nothing_else_is_made_of_them() 
             let answer = served.get_as(path, "application/json, application/jsonl, text/plain");
             assert_eq!((answer.status, answer.problem().1.as_str()), (500, "damaged"), "{path}");
         };
-        let before = served.get(&list);
         rename("granule-00001", "granule-00001~");
-        for _ in 0..2 {
-            // This one was proved before.
-            assert_eq!(served.get(&list).body, before.body);
-            refused(&format!("{list}?format=jsonl"));
-            // These cannot be proved.
-            let parts = ["?limit=2", "?limit=20000", "?after=granule-00000"];
-            assert!(parts.iter().all(|part| !broke_off(&format!("{list}{part}"))));
-            refused(&comparison);
+        for query in ["", "?format=jsonl"] {
+            let list = format!("{list}{query}");
+            match dataset {
+                "SHORT" => refused(&list),
+                _ => assert!(broke_off(&list), "{list}"),
+            }
         }
+        // These cannot be proved.
+        let pages = ["?limit=2", "?limit=20000", "?after=granule-00000"];
+        assert!(pages.iter().all(|page| !broke_off(&format!("{list}{page}"))));
+        refused(&comparison);
         rename("granule-00001~", "granule-00001");
         assert_eq!(served.get(&format!("{list}?format=jsonl")).status, 200);
         assert_eq!(served.get(&comparison).status, 200);
@@ -403,7 +404,7 @@ proptest! {
 
 /// Each subset costs a look-up: no more are read than are asked for.
 #[test]
-fn no_more_subsets_are_listed_than_the_limit() {
+fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() {
     let served = Served::new();
     served.change("D", "2001-01-01T00:00:00Z", &["A.1", "A.2", "B"], &[]);
     for pattern in ["A*", "A.*", "A.?", "?.?"] {
@@ -415,5 +416,20 @@ fn no_more_subsets_are_listed_than_the_limit() {
     for (limit, expected) in [(1, 1), (3, 3), (100, 4)] {
         let listed = served.json(&format!("{path}?limit={limit}"));
         assert_eq!(listed["intervals"].as_array().unwrap().len(), expected, "{limit}");
+        assert_eq!(
+            listed["next"].is_null(),
+            limit == 100,
+            "a list is complete without a next page"
+        );
+    }
+    // They are in two datasets, one of which held the set itself, too.
+    served.change("A", "2001-01-01T00:00:00Z", &["A.1", "A.2"], &[]);
+    served.change("E", "2001-01-01T00:00:00Z", &["A.1", "A.2", "C"], &[]);
+    let wanted = accession::Members::Patterns(vec!["A*".parse().unwrap()]);
+    served.registry.cite_subset(&name("E"), None, &wanted, now()).unwrap();
+    let all = rows(&served, format!("{path}?format=jsonl"));
+    assert_eq!(all.len(), 6);
+    for limit in 1..7 {
+        assert_eq!(rows(&served, format!("{path}?limit={limit}&format=jsonl")), all, "{limit}");
     }
 }

@@ -140,11 +140,9 @@ fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_
         "{found}"
     );
     assert!(get(&format!("/datasets/us/history/{month}.html")).contains("200 OK"));
-    // The script knows where digests lead, and says how to get a part.
-    for unknown in [format!("/{}", latest.digest), format!("/DI:{identifier}?select=A%2A")] {
-        let unknown = get(&unknown);
-        assert!(unknown.contains("404 Not Found") && unknown.contains("data-resolve"), "{unknown}");
-    }
+    // The script knows where digests lead.
+    let unknown = get(&format!("/{}", latest.digest));
+    assert!(unknown.contains("404 Not Found") && unknown.contains("data-resolve"), "{unknown}");
     for (path, media_type) in
         [("script.js", "text/javascript"), ("feed.atom", "application/atom+xml")]
     {

@@ -423,3 +423,33 @@ fn the_plot_is_that_of_the_dataset_that_has_the_name_now() {
     let page = served.page("/datasets/US/");
     assert!(page.contains("Last 2 since 2 Feb 2002") && !page.contains("since 3 Jan"), "{page}");
 }
+
+#[test]
+fn a_redirect_keeps_the_format() {
+    let served = Served::seed();
+    for (path, target) in [
+        (
+            "/datasets/US.FOOL2.002/?at=2001-01-05&format=bibtex",
+            "/datasets/US.FOOL2.002@2001-01-05?format=bibtex",
+        ),
+        ("/?q=US.FOOL2.002&format=json", "/datasets/US.FOOL2.002/?format=json"),
+        ("/compare?left=A&right=B&format=json", "/compare/A...B?format=json"),
+        ("/doi/10.9999/US/FOOL2.v2?format=ris", "/datasets/US.FOOL2.002/?format=ris"),
+    ] {
+        let answer = served.get(path);
+        assert_eq!((answer.status, answer.header("location")), (303, target), "{path}");
+    }
+}
+
+#[test]
+fn a_file_for_mirrors_is_saved_under_its_own_name() {
+    let served = Served::seed();
+    for (file, name) in [
+        ("log/000000.jsonl", "US.FOOL2.002_log_000000.jsonl"),
+        ("subsets.jsonl", "US.FOOL2.002_subsets.jsonl"),
+    ] {
+        let path = format!("/datasets/US.FOOL2.002/{file}");
+        let named = served.get(&path).header("content-disposition").to_owned();
+        assert_eq!(named, format!("inline; filename=\"{name}\""));
+    }
+}

@@ -101,11 +101,9 @@ fn a_dataset_that_was_withdrawn_keeps_its_pages_and_they_say_so() {
     }
     assert_eq!(served.json("/")["datasets"], serde_json::json!([]));
     assert_eq!(served.json("/?withdrawn=listed")["datasets"][0]["name"], "US.FOOL2.002");
-    let part = format!("/DI:{SECOND}?select=FOOL2.v2.0*");
     for (path, place) in [
         ("/datasets/US.FOOL2.002/", "/withdrawn"),
         ("/datasets/US.FOOL2.002@2001-01-05", "/withdrawn"),
-        (&part, "/withdrawn"),
         (&format!("/DI:{SECOND}"), "/intervals/0/withdrawn"),
         (&format!("/check?text=DI:{SECOND}"), "/citations/0/intervals/0/withdrawn"),
     ] {

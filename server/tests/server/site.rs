@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Body, Config, Registration, ServerLimits, Service};
-use http_body_util::{BodyExt, Full};
+use http_body_util::BodyExt;
 use hyper::{HeaderMap, Method, Request, Response, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -151,8 +151,7 @@ impl Served {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Response<Body> {
-        let body = Full::from(body.to_owned()).map_err(|never| match never {}).boxed_unsync();
-        self.send(method, path, headers, body).await
+        self.send(method, path, headers, Body::from(body.to_owned())).await
     }
 
     async fn send(
@@ -210,7 +209,6 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
         open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
         clock: Box::new(now),
         limits,
-        cache: None,
         registration: None,
     }
 }

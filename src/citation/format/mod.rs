@@ -130,12 +130,9 @@ impl Citation {
         json::write_json_ld(&self.of_digest(), json::About::Dataset)
     }
 
-    /// Whether the citation has what a format requires: DataCite refuses metadata without creators, a
-    /// publisher or a year, and a tuple names nothing but the identifier, which must resolve.
+    /// Whether the citation has what a format requires: DataCite rejects metadata without creators, a publisher or
+    /// a year.
     pub fn is_complete_for(&self, format: CitationFormat) -> bool {
-        if format == CitationFormat::Tuple {
-            return self.is_saved;
-        }
         let lacks = self.missing_fields(format);
         let is_required = |field| ["creators", "publisher", "year"].contains(field);
         format != CitationFormat::DataciteJson || !lacks.iter().any(is_required)

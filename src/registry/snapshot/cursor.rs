@@ -56,6 +56,13 @@ impl<R: Reads> SetCursor<R> {
         SetCursor { proof: None, ..self }
     }
 
+    /// Reads pages that end by bytes, and hashes them on the thread that reads them. Must be called before the
+    /// first page is read.
+    pub fn in_small_pages(self) -> Self {
+        let proof = self.proof.map(Proof::hashed_here);
+        SetCursor { position: self.position.in_small_pages(), proof, ..self }
+    }
+
     /// Hashes the granules. If they do not have the identifier of the set, the last page is an error of kind
     /// `damaged`.
     pub fn proving(self, proof: Option<Proof>) -> Self {
@@ -116,10 +123,18 @@ pub(in crate::registry) struct Position {
     dataset: DatasetKey,
     at: Timestamp,
     kind: Kind,
-    /// How many granules a page has. `None` means as many as are read well at once.
-    rows: Option<u32>,
+    rows: Rows,
     after: Option<GranuleId>,
     is_over: bool,
+}
+
+/// How many granules a page has.
+enum Rows {
+    /// As many as are read well at once.
+    Usual,
+    Exactly(u32),
+    /// As many as a client that reads slowly may keep in memory.
+    Small(LookUps),
 }
 
 /// Which granules are listed.
@@ -152,14 +167,21 @@ impl Position {
 
     /// The first granule of those held at an instant.
     pub fn held(dataset: DatasetKey, at: Timestamp) -> Self {
-        Position { dataset, at, kind: Kind::Held, rows: None, after: None, is_over: false }
+        Position { dataset, at, kind: Kind::Held, rows: Rows::Usual, after: None, is_over: false }
     }
 
     /// The same in pages of so many granules, where only the first ones are wanted. Those that patterns
     /// select may be rare.
     pub fn in_pages_of(self, rows: usize) -> Self {
-        let is_searched = matches!(self.kind, Kind::Selected(_));
-        Position { rows: u32::try_from(rows).ok().filter(|_| !is_searched), ..self }
+        match (u32::try_from(rows), &self.kind) {
+            (_, Kind::Selected(_)) | (Err(_), _) => self,
+            (Ok(rows), _) => Position { rows: Rows::Exactly(rows), ..self },
+        }
+    }
+
+    /// The same in pages that end by bytes.
+    pub fn in_small_pages(self) -> Self {
+        Position { rows: Rows::Small(LookUps::small()), ..self }
     }
 
     /// The first period of those with a producer's id.
@@ -195,6 +217,7 @@ impl Position {
         }
         let (after, limit) = self.beginning(read);
         let page = read.held_ids_after(self.dataset, self.at, after, limit)?;
+        self.note(page.len(), page.as_lines().len());
         self.is_over = page.len() < limit as usize;
         if let Some(last) = page.last() {
             self.after = Some(last);
@@ -205,7 +228,19 @@ impl Position {
     /// The id after which the next page begins, and how many granules it has.
     fn beginning(&self, read: &store::View) -> (&str, u32) {
         let after = self.after.as_ref().map_or("", GranuleId::as_str);
-        (after, self.rows.unwrap_or_else(|| read.page_rows().max(PAGE_ROWS)))
+        let rows = match &self.rows {
+            Rows::Usual => read.page_rows().max(PAGE_ROWS),
+            Rows::Exactly(rows) => *rows,
+            Rows::Small(next) => u32::try_from(next.granules()).unwrap_or(PAGE_ROWS),
+        };
+        (after, rows)
+    }
+
+    /// Records the size of a page, from which that of the next one follows.
+    fn note(&mut self, granules: usize, bytes: usize) {
+        if let Rows::Small(next) = &mut self.rows {
+            next.note(granules, bytes);
+        }
     }
 
     fn load(&mut self, read: &store::View) -> Result<Vec<Granule>> {
@@ -227,6 +262,7 @@ impl Position {
             }
         };
         self.is_over = page.len() < limit as usize;
+        self.note(page.len(), page.iter().map(|granule| granule.granule_id.as_str().len()).sum());
         if let Some(last) = page.last() {
             self.after = Some(last.granule_id.clone());
             if let Kind::OfProducer { ingested, .. } = &mut self.kind {
@@ -332,6 +368,14 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
             line,
         };
         SetEntries { known: Some(known), ..self }
+    }
+
+    /// Looks up no more files at once than fit into a small page.
+    pub fn in_small_pages(mut self) -> Self {
+        if let Some(known) = &mut self.known {
+            known.look_ups = LookUps::small();
+        }
+        self
     }
 
     /// Hashes what is known of all files. If they do not have the digest of the set, the last granule is

@@ -114,10 +114,12 @@ impl Granules {
         self
     }
 
-    /// Hashes the granules on the thread that reads them. Must be called before the first granule is
+    /// Reads pages that end by bytes, and hashes the granules on the thread that reads them, for a client that
+    /// may read slowly: it keeps little in memory, and no thread. Must be called before the first granule is
     /// read.
-    pub fn hashed_here(mut self) -> Self {
-        self.cursor.proof = self.cursor.proof.map(Proof::hashed_here);
+    #[must_use]
+    pub fn in_small_pages(mut self) -> Self {
+        self.cursor = self.cursor.in_small_pages();
         self
     }
 
@@ -177,6 +179,14 @@ impl Snapshot {
     pub fn files(&self, set: &Set) -> Result<FileList> {
         let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
         let entries = self.with_files(SetEntries::of(cursor), set)?;
+        Ok(FileList { entries: entries.proving_files(Claim::of(&self.registry, set)) })
+    }
+
+    /// As [`Snapshot::files`], in pages as those of [`Granules::in_small_pages`].
+    pub fn files_in_small_pages(&self, set: &Set) -> Result<FileList> {
+        let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
+        let entries = SetEntries::of(cursor.in_small_pages());
+        let entries = self.with_files(entries, set)?.in_small_pages();
         Ok(FileList { entries: entries.proving_files(Claim::of(&self.registry, set)) })
     }
 

@@ -3,7 +3,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_postgres::Row;
@@ -42,8 +42,6 @@ pub(crate) struct ServerStore {
     /// The address without its password.
     path: PathBuf,
     stage: Stage,
-    /// Whether the registry is distributed over several machines. Empty until it is asked.
-    is_distributed: OnceLock<bool>,
 }
 
 /// Whether the registry is visible to others.
@@ -105,17 +103,8 @@ impl ServerStore {
             stated.check_schema()?;
         }
         let (stage, path) = (Stage::Visible(stated.registry_id), address.to_string().into());
-        let (pool, is_distributed) = (Pool::of(connection), OnceLock::new());
-        Ok(ServerStore {
-            pool,
-            address,
-            access,
-            busy_wait,
-            synchronous_commit,
-            path,
-            stage,
-            is_distributed,
-        })
+        let pool = Pool::of(connection);
+        Ok(ServerStore { pool, address, access, busy_wait, synchronous_commit, path, stage })
     }
 
     /// Takes a connection and begins a transaction on it. An idle connection may have been lost
@@ -142,19 +131,6 @@ impl ServerStore {
             }
         }
         leased(Connection::open(&self.address)?)
-    }
-
-    /// Whether the registry is distributed over several machines, asked on a connection on which no
-    /// transaction has begun. The settings of one keep functions and operators in other schemas out of the
-    /// question.
-    fn is_distributed(&self, connection: &Connection) -> Result<bool> {
-        if let Some(known) = self.is_distributed.get() {
-            return Ok(*known);
-        }
-        connection.begin(&transaction::reading([]))?;
-        let is_distributed = schema::is_distributed(connection)?;
-        connection.roll_back("ROLLBACK")?;
-        Ok(*self.is_distributed.get_or_init(|| is_distributed))
     }
 
     fn connection(&self) -> Result<Connection> {
@@ -289,33 +265,6 @@ impl ServerStore {
         Ok(ServerSession { lease, writing: Some(writing), locked_next: Cell::default() })
     }
 
-    /// A number that is another one after every commit. A cluster has no one state of all its machines.
-    pub fn state(&self) -> Result<Option<u64>> {
-        let Stage::Visible(registry_id) = &self.stage else { return Ok(None) };
-        loop {
-            let (is_idle, connection) = match self.idle() {
-                Some(idle) => (true, idle),
-                None => (false, Connection::open(&self.address)?),
-            };
-            let read = || match self.is_distributed(&connection)? {
-                true => Ok(None),
-                false => transaction::state(&connection, registry_id).map(Some),
-            };
-            match read() {
-                // An idle connection may have been lost meanwhile.
-                Err(error) if is_idle && error.kind() == ErrorKind::ConnectionLost => {}
-                Err(error) if error.kind() == ErrorKind::ConnectionLost => return Err(error),
-                state => {
-                    // A transaction in which a statement was refused is still open.
-                    if state.is_ok() || connection.roll_back("ROLLBACK").is_ok() {
-                        self.pool.put_back(connection);
-                    }
-                    return state;
-                }
-            }
-        }
-    }
-
     /// Spreads the registry over the machines of a cluster. Returns how many tables were distributed.
     pub fn distribute(&self) -> Result<u64> {
         // If this function fails, the connection is dropped, which rolls back.
@@ -371,7 +320,6 @@ impl ServerStore {
             synchronous_commit,
             path,
             stage: Stage::New,
-            is_distributed: OnceLock::new(),
         })
     }
 

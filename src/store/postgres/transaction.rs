@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use super::address::ServerAddress;
 use super::connection::{Connection, value};
-use crate::store::{Error, Result};
+use crate::store::Result;
 
 /// How long to wait before the server is asked again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -161,30 +161,4 @@ pub(super) fn writing<const N: usize>(
 fn begin(begin: &str, then: &[&str]) -> Vec<String> {
     let statements = [&[begin], SETTINGS.as_slice(), then].concat();
     statements.into_iter().map(str::to_owned).collect()
-}
-
-/// A number that is another one after every commit: a transaction that writes replaces the tokens of the
-/// datasets that it locks.
-///
-/// Reads a row a dataset: those who write to different datasets wait for no row that they share, so no
-/// one row, and no greatest number, changes with every commit.
-///
-/// # Errors
-///
-/// [`ErrorKind::Replaced`](crate::store::ErrorKind::Replaced): another registry is at the address now, or
-/// none.
-pub(super) fn state(connection: &Connection, registry_id: &str) -> Result<u64> {
-    const SQL: &str = "
-        SELECT registry_id, hashtextextended(concat(version, ' ', (
-            SELECT sum(hashtextextended(CAST(tokens AS text), dataset_id))
-            FROM accession.writer)), 0)
-        FROM accession.registry";
-    // In a transaction with the settings of every other: else its functions could be those of anyone
-    // who may create some in another schema of the path.
-    match connection.begin(&reading([SQL, "ROLLBACK"]))?.as_slice() {
-        [Some(found), Some(state)] if found == registry_id => {
-            Ok(state.parse::<i64>().map_err(Error::damaged)?.cast_unsigned())
-        }
-        _ => Err(Error::replaced()),
-    }
 }

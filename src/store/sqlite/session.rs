@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use rusqlite::types::{Null, ToSql, ToSqlOutput, ValueRef};
@@ -28,7 +28,6 @@ const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 pub(crate) struct FileStore {
     pool: Pool<Connection>,
     /// The connection that notices the commits of others. `None` means that it was not needed yet.
-    watcher: Mutex<Option<Connection>>,
     identity: Identity,
     /// The path with which it was opened.
     path: Option<PathBuf>,
@@ -69,8 +68,7 @@ impl FileStore {
 
     fn of(opened: Opened) -> Self {
         let Opened { connection, identity } = opened;
-        let watcher = Mutex::new(None);
-        FileStore { pool: Pool::of(connection), watcher, identity, path: None }
+        FileStore { pool: Pool::of(connection), identity, path: None }
     }
 
     fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
@@ -116,23 +114,6 @@ impl FileStore {
         schema::check_version(session.connection())?;
         self.identity.check()?;
         Ok(session)
-    }
-
-    /// A number that is another one after every commit.
-    ///
-    /// SQLite compares the number of the last commit with the one that the connection has seen: it is
-    /// a connection of its own, since what a connection reads or writes itself would count as seen.
-    pub fn state(&self) -> Result<Option<u64>> {
-        self.identity.check()?;
-        let mut watcher = self.watcher.lock().unwrap_or_else(PoisonError::into_inner);
-        if watcher.is_none() {
-            *watcher = self.identity.open_again()?;
-        }
-        let Some(watcher) = &*watcher else { return Ok(None) };
-        watcher.busy_timeout(Duration::ZERO)?;
-        let mut statement = watcher.prepare_cached("PRAGMA data_version")?;
-        let version: i64 = statement.query_row([], |row| row.get(0))?;
-        Ok(Some(version.cast_unsigned()))
     }
 
     /// Whether it can be read in several connections. More than one can be opened neither to a registry in

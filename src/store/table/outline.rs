@@ -17,10 +17,18 @@ impl View {
         up_to: Timestamp,
         width: i64,
     ) -> Result<Vec<Span>> {
-        // The sum of a bigint is a numeric on a server.
-        static SPANS: Sql = Sql::new(
+        // SQLite would sort all rows to group them, which takes twice as long as reading them in the order of the
+        // primary key. A server groups them itself, since it sends each row as text. There, the sum of a bigint is
+        // a numeric.
+        static SPANS: Sql = Sql::by_store(
+            "SELECT timestamp, timestamp, granules, granules, ingested, deleted, 1,
+                (timestamp - ?4) / ?5
+            FROM {instance}
+            WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3
+            ORDER BY timestamp",
             "SELECT min(timestamp), max(timestamp), min(granules), max(granules),
-                CAST(sum(ingested) AS bigint), CAST(sum(deleted) AS bigint), count(*)
+                CAST(sum(ingested) AS bigint), CAST(sum(deleted) AS bigint), count(*),
+                (min(timestamp) - ?4) / ?5
             FROM {instance}
             WHERE dataset_id = ?1 AND timestamp > ?2 AND timestamp <= ?3
             GROUP BY (timestamp - ?4) / ?5
@@ -30,8 +38,9 @@ impl View {
         let begin = after.timestamp.as_micros().div_euclid(width) * width;
         let values =
             [dataset.into(), after.timestamp.into(), up_to.into(), begin.into(), width.into()];
-        let mut spans = self.rows(&SPANS, &values, |row| {
-            Ok(Span {
+        let (mut spans, mut number): (Vec<Span>, Option<i64>) = (Vec::new(), None);
+        self.session()?.rows(&SPANS, &values, &mut |row| {
+            let next = Span {
                 first: row.get(0)?,
                 last: row.get(1)?,
                 least: row.get(2)?,
@@ -40,7 +49,20 @@ impl View {
                 added: row.get(4)?,
                 deleted: row.get(5)?,
                 changes: row.get(6)?,
-            })
+            };
+            let before = number.replace(row.get(7)?);
+            match spans.last_mut().filter(|_| before == number) {
+                Some(last) => {
+                    last.last = next.last;
+                    last.least = last.least.min(next.least);
+                    last.most = last.most.max(next.most);
+                    last.added = last.added.saturating_add(next.added);
+                    last.deleted = last.deleted.saturating_add(next.deleted);
+                    last.changes += next.changes;
+                }
+                None => spans.push(next),
+            }
+            Ok(())
         })?;
         let mut held = after.granules;
         for span in &mut spans {

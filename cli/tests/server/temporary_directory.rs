@@ -1,12 +1,10 @@
-//! The directory with the logs that mirrors read: one that is kept, and a temporary one.
+//! The temporary directory with the logs that mirrors read.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
-use std::process::Stdio;
 
 use accession::Registry;
-use accession::publish::publish;
 
 use crate::running::serving::Serving;
 use crate::sockets::serve;
@@ -41,75 +39,6 @@ fn get(serving: &Serving, file: &str) -> (u16, String) {
 
 fn head(serving: &Serving) -> (u16, String) {
     get(serving, "head.json")
-}
-
-#[test]
-fn a_kept_directory_with_another_history_is_left_as_it_is() {
-    let directory = tempfile::tempdir().unwrap();
-    let at = |file: &str| directory.path().join(file);
-    let other = registry(&at("other.db"), &[&["A"], &["B"], &["C"]]);
-    publish(&other, &at("cache"), &[], |_, published| published.map(drop)).unwrap();
-    registry(&at("us.db"), &[&["A"], &["X"]]);
-    let before = files(&at("cache"));
-    let cache = at("cache");
-    {
-        let serving = serve(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
-        for _ in 0..2 {
-            let (status, response) = head(&serving);
-            assert_eq!(status, 409, "{response}");
-            assert!(response.contains("\"kind\":\"published-otherwise\""), "{response}");
-            let path = directory.path().to_str().unwrap();
-            assert!(!response.contains(path), "no path of the server: {response}");
-        }
-    }
-    assert_eq!(files(&cache), before);
-    // The log says which directory and which change.
-    let mut command = Serving::command(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
-    let log = at("log");
-    command.stderr(std::fs::File::create(&log).unwrap());
-    let serving = Serving::of(command);
-    assert_eq!(head(&serving).0, 409);
-    drop(serving);
-    let log = std::fs::read_to_string(log).unwrap();
-    assert!(log.contains("change 2, at 2001-01-01T00:00:01Z"), "{log}");
-    assert!(log.contains("cache/datasets/US"), "{log}");
-}
-
-#[test]
-fn a_kept_directory_is_continued_and_what_else_it_has_stays() {
-    let directory = tempfile::tempdir().unwrap();
-    let at = |file: &str| directory.path().join(file);
-    let us = registry(&at("us.db"), &[&["A"], &["B"]]);
-    publish(&us, &at("cache"), &[], |_, published| published.map(drop)).unwrap();
-    let log = at("cache/datasets/US/log/000000.jsonl");
-    let before = std::fs::read(&log).unwrap();
-    std::fs::write(at("cache/notes.txt"), "ours").unwrap();
-    step(&us, "US", 9, ["C"], []);
-    let cache = at("cache");
-    let serving = serve(&at("us.db"), &["--cache", cache.to_str().unwrap()]);
-    let (status, response) = head(&serving);
-    assert!(status == 200 && response.contains("\"changes\":3"), "{response}");
-    let after = std::fs::read(&log).unwrap();
-    assert!(after.len() > before.len() && after.starts_with(&before));
-    drop(serving);
-    assert!(log.exists(), "it is kept");
-    assert_eq!(std::fs::read(at("cache/notes.txt")).unwrap(), b"ours");
-}
-
-#[test]
-fn a_directory_that_cannot_be_made_is_reported_at_the_start() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("us.db");
-    registry(&path, &[&["A"]]);
-    std::fs::write(directory.path().join("file"), "").unwrap();
-    let cache = directory.path().join("file/cache");
-    let mut command = Serving::command(&path, &["--json", "--cache", cache.to_str().unwrap()]);
-    let output = command.stderr(Stdio::piped()).output().unwrap();
-    assert_eq!(output.status.code(), Some(2));
-    let error: serde_json::Value = serde_json::from_slice(&output.stderr).unwrap();
-    assert_eq!(error["error"]["kind"], "io", "{error}");
-    assert!(error["error"]["message"].as_str().unwrap().contains("file/cache"), "{error}");
-    assert_eq!(output.stdout, b"");
 }
 
 #[test]
@@ -195,13 +124,16 @@ fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
 #[test]
 fn no_symbolic_link_in_the_directory_is_followed() {
     let directory = tempfile::tempdir().unwrap();
-    let (path, cache) = (directory.path().join("us.db"), directory.path().join("cache"));
+    let (path, temporary) = (directory.path().join("us.db"), directory.path().join("tmp"));
     registry(&path, &[&["A"]]);
-    let serving = serve(&path, &["--cache", cache.to_str().unwrap()]);
+    std::fs::create_dir(&temporary).unwrap();
+    let serving = serve_with(&path, &temporary);
     assert_eq!(head(&serving).0, 200);
     let secret = directory.path().join("secret");
     std::fs::write(&secret, "not for mirrors").unwrap();
-    let subsets = cache.join("datasets/US/subsets.jsonl");
+    let found = files(&temporary);
+    let published = found.keys().find(|path| path.ends_with("datasets/US/head.json")).unwrap();
+    let subsets = temporary.join(published).with_file_name("subsets.jsonl");
     let _ = std::fs::remove_file(&subsets);
     std::os::unix::fs::symlink(&secret, &subsets).unwrap();
     let (status, response) = get(&serving, "subsets.jsonl");
