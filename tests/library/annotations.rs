@@ -176,7 +176,7 @@ fn an_earlier_state_of_the_registry_lacks_later_annotations() {
 
 #[test]
 fn a_copy_has_every_annotation() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (_, registry) = new_registry_in(directory.path());
     fill(&registry);
     for (dataset, second) in [("ONE", 1), ("ONE", 3), ("TWO", 2)] {

@@ -26,7 +26,7 @@ fn files(directory: &Path) -> Vec<String> {
 
 #[test]
 fn a_backup_made_during_writes_is_one_state() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     drop(registry(&path, 50_000));
     // Dropped at the end, even if the test fails, so that the writer ends too.

@@ -278,7 +278,7 @@ fn squeezed(text: &str) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(80), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(40), ..ProptestConfig::default() })]
 
     #[test]
     fn a_garbled_citation_is_known_only_if_its_identifier_is(

@@ -129,7 +129,7 @@ fn every_format_is_written_as_in_its_fixture() {
 
 #[test]
 fn a_url_that_is_not_a_web_address_is_not_cited() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     fill(&Registry::create(&path).unwrap(), &bare());
     let connection = rusqlite::Connection::open(&path).unwrap();

@@ -221,7 +221,7 @@ fn a_subset_names_only_granules_that_were_held() {
 
 #[test]
 fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
     step(&registry, "dataset", 0, ["A"], []);
     let before = registry.snapshot().unwrap();
@@ -294,7 +294,7 @@ fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers()
         let wanted = patterns(&[&format!("*{number:02}"), "*7*"]);
         primary.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
     let writer = Writer::of(&path);

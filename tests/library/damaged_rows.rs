@@ -88,9 +88,9 @@ fn a_flip_in_the_last_row_of_a_history_is_neither_handed_out_nor_continued() {
 const WRITE: TrialOfLastRow = ("manifest", |world| {
     Ok(manifest::write(&world.registry, &name("dataset"), None, &mut Vec::new())?)
 });
-const PUBLISH: TrialOfLastRow = ("publish", |world| world.publish(tempfile::tempdir()?.path()));
+const PUBLISH: TrialOfLastRow = ("publish", |world| world.publish(harness::directory().path()));
 const COPY: TrialOfLastRow = ("copy", |world| {
-    let directory = tempfile::tempdir()?;
+    let directory = harness::directory();
     world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
     Ok(())
 });

@@ -295,7 +295,7 @@ fn an_import_counts_content_from_the_row_on() {
 
 #[test]
 fn many_files_in_any_order_are_listed_in_order_and_copied() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (_, registry) = new_registry_in(directory.path());
     let ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:06}")).collect();
     let mut granules = Change::new();

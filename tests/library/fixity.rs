@@ -33,7 +33,7 @@ struct Tree {
 
 impl Tree {
     fn new() -> Self {
-        Tree { directory: tempfile::tempdir().unwrap(), recorded: Vec::new() }
+        Tree { directory: harness::directory(), recorded: Vec::new() }
     }
 
     fn path(&self, path: &str) -> std::path::PathBuf {
@@ -430,7 +430,7 @@ fn other_programs_compute_the_same_checksums() {
 
 #[test]
 fn a_link_is_followed_within_the_root_and_never_out_of_it() {
-    let outside = tempfile::tempdir().unwrap();
+    let outside = harness::directory();
     fs::write(outside.path().join("abc"), "abc").unwrap();
     let mut tree = Tree::new();
     tree.file("data/abc", b"abc");
@@ -468,7 +468,7 @@ fn a_link_is_followed_within_the_root_and_never_out_of_it() {
 
 #[test]
 fn a_path_never_leads_out_of_the_root() {
-    let outside = tempfile::tempdir().unwrap();
+    let outside = harness::directory();
     fs::write(outside.path().join("abc"), "abc").unwrap();
     let mut tree = Tree::new();
     tree.file("abc", b"abc");

@@ -22,7 +22,7 @@ fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
 
 #[test]
 fn files_that_no_granule_has_are_listed_in_order_of_path() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     for path in ["b/2", "b/1", "b/c/d/e", "b.nc", "a", "z/only"] {
         let file = directory.path().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
@@ -44,7 +44,7 @@ fn a_link_is_a_file_unless_it_leads_to_a_directory() {
     use std::os::unix::ffi::OsStrExt;
     use std::os::unix::fs::symlink;
 
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = |name: &str| directory.path().join(name);
     fs::create_dir(path("data")).unwrap();
     fs::write(path("data/a"), "").unwrap();

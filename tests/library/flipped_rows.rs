@@ -55,7 +55,7 @@ impl Flip {
 
 impl World {
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let (path, registry) = new_registry_in(directory.path());
         let dataset = name("dataset");
         let apply = |registry: &Registry, at: i64, plan: &Plan| {
@@ -291,9 +291,9 @@ const TRIALS: &[Trial] = &[
         Ok(())
     }),
     ("export", [true, true], World::export),
-    ("publish", [true, true], |world| world.publish(tempfile::tempdir()?.path())),
+    ("publish", [true, true], |world| world.publish(harness::directory().path())),
     ("copy", [true, true], |world| {
-        let directory = tempfile::tempdir()?;
+        let directory = harness::directory();
         world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
         Ok(())
     }),

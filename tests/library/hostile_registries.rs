@@ -40,7 +40,7 @@ fn registry_in(encoding: &str, path: &Path) {
 
 /// A registry, altered with SQL as the sqlite3 shell could.
 fn altered(sql: &str) -> (tempfile::TempDir, PathBuf) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     registry_at(&path);
     Connection::open(&path).unwrap().execute_batch(sql).unwrap();
@@ -255,7 +255,7 @@ fn a_table_that_poses_as_the_schema_is_refused() {
 #[test]
 fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
     for encoding in ["UTF-16le", "UTF-16be"] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         registry_in(encoding, &path);
         let text = refused(&path, "damaged");
@@ -324,7 +324,7 @@ fn a_string_longer_than_what_is_known_of_files_is_not_read() {
 
 #[test]
 fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     registry_at(&path);
     // The index is hidden while a row is added, and then restored.

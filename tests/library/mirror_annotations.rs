@@ -62,7 +62,7 @@ type Open = fn(&Published) -> accession::error::Result<Primary>;
 
 impl Published {
     fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let us = Registry::create(&directory.path().join("us.db")).unwrap();
         let server = WebServer::over(directory.path());
         Published { us, directory, server }
@@ -176,7 +176,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [["incomplete"]]);
     // That nothing was changed is remembered, too.
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("us.jsonl");
     std::fs::write(&path, manifest_of(&us, "us")).unwrap();
     let primary = Primary::open(&path, &name("mirror"), None, now()).unwrap();

@@ -78,7 +78,7 @@ impl Writer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(32), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(12), ..ProptestConfig::default() })]
 
     #[test]
     fn a_mirror_holds_a_set_that_was_published_since_the_pull_began(

@@ -45,7 +45,7 @@ struct Mirror {
 
 impl Mirror {
     fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("us.jsonl");
         Mirror { path, _directory: directory, registry: new_registry() }
     }
@@ -241,7 +241,7 @@ fn a_failed_attempt_is_remembered_until_the_next_success() {
 
 /// A directory into which `us` is published.
 fn site() -> (tempfile::TempDir, Registry) {
-    let (directory, us) = (tempfile::tempdir().unwrap(), Registry::in_memory().unwrap());
+    let (directory, us) = (harness::directory(), Registry::in_memory().unwrap());
     step(&us, "us", 0, ["A", "B"], []);
     publish_all(&us, directory.path()).unwrap();
     (directory, us)
@@ -369,7 +369,7 @@ fn source_of(mirror: &Registry) -> MirrorSource {
 
 #[test]
 fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let at = |path: &str| place.path().join(path);
     std::fs::create_dir(at("real")).unwrap();
     symlink(at("real"), at("link")).unwrap();
@@ -420,7 +420,7 @@ fn a_remembered_file_that_is_now_a_pipe_or_a_device_is_refused() {
 
 #[test]
 fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("ca.pem");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let ca_file = Some(path.to_string_lossy().into_owned());
@@ -439,7 +439,7 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     step(&mirror, "mirror", 0, ["A"], []);
     state(&us, "us", 1, 1);
     state(&mirror, "mirror", 2, 1);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("us.jsonl");
     let write = || std::fs::write(&path, manifest_of(&us, "us")).unwrap();
     let source = PrimarySource::named(&path, SourceOptions::default());
@@ -471,7 +471,7 @@ fn gzip(content: &[u8]) -> Vec<u8> {
 #[test]
 fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
     let (site, us) = site();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let at = |name: &str| directory.path().join(name);
     let manifest = manifest_of(&us, "us");
     let most = manifest.len() as u64;
@@ -545,7 +545,7 @@ fn options_of_requests_are_refused_for_files_directories_and_streams() {
 
 #[test]
 fn a_directory_of_files_is_no_published_dataset() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     std::fs::write(directory.path().join("A.nc"), "A").unwrap();
     let refused = Primary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::NoPublishedDataset);

@@ -217,7 +217,7 @@ fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
 
 #[test]
 fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("primary.db");
     let registry = Registry::create(&path).unwrap();
     for n in 10..33 {

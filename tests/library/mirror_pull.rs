@@ -95,7 +95,7 @@ fn a_pull_that_follows_the_primary_is_not_limited() {
 
 #[test]
 fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("us.db");
     let ingest = |registry: &Registry, id: &str, at: i64| {
         step(registry, "us", at, [id], []);

@@ -79,7 +79,7 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
     assert_eq!(found(&registry, "name").0, "later");
     assert_eq!(found(&registry, "wrong"), led("wrong", &[]));
     // A copy says the same, and the registry verifies.
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("copy.db");
     registry.copy_to(&path, PaymentIds::Copied).unwrap();
     let copy = Registry::open(&path, Access::Read).unwrap();
@@ -118,7 +118,7 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
 
 #[test]
 fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_another() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let www = directory.path();
     let registry = new_registry();
     let add = |dataset: &str, at: i64, id: &str| {

@@ -88,7 +88,7 @@ fn ids(registry: &Registry, at: Timestamp) -> Vec<String> {
 
 #[test]
 fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_revert() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = from_before(directory.path());
     let before = ["./x", "c", "\u{feff}x"];
     assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);

@@ -107,7 +107,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     assert_eq!(public.limits, None);
     let public = serde_json::to_value(&public).unwrap();
     assert!(public.get("max_delete").is_none() && public.get("name").is_some());
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, accession::Access::Read).unwrap();

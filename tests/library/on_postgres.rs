@@ -43,7 +43,7 @@ fn the_tests_of_the_library_pass_on_postgresql_as_well() {
     if is_on_server() {
         return;
     }
-    let settings = ["fsync=off", "full_page_writes=off", "shared_buffers=256MB"];
+    let settings = ["shared_buffers=256MB"];
     let Some(server) = Server::find(&settings) else { return };
     let url = server.new_database();
     drop(Registry::create(Path::new(&url)).unwrap());

@@ -39,7 +39,7 @@ proptest! {
         skips in prop::collection::vec(any::<bool>(), 8),
         garbage in prop::collection::vec(any::<u8>(), 0..40),
     ) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let registry = Registry::in_memory().unwrap();
         let mut history = History::default();
         let log = "datasets/us/log/000000.jsonl";
@@ -77,7 +77,7 @@ fn lines(ids: &[&str]) -> Registry {
 
 #[test]
 fn a_run_without_news_adds_no_byte_and_writes_the_head_again() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = lines(&["A"]);
     let first = published(&registry, directory.path()).unwrap();
     assert_eq!((first[0].changes, first[0].new_changes), (1, 1));
@@ -93,7 +93,7 @@ fn a_run_without_news_adds_no_byte_and_writes_the_head_again() {
 
 #[test]
 fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = Registry::in_memory().unwrap();
     (0..9).for_each(|at| enlarge(&registry, "us", at, 1_000));
     published(&registry, directory.path()).unwrap();
@@ -123,7 +123,7 @@ fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
 
 #[test]
 fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_differs() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let of = |last: &[&str]| lines(&[&["A", "B"], last].concat());
     published(&of(&["C", "D"]), directory.path()).unwrap();
     let before = files(directory.path());
@@ -142,7 +142,7 @@ fn a_history_that_went_on_differently_is_refused_with_the_first_change_that_diff
 
 #[test]
 fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("datasets/us/log/000000.jsonl");
     for line in 1..=5_usize {
         let registry = lines(&["A1", "B1", "C1", "D1"]);
@@ -179,7 +179,7 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
 
 #[test]
 fn a_change_that_begins_in_a_complete_segment_is_continued() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     for granules in [7_000, 8_500] {
         let registry = Registry::in_memory().unwrap();
         enlarge(&registry, "us", 0, granules);
@@ -238,8 +238,8 @@ fn cite(registry: &Registry, pattern: &str, at: i64) {
 
 #[test]
 fn new_subsets_are_appended_to_the_published_ones() {
-    let place = tempfile::tempdir().unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let place = harness::directory();
+    let directory = harness::directory();
     let path = directory.path().join("datasets/us/subsets.jsonl");
     let database = place.path().join("accession.db");
     let registry = Registry::create(&database).unwrap();
@@ -277,7 +277,7 @@ fn new_subsets_are_appended_to_the_published_ones() {
 
 #[test]
 fn two_datasets_are_published_at_the_same_time() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = lines(&["A"]);
     step(&registry, "other", 0, ["A"], []);
     published(&registry, directory.path()).unwrap();
@@ -303,7 +303,7 @@ fn two_datasets_are_published_at_the_same_time() {
 
 #[test]
 fn damaged_subsets_are_written_again() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = lines(&["A", "B"]);
     let wanted = accession::Members::Patterns(vec!["A*".parse().unwrap()]);
     registry.cite_subset(&name("us"), None, &wanted, now()).unwrap();
@@ -317,7 +317,7 @@ fn damaged_subsets_are_written_again() {
 
 #[test]
 fn the_registry_is_not_read_while_a_segment_is_compressed() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let path = place.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
     (0..3).for_each(|at| enlarge(&registry, "us", at, 7_500));
@@ -341,7 +341,7 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
 
 #[test]
 fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = lines(&["A"]);
     registry.add_dataset(&accession::Dataset::named(name("OLD")), &Stamp::now(now())).unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
@@ -359,7 +359,7 @@ fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
 
 #[test]
 fn a_damaged_directory_is_refused_and_left_as_it_is() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = lines(&["A"]);
     published(&registry, directory.path()).unwrap();
     for file in ["datasets/us/log/000000.jsonl", "datasets/us/head.json"] {
@@ -378,7 +378,7 @@ fn a_damaged_directory_is_refused_and_left_as_it_is() {
 
 #[test]
 fn a_dataset_without_history_has_a_head_and_the_first_line_of_a_log() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = Registry::in_memory().unwrap();
     registry.add_dataset(&accession::Dataset::named(name("us")), &Stamp::now(now())).unwrap();
     for _ in 0..2 {

@@ -558,7 +558,7 @@ fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(120), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(40), ..ProptestConfig::default() })]
 
     #[test]
     fn histories_of_names_and_bytes_agree_with_the_model(steps in steps()) {

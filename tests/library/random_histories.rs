@@ -267,7 +267,7 @@ fn revert(
 
 proptest! {
     // More cases on request: PROPTEST_CASES=100000 cargo test --test library random
-    #![proptest_config(ProptestConfig { cases: cases(250), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(100), ..ProptestConfig::default() })]
 
     #[test]
     fn histories_in_memory_agree_with_the_oracle(steps in steps()) {
@@ -280,7 +280,7 @@ proptest! {
 
     #[test]
     fn histories_in_a_file_that_is_reopened_agree_with_the_oracle(steps in steps()) {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let (path, registry) = new_registry_in(directory.path());
         play(&steps, registry, |registry| {
             drop(registry);

@@ -15,7 +15,7 @@ fn set_fields(dataset: &mut Dataset) {
 
 #[test]
 fn the_fields_are_copied_and_a_found_granule_has_its_address() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (_, registry) = new_registry_in(directory.path());
     step(&registry, "US", 0, ["A/1"], []);
     registry.edit_dataset(&name("US"), &Stamp::now(now()), set_fields).unwrap();

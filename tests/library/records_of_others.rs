@@ -49,7 +49,7 @@ fn a_manifest_whose_dataset_has_no_valid_name_is_refused() {
 
 #[test]
 fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_error() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
     let stamp = |seconds| Stamp::at(second(seconds), now());

@@ -47,7 +47,7 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
 
 #[test]
 fn a_writer_that_has_waited_long_enough_for_another_is_refused() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = harness::directory();
     let path = folder.path().join("accession.db");
     drop(Registry::create(&path).unwrap());
     let registry = Registry::open_waiting(&path, Access::Write, Duration::ZERO).unwrap();

@@ -44,7 +44,7 @@ fn lease(registry: &Registry, scheme: Scheme, worker: Worker, at: Timestamp) -> 
 
 #[test]
 fn a_backup_replaces_the_registry_which_is_kept() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, backup) = paths(&directory);
     let registry = create(&path);
     registry.back_up(&backup).unwrap();
@@ -73,7 +73,7 @@ fn a_backup_replaces_the_registry_which_is_kept() {
 
 #[test]
 fn a_backup_that_does_not_verify_replaces_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, backup) = paths(&directory);
     create(&path).back_up(&backup).unwrap();
     let connection = Connection::open(&backup).unwrap();
@@ -92,7 +92,7 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
 
 #[test]
 fn a_missing_backup_is_named_and_replaces_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, backup) = paths(&directory);
     drop(create(&path));
     let error = restore(&backup, &path, now(), None).unwrap_err();
@@ -107,7 +107,7 @@ fn a_missing_backup_is_named_and_replaces_nothing() {
 fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
     for layout in [Layout::Standard, Layout::Wide] {
         let scheme = Scheme { layout, ..Scheme::default() };
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let (path, backup) = paths(&directory);
         let registry = create(&path);
         let known = scheme.worker(3).unwrap();
@@ -143,7 +143,7 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
 fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
     let scheme = Scheme::default();
     let worker = scheme.worker(0).unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, backup) = paths(&directory);
     let registry = create(&path);
     let issued = registry.lease_payment_ids(scheme, worker, 1, || at(60)).unwrap().ids[0];
@@ -188,7 +188,7 @@ fn lacks_of_the_older_backup() -> (Vec<DatasetName>, Vec<Identifier>) {
 
 #[test]
 fn what_the_copy_lacks_is_listed() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, backup) = paths(&directory);
     drop(with_an_older_backup(&path, &backup));
     let bytes = std::fs::read(&backup).unwrap();
@@ -224,7 +224,7 @@ fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
         }),
     ];
     for (what, damage) in damage {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let (path, backup) = paths(&directory);
         drop(with_an_older_backup(&path, &backup));
         damage(&path);
@@ -248,7 +248,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
     for permissions in [0o600, 0o640, 0o664, 0o666] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let (path, backup) = paths(&directory);
         drop(create(&path));
         set(&path, permissions);
@@ -276,7 +276,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
 #[test]
 fn copies_keep_their_owner_and_group_where_that_is_permitted() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, backup) = paths(&directory);
     drop(create(&path));
     if chown(&path, Some(12_345), Some(23_456)).is_err() {
@@ -328,7 +328,7 @@ impl Monitor for ChangeWhileCopying {
 /// Each change used to make SQLite copy everything again.
 #[test]
 fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, target) =
         (directory.path().join("in-use.db"), directory.path().join("accession.db"));
     let registry = create(&path);

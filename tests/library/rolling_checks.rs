@@ -216,7 +216,7 @@ fn a_change_removes_what_was_found_in_the_granules_that_it_deletes() {
 
 /// A directory with files of these names, and a registry in a file that has them as granules of D.
 fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     for name in names {
         std::fs::write(directory.path().join(name), name).unwrap();
     }
@@ -540,7 +540,7 @@ impl Model {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(48), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(24), ..ProptestConfig::default() })]
 
     #[test]
     fn checks_agree_with_a_model_that_remembers_every_file(steps in steps()) {

@@ -142,7 +142,7 @@ fn the_verifier_in_the_documentation_verifies_the_proof_of_the_seed() {
     let (proof, list) = (read("paper.tlog-proof"), read("list.txt"));
     let vkey = key(1).verification_key().to_string();
     let other = key(9).verification_key().to_string();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let verify = |proof: &str, list: &str, vkey: &str| {
         let files = ["p", "l"].map(|file| directory.path().join(file));
         std::fs::write(&files[0], proof).unwrap();
@@ -298,7 +298,7 @@ fn what_was_not_signed_has_no_proof_yet() {
 
 #[test]
 fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (_, registry) = new_registry_in(directory.path());
     registry.change(&name("D"), &change(["A"], []), &Stamp::now(second(0))).unwrap();
     let older = directory.path().join("older.db");
@@ -399,7 +399,7 @@ fn files_below(directory: &Path, prefix: &str, files: &mut Vec<String>) {
 
 #[test]
 fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
-    let (registry, directory) = (new_registry(), tempfile::tempdir().unwrap());
+    let (registry, directory) = (new_registry(), harness::directory());
     let site = directory.path().join("statements");
     let change_to = |n: i64| {
         let step = change([format!("G{n}").as_str()], []);
@@ -492,7 +492,7 @@ const BUNDLE: &str = "statements/tile/entries/000.p/3";
 
 /// A site with three statements, which a log has signed and a witness has cosigned.
 fn signed_site() -> tempfile::TempDir {
-    let (registry, directory) = (new_registry(), tempfile::tempdir().unwrap());
+    let (registry, directory) = (new_registry(), harness::directory());
     for (at, granule) in [(0, "A"), (1, "B")] {
         registry.change(&name("D"), &change([granule], []), &Stamp::now(second(at))).unwrap();
         let log = registry.state_sets(second(at), &[]).unwrap();

@@ -33,7 +33,7 @@ pub fn latest() -> Selection {
 impl Stored {
     /// Creates a registry whose first change, at second 0, ingests this many granules.
     pub fn with(granules: usize) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let (path, registry) = new_registry_in(directory.path());
         let stored = Stored { directory, path, registry };
         stored.change(0, &Plan { ingest: even(granules), delete: Vec::new() });

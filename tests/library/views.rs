@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 #[test]
 fn the_views_show_instants_as_the_program_writes_them() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("accession.db");
     drop(Registry::create(&path).unwrap());
     let connection = Connection::open(path).unwrap();

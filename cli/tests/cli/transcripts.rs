@@ -16,10 +16,10 @@ fn transcript(name: &str) {
 /// Columns contain the path of the directory, so their width depends on it.
 #[test]
 fn a_transcript_does_not_depend_on_where_the_directory_is() {
-    let parent = tempfile::tempdir().unwrap();
+    let parent = harness::directory();
     let parent = parent.path().join("a-directory-with-a-longer-name-than-most");
     std::fs::create_dir(&parent).unwrap();
-    assert_transcript_in(&parent, &file("mornings"));
+    assert_transcript_in(tempfile::tempdir_in(parent).unwrap(), &file("mornings"));
 }
 
 macro_rules! transcripts {

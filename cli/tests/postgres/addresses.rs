@@ -25,7 +25,7 @@ fn no_message_shows_a_password() {
         "postgres:/archive:verysecret@h/x",
         "postgresql:archive:verysecret@h/x",
     ] {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         drop(Registry::create(&directory.path().join("accession.db")).unwrap());
         for arguments in [
             &["verify"][..],

@@ -143,7 +143,7 @@ fn masked(text: &str) -> String {
 #[test]
 fn every_command_says_the_same_on_a_server_as_on_a_file() {
     let Some(scene) = Scene::new() else { return };
-    let [of_file, of_server] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [of_file, of_server] = [(); 2].map(|()| harness::directory());
     let file: PathBuf = of_file.path().join("accession.db");
     drop(Registry::create(&file).unwrap());
     let on_file = commands_on(file.to_str().unwrap(), of_file.path());

@@ -77,7 +77,7 @@ pub fn masked(reports: Vec<String>, registry: &str) -> Vec<String> {
 #[test]
 fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let source = filled(directory.path());
     let server = scene.server.new_database();
     let back = directory.path().join("back.db").to_str().unwrap().to_owned();
@@ -115,7 +115,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
 #[test]
 fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let source = filled(directory.path());
     let verified = |registry: &str| succeed(registry, &["verify", "--json"]);
     let expected = verified(&source);
@@ -155,7 +155,7 @@ const CHANGES: [&[&str]; 8] = [
 #[test]
 fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let file = PathBuf::from(filled(directory.path()));
     let server = PathBuf::from(scene.server.new_database());
     Registry::open(&file, Access::Read).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
@@ -185,7 +185,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
 #[test]
 fn a_backup_in_a_directory_is_named_after_the_database() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let nightly = directory.path().join("nightly");
     std::fs::create_dir(&nightly).unwrap();
     succeed(&scene.url, &["dataset", "add", "US"]);

@@ -234,7 +234,7 @@ fn values_of(file: &Path) -> Vec<(String, String, Value)> {
 #[test]
 fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let first = filled(directory.path());
     // Copied from each other, they number their rows alike.
     let server = PathBuf::from(scene.server.new_database());
@@ -286,7 +286,7 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
 
 #[test]
 fn a_row_that_is_lost_from_a_file_is_found() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let file = filled(directory.path());
     let connection = Connection::open(&file).unwrap();
     let mut statement =

@@ -18,7 +18,7 @@ fn without_the_extension_nothing_is_changed() {
 #[test]
 fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     let Some(cluster) = Server::of_cluster() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let source = filled(directory.path());
     let url = cluster.new_cluster_database();
     succeed("unused", &["copy", &source, &url]);

@@ -26,7 +26,7 @@ fn executable(path: &Path, text: &str) {
 #[test]
 fn the_commands_of_the_guide_work_in_its_order() {
     let Some(scene) = Scene::private() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let programs = directory.path().join("programs");
     std::fs::create_dir(&programs).unwrap();
     std::os::unix::fs::symlink(program(), programs.join("accession")).unwrap();

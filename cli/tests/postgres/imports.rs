@@ -12,7 +12,7 @@ use harness::web_server::WebServer;
 #[test]
 fn an_import_from_an_address_reads_only_what_is_new() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let us = Registry::in_memory().unwrap();
     for number in 0..300 {
         step(&us, "US", number, [format!("granule.{number}").as_str()], []);

@@ -27,7 +27,7 @@ fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {
 #[test]
 fn verify_and_backup_need_no_more_memory_for_more_granules_on_a_server() {
     let Some(scene) = Scene::new() else { return };
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registries = [25_000, 100_000].map(|many| with_granules(&scene, directory.path(), many));
     let copy = directory.path().join("copy.db");
     for arguments in [&["verify"][..], &["backup", "copy.db"]] {

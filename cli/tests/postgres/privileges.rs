@@ -215,7 +215,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     ] {
         succeed(&ingest_url, arguments);
     }
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = |file: &str| directory.path().join(file).to_str().unwrap().to_owned();
     std::fs::write(path("C"), "abc").unwrap();
     succeed(&ingest_url, &["ingest", "FILES", "--create", "C"]);
@@ -292,7 +292,7 @@ fn a_role_that_may_not_state_files_is_told_which_table_denies_it() {
         .unwrap();
     let url = scene.url.replace("postgres@", &format!("names_only_{unique}@"));
     succeed(&url, &["ingest", "D", "N"]);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let sums = directory.path().join("sums");
     std::fs::write(&sums, "900150983cd24fb0d6963f7d28e17f72  N\n").unwrap();
     let sums = sums.to_str().unwrap();

@@ -30,7 +30,7 @@ impl Proxy {
     {
         let (server, database) = scene.url.split_once('@').unwrap().1.rsplit_once('/').unwrap();
         let server = Path::new(&server.replace("%2F", "/")).join(".s.PGSQL.5432");
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let listener = UnixListener::bind(directory.path().join(".s.PGSQL.5432")).unwrap();
         let (to_server, to_client) = (Arc::new(to_server), Arc::new(to_client));
         let passing = Arc::new(());

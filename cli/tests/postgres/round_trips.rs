@@ -30,7 +30,7 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
     let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(years_ago) };
     registry.change(&name("OLD"), &ingest("A"), &stamp).unwrap();
     registry.change(&name("MIRROR"), &ingest("A"), &stamp).unwrap();
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let [same, later] = ["same", "later"].map(|file| {
         let path = directory.path().join(file);
         mirror::manifest::write(&registry, &name("OLD"), None, &mut File::create(&path).unwrap())

@@ -82,7 +82,7 @@ fn a_connection_that_was_denied_the_state_is_used_again() {
 fn every_page_is_the_same_as_that_of_a_copy_in_a_file() {
     let Some(scene) = Scene::new() else { return };
     fill(&scene);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let file = directory.path().join("copy.db");
     succeed(&scene.url, &["copy", &scene.url, file.to_str().unwrap()]);
     let (of_server, of_file) = (Served::start(&scene.url), Served::start(file.to_str().unwrap()));

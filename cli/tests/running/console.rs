@@ -19,13 +19,13 @@ use super::two_streams::two_streams;
 
 /// Runs every `console` block of a file, and compares the output with the file.
 pub fn assert_transcript(file: &Path) {
-    assert_transcript_in(&std::env::temp_dir(), file);
+    assert_transcript_in(harness::directory(), file);
 }
 
-/// As [`assert_transcript`], in a new directory below `parent`.
-pub fn assert_transcript_in(parent: &Path, file: &Path) {
+/// As [`assert_transcript`], in this directory.
+pub fn assert_transcript_in(directory: tempfile::TempDir, file: &Path) {
     let shown = std::fs::read_to_string(file).unwrap();
-    let printed = replay(&shown, &Sandbox::new_in(parent));
+    let printed = replay(&shown, &Sandbox::inside(directory));
     let (masked_shown, masked_printed) = (masked(&shown), masked(&printed));
     if masked_printed == masked_shown {
         return;
@@ -81,11 +81,10 @@ pub struct Sandbox {
 
 impl Sandbox {
     pub fn new() -> Self {
-        Sandbox::new_in(&std::env::temp_dir())
+        Sandbox::inside(harness::directory())
     }
 
-    fn new_in(parent: &Path) -> Self {
-        let directory = tempfile::tempdir_in(parent).unwrap();
+    fn inside(directory: tempfile::TempDir) -> Self {
         let fixtures = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
         std::os::unix::fs::symlink(fixtures, directory.path().join("fixtures")).unwrap();
         let bin = directory.path().join(".bin");

@@ -34,7 +34,7 @@ impl TwoStreams {
 
 /// Runs a command to its end. What processes write that it left behind is not waited for.
 pub fn two_streams(command: &mut Command) -> TwoStreams {
-    let sockets = tempfile::tempdir().unwrap();
+    let sockets = harness::directory();
     let received = sockets.path().join("received");
     let receiver = UnixDatagram::bind(&received).unwrap();
     let sender = |name: &str| -> UnixDatagram {

@@ -200,7 +200,7 @@ fn pages_say_how_files_are_checked_and_what_checks_found() {
     }
     assert!(!served.get("/metrics").text().contains(metric));
 
-    let root = tempfile::tempdir().unwrap();
+    let root = harness::directory();
     for (file, content) in [("A", "abc"), ("B", "four")] {
         std::fs::write(root.path().join(file), content).unwrap();
     }

@@ -27,7 +27,7 @@ struct Printed {
 
 impl World {
     fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("us.db");
         let us = Registry::create(&path).unwrap();
         step(&us, "US", 0, ["A", "B"], []);

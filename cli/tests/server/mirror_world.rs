@@ -24,7 +24,7 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let us = Registry::create(&path).unwrap();
         let mut command = Serving::command(&path, &[]);

@@ -30,7 +30,7 @@ impl Server {
 
     /// The same with another beginning of the ids.
     pub fn start_with(granules: usize, beginning: &str, options: &[&str]) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
         let ids: Vec<String> = (0..granules).map(|n| format!("{beginning}{n:08}")).collect();

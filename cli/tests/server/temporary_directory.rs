@@ -43,7 +43,7 @@ fn head(serving: &Serving) -> (u16, String) {
 
 #[test]
 fn a_temporary_directory_is_removed_at_the_end() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("us.db");
     registry(&path, &[&["A"], &["B"]]);
     let temporary = directory.path().join("tmp");
@@ -63,7 +63,7 @@ fn a_temporary_directory_is_removed_at_the_end() {
 
 #[test]
 fn the_temporary_directory_of_a_killed_server_is_removed_by_the_next_one() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("us.db");
     registry(&path, &[&["A"], &["B"]]);
     let temporary = directory.path().join("tmp");
@@ -92,7 +92,7 @@ fn the_temporary_directory_of_a_killed_server_is_removed_by_the_next_one() {
 
 #[test]
 fn a_directory_for_temporary_files_that_cannot_be_used_is_an_outage() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let path = directory.path().join("us.db");
     registry(&path, &[&["A"], &["B"]]);
     let temporary = directory.path().join("tmp");
@@ -106,7 +106,7 @@ fn a_directory_for_temporary_files_that_cannot_be_used_is_an_outage() {
 
 #[test]
 fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let at = |file: &str| directory.path().join(file);
     registry(&at("us.db"), &[&["A"], &["B"], &["C"]]);
     registry(&at("other.db"), &[&["A"], &["X"]]);
@@ -123,7 +123,7 @@ fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
 
 #[test]
 fn no_symbolic_link_in_the_directory_is_followed() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let (path, temporary) = (directory.path().join("us.db"), directory.path().join("tmp"));
     registry(&path, &[&["A"]]);
     std::fs::create_dir(&temporary).unwrap();

@@ -26,7 +26,7 @@ fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
     let rounds = rounds(25).min(200);
     let mut rivals = 0;
     for round in 0..rounds {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let spawn = |n: usize| -> Child {
             // Each waits for a line on its stdin, so that all begin at once.

@@ -89,7 +89,7 @@ const CASES: &[Case] = &[
 
 #[test]
 fn a_hostile_log_does_not_make_a_mirror_grow() {
-    let world = tempfile::tempdir().unwrap();
+    let world = harness::directory();
     let directory = |name: &str| {
         let path = world.path().join(name);
         std::fs::create_dir_all(&path).unwrap();

@@ -97,7 +97,7 @@ impl Interposed {
 fn library() -> &'static Path {
     static LIBRARY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, library) = LIBRARY.get_or_init(|| {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let library = directory.path().join("interpose.so");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/trust/interpose.c");
         let output = Command::new("cc")

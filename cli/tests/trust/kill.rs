@@ -18,8 +18,9 @@ use tempfile::TempDir;
 
 use crate::dice::Dice;
 use crate::ledger::Found;
-use crate::rounds::{dice, directory_in_memory, rounds};
+use crate::rounds::{dice, rounds};
 use crate::victim::{KINDS, Kind, Primary, Victim};
+use harness::directory::{directory, directory_on_disk};
 
 /// The number of kills after which the registry is replaced by a new one, since its history grows.
 const KILLS_A_REGISTRY: usize = 40;
@@ -78,10 +79,6 @@ pub fn run_and_kill(command: &mut Command, delay: Duration) -> (bool, Output) {
     (output.status.signal() == Some(9), output)
 }
 
-fn on_disk() -> TempDir {
-    tempfile::tempdir().unwrap()
-}
-
 #[test]
 fn a_killed_change_is_made_completely_or_not_at_all() {
     // Enough for each kind of command to be killed before and after its commit.
@@ -91,7 +88,7 @@ fn a_killed_change_is_made_completely_or_not_at_all() {
     let start = Instant::now();
     let counts = Mutex::new(Counts::default());
     std::thread::scope(|scope| {
-        for place in [on_disk as fn() -> TempDir, directory_in_memory] {
+        for place in [directory_on_disk as fn() -> TempDir, directory] {
             let (mut dice, counts, primary) = (dice.split(), &counts, &primary);
             scope.spawn(move || {
                 let mut spans = Spans::measured(primary, place, &mut dice);

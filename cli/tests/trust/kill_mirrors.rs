@@ -41,7 +41,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         for sub in ["www", "tmp", "copies"] {
             std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
@@ -182,7 +182,7 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
             }
         }
         // The published files are those of a run that was never killed.
-        let whole = tempfile::tempdir().unwrap();
+        let whole = harness::directory();
         accession::publish::publish(&world.us, whole.path(), &[], |_, published| {
             published.map(drop)
         })

@@ -18,7 +18,7 @@ use crate::answers::{Answers, assert_sound, examine};
 use crate::dice::Dice;
 use crate::disk::{Content, Disk, Record, records};
 use crate::interposed::Interposed;
-use crate::rounds::{dice, directory_in_memory, rounds};
+use crate::rounds::{dice, rounds};
 use crate::scene::{Place, Scene, granule_id};
 use harness::values::{second, step};
 
@@ -81,7 +81,7 @@ impl Run {
         self.records.iter().for_each(|record| disk.apply(record, &self.place.directory));
         let mut content = disk.content();
         content.retain(|name, _| !name.ends_with("-shm"));
-        let copy = directory_in_memory();
+        let copy = harness::directory();
         copy_files(&self.place.directory, copy.path());
         let mut there = Content::new();
         for entry in std::fs::read_dir(copy.path()).unwrap() {
@@ -126,7 +126,7 @@ impl Run {
         let (mut states, mut lost) = (0, 0);
         for record in self.records.iter().filter(|record| !record.is_sync()) {
             disk.apply(record, &self.place.directory);
-            let directory = directory_in_memory();
+            let directory = harness::directory();
             for (name, bytes) in &disk.after_power_loss(dice) {
                 std::fs::write(directory.path().join(name), bytes).unwrap();
             }
@@ -143,7 +143,7 @@ impl Run {
     }
 
     fn assert_nothing_lost(&self, end: usize, content: &Content, dice: &mut Dice, context: &str) {
-        let directory = directory_in_memory();
+        let directory = harness::directory();
         for (name, bytes) in content {
             // Shared memory is never synced, so the file is missing or has any content.
             let rubbish: Vec<u8>;
@@ -196,7 +196,7 @@ impl Run {
 
 /// What the registry reports, read from a copy, since opening the registry would remove files.
 fn examine_copy(place: &Place, context: &str) -> Answers {
-    let copy = directory_in_memory();
+    let copy = harness::directory();
     copy_files(&place.directory, copy.path());
     examine(&copy.path().join("accession.db"), context)
 }
@@ -267,7 +267,7 @@ fn no_change_is_lost_by_a_power_failure_while_a_large_one_is_moved_into_the_regi
     // content of the -wal file into the registry, and starts the file again.
     let mut dice = dice("power loss, large");
     let start = Instant::now();
-    let directory = directory_in_memory();
+    let directory = harness::directory();
     let (file, mut commands) = (directory.path().join("ids.txt"), commands());
     let ids = (0..4_800).map(|n| format!("{n:05}{:x<895}\n", "")).collect::<String>();
     std::fs::write(&file, ids).unwrap();

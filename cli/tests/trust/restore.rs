@@ -13,7 +13,7 @@ use accession::{Access, Registry};
 
 use crate::answers::{Answers, examine};
 use crate::interposed::{Errno, Fault, Interposed, Mode};
-use crate::rounds::{directory_in_memory, is_long};
+use crate::rounds::is_long;
 use crate::victim::program_in;
 use harness::values::step;
 
@@ -43,7 +43,7 @@ enum Open {
 
 impl Place {
     fn new(open: Open) -> Self {
-        let outside = directory_in_memory();
+        let outside = harness::directory();
         let directory = outside.path().canonicalize().unwrap().join("watched");
         std::fs::create_dir_all(directory.join("tmp")).unwrap();
         let (target, copy) = (directory.join("accession.db"), outside.path().join("copy.db"));

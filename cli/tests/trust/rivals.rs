@@ -29,7 +29,7 @@ struct Arena {
 impl Arena {
     fn new() -> Self {
         Arena {
-            directory: tempfile::tempdir().unwrap(),
+            directory: harness::directory(),
             is_over: AtomicBool::new(false),
             held: Mutex::default(),
             reads: AtomicU64::new(0),

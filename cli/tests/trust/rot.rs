@@ -21,7 +21,7 @@ use accession::{Access, Entry, Listing, Members, Registry, Selection, Stamp, Tim
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
-use crate::rounds::{dice, directory_in_memory, rounds};
+use crate::rounds::{dice, rounds};
 use crate::scene::granule_id;
 use harness::every_field::every_field;
 use harness::values::{change, id, name, now, second, stating, step, with_file};
@@ -208,7 +208,7 @@ fn all_answers(registry: &Registry) -> accession::error::Result<Answers> {
 
 impl Copies {
     fn new() -> Self {
-        let directory = directory_in_memory();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         Copies { _directory: directory, path }
     }

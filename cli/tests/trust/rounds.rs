@@ -1,7 +1,4 @@
-//! The length of the tests, their seed and their directories. Only this file reads the environment.
-
-use std::process::Command;
-use std::sync::LazyLock;
+//! The length of the tests and their seed.
 
 use crate::dice::Dice;
 
@@ -21,19 +18,6 @@ pub fn dice(test: &str) -> Dice {
     let seed = number("TRUST_SEED").unwrap_or(1);
     println!("{test}: TRUST_SEED={seed}");
     Dice::of(seed)
-}
-
-/// A directory in memory if the system has one with enough space, since most of these tests do not
-/// depend on real syncs.
-pub fn directory_in_memory() -> tempfile::TempDir {
-    static HAS_ROOM: LazyLock<bool> = LazyLock::new(|| {
-        const KILOBYTES: u64 = 500_000;
-        let output = Command::new("df").args(["--output=avail", "/dev/shm"]).output();
-        let text = output.map(|output| output.stdout).unwrap_or_default();
-        let free = String::from_utf8_lossy(&text).lines().nth(1).map(|line| line.trim().parse());
-        free.is_some_and(|free| free.is_ok_and(|free: u64| free > KILOBYTES))
-    });
-    if *HAS_ROOM { tempfile::tempdir_in("/dev/shm") } else { tempfile::tempdir() }.unwrap()
 }
 
 fn number(variable: &str) -> Option<u64> {

@@ -9,7 +9,6 @@ use accession::chain::is_checkpoint;
 use accession::{Access, Registry, Stamp};
 
 use crate::answers::{Answers, datasets, examine};
-use crate::rounds::directory_in_memory;
 use crate::victim::program_in;
 use harness::values::{change, name, now, second};
 
@@ -58,7 +57,7 @@ impl Scene {
     /// Creates 350 granules, with every eighth number unused; a mirror that is behind; and a
     /// payment worker.
     pub fn new() -> Self {
-        let directory = directory_in_memory();
+        let directory = harness::directory();
         let mut scene = Scene { directory, actions: Vec::new() };
         std::fs::create_dir(scene.path("template")).unwrap();
         let registry = scene.path("template/accession.db");
@@ -173,7 +172,7 @@ impl Scene {
 
     /// A copy of the registry to work on, or an empty directory.
     pub fn place(&self, is_empty: bool) -> Place {
-        let outside = directory_in_memory();
+        let outside = harness::directory();
         let directory = outside.path().canonicalize().unwrap().join("watched");
         std::fs::create_dir_all(directory.join("tmp")).unwrap();
         if !is_empty {

@@ -14,7 +14,7 @@ use accession::{Access, Registry, Stamp};
 use serde_json::Value;
 
 use crate::dice::Dice;
-use crate::rounds::{dice, directory_in_memory, is_long};
+use crate::rounds::{dice, is_long};
 use crate::running::serving::Serving;
 use harness::oracle::naive;
 use harness::values::{change, name, second};
@@ -61,7 +61,7 @@ enum Got {
 impl Load {
     /// A registry of 100 sets, its backup, and the server over it.
     fn new(dice: &mut Dice) -> Self {
-        let directory = directory_in_memory();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
         let mut issued = Vec::new();

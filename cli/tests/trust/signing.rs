@@ -11,7 +11,6 @@ use accession::signed::LogCheckpoint;
 use accession::{Access, Registry};
 
 use crate::interposed::{Errno, Fault, Interposed, Mode};
-use crate::rounds::directory_in_memory;
 use crate::victim::program_in;
 
 fn run(mut command: Command, directory: &Path, words: &str) -> Output {
@@ -41,7 +40,7 @@ fn prepare(directory: &Path) {
 
 #[test]
 fn sign_that_is_killed_at_any_step_has_signed_what_the_next_run_continues() {
-    let outside = directory_in_memory();
+    let outside = harness::directory();
     let outside = outside.path().canonicalize().unwrap();
     prepare(&outside.join("before"));
     let (mut killed, mut kept) = (0, [0; 2]);

@@ -105,7 +105,7 @@ const PAYMENT_IDS: usize = 20;
 impl Primary {
     /// Creates two dozen changes of 300 granules; the state after each is a registry and a manifest.
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let registry = Registry::create(&directory.path().join("primary.db")).unwrap();
         let mut ledger = Ledger::of("PRIMARY");
         let mut dice = Dice::of(7);

@@ -76,7 +76,7 @@ impl Drop for Nginx {
 
 #[test]
 fn a_directory_on_nginx_is_read_by_ranges() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let directory = directory.path().canonicalize().unwrap();
     std::fs::create_dir(directory.join("www")).unwrap();
     let Some((_nginx, port)) = Nginx::over(&directory) else { return };
@@ -116,7 +116,7 @@ fn a_directory_on_nginx_is_read_by_ranges() {
 
 #[test]
 fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_it() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let directory = directory.path().canonicalize().unwrap();
     let us = Registry::in_memory().unwrap();
     step(&us, "us", 0, ["A"], []);

@@ -58,7 +58,7 @@ fn no_link_in_the_directory_is_followed() {
     for linked in NAMES {
         // The first run, and one that has news for a directory that was published into.
         for is_published in [false, true] {
-            let place = tempfile::tempdir().unwrap();
+            let place = harness::directory();
             let (www, victim) = (place.path().join("www"), place.path().join("victim"));
             std::fs::create_dir(&www).unwrap();
             let registry = registry();
@@ -101,7 +101,7 @@ fn a_link_is_not_verified_as_the_file_to_which_it_leads() {
     let unread = [".new", ".html", ".css", "publish.json"];
     let is_read = |name: &&&str| !unread.iter().any(|ending| name.ends_with(ending));
     for linked in NAMES.iter().filter(is_read) {
-        let place = tempfile::tempdir().unwrap();
+        let place = harness::directory();
         let (www, moved) = (place.path().join("www"), place.path().join("moved"));
         run(&registry, &www).unwrap();
         std::fs::rename(www.join(linked), &moved).unwrap();
@@ -114,7 +114,7 @@ fn a_link_is_not_verified_as_the_file_to_which_it_leads() {
 
 #[test]
 fn the_directory_itself_may_be_a_link() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let at = |name: &str| place.path().join(name);
     std::fs::create_dir(at("real")).unwrap();
     symlink(at("real"), at("link")).unwrap();

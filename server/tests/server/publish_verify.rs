@@ -45,7 +45,7 @@ fn registry() -> Registry {
 
 #[test]
 fn each_file_that_is_damaged_or_missing_is_named() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
     assert_eq!(differences(&registry, www), []);
@@ -90,7 +90,7 @@ fn each_file_that_is_damaged_or_missing_is_named() {
 /// A check of the whole dataset is on its page, and so are other things that happen between two runs.
 #[test]
 fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
     let mut listing = Listing::new();
@@ -104,7 +104,7 @@ fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
 
 #[test]
 fn what_the_registry_continues_is_as_it_should_be_and_not_current() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
     assert!(verified(&registry, www).iter().all(|row| row.ok && row.current));
@@ -127,7 +127,7 @@ fn what_the_registry_continues_is_as_it_should_be_and_not_current() {
 
 #[test]
 fn what_another_registry_published_differs() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
     let other = Registry::in_memory().unwrap();
@@ -144,7 +144,7 @@ fn what_another_registry_published_differs() {
 
 #[test]
 fn a_directory_without_pages_and_a_dataset_that_is_missing_are_verified() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     publish(&registry, www, &[name("NEW")], |_, published| published.map(drop)).unwrap();
     let rows = verified(&registry, www);

@@ -69,7 +69,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
     registry.withdraw_dataset(&name("B"), "wrong", &Stamp::now(now())).unwrap();
     for public_url in [None, Some("https://data.example.org"), Some("https://data.example.org/a/b")]
     {
-        let place = tempfile::tempdir().unwrap();
+        let place = harness::directory();
         let www = place.path();
         published(&registry, www, &[], public_url);
         let mut seen = 0;
@@ -147,7 +147,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
 
 #[test]
 fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     published(&registry, www, &[], Some("https://data.example.org"));
     let files = ["index.html", "sitemap.xml", "robots.txt", "datasets/A/index.html"];
@@ -187,7 +187,7 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
 
 #[test]
 fn only_the_datasets_that_were_published_have_pages() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let directory = directory.path();
     let registry = registry();
     published(&registry, directory, &[name("A")], None);
@@ -201,10 +201,10 @@ fn only_the_datasets_that_were_published_have_pages() {
 
 #[test]
 fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     let registry = Registry::in_memory().unwrap();
     step(&registry, "us", 0, ["A"], []);
-    let whole = tempfile::tempdir().unwrap();
+    let whole = harness::directory();
     let public_url = Edit::Set("https://data.example.org".to_owned());
     let settings = SiteSettings { public_url, ..SiteSettings::default() };
     publish_all(&registry, whole.path()).unwrap();

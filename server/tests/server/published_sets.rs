@@ -91,7 +91,7 @@ fn registry() -> Registry {
 
 #[test]
 fn each_identifier_and_each_digest_leads_to_its_place() {
-    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let (registry, place) = (registry(), harness::directory());
     let www = place.path();
     publish(&registry, www, Some("https://data.example.org/a"));
     assert_eq!(assert_resolves(&registry, www, "D"), 5);
@@ -135,7 +135,7 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
 
 #[test]
 fn a_later_digest_has_its_own_place_and_ends_no_set() {
-    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let (registry, place) = (registry(), harness::directory());
     let (www, d) = (place.path(), name("D"));
     let checksum = Checksum::from_bytes(Algorithm::Md5, &[1; 16]).unwrap();
     let stated = stating([with_file("A", "A", None, Some(checksum))]);
@@ -161,7 +161,7 @@ fn a_later_digest_has_its_own_place_and_ends_no_set() {
 
 #[test]
 fn the_lists_of_the_latest_set_and_of_cited_subsets_have_their_digests() {
-    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let (registry, place) = (registry(), harness::directory());
     let www = place.path();
     publish(&registry, www, None);
     let mut lists = 0;
@@ -187,7 +187,7 @@ fn the_lists_of_the_latest_set_and_of_cited_subsets_have_their_digests() {
 
 #[test]
 fn a_night_writes_what_it_changes_and_no_other_file() {
-    let (registry, place) = (registry(), tempfile::tempdir().unwrap());
+    let (registry, place) = (registry(), harness::directory());
     let www = place.path();
     publish(&registry, www, None);
     let before = times(www);
@@ -215,7 +215,7 @@ fn a_night_writes_what_it_changes_and_no_other_file() {
 
 #[test]
 fn what_another_registry_published_still_resolves_and_a_former_name_does_not() {
-    let place = tempfile::tempdir().unwrap();
+    let place = harness::directory();
     let (www, first) = (place.path(), registry());
     publish(&first, www, None);
     let second = Registry::in_memory().unwrap();

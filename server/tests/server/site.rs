@@ -41,7 +41,7 @@ impl Served {
 
     /// An empty registry, of which some datasets are public.
     pub fn with(datasets: &[&str], limits: ServerLimits) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
         let datasets: Vec<DatasetName> = datasets.iter().map(|text| name(text)).collect();
@@ -61,7 +61,7 @@ impl Served {
 
     /// A service over the same registry that has not answered anything yet. It lasts as long as this.
     pub fn again(&self) -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = self.directory.path().join("accession.db");
         let service = Service::open(config(path, Vec::new(), ServerLimits::default())).unwrap();
         let (registry, runtime) = (self.registry.clone(), Runtime::new().unwrap());

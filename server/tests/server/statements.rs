@@ -36,7 +36,7 @@ fn the_log_of_statements_is_served_as_it_is_published() {
     }
     assert_eq!(served.get(&proof).problem().1, "not-stated");
     sign(&served.registry);
-    let directory = tempfile::tempdir().unwrap();
+    let directory = harness::directory();
     assert_eq!(publish_statements(&served.registry, directory.path()).unwrap(), 5);
     for file in FILES {
         let path = format!("/statements/{file}");

@@ -6,11 +6,14 @@
 
 use std::path::Path;
 
+pub use directory::directory;
+
 pub mod at_advance;
 pub mod authority;
 pub mod cluster;
 pub mod connect_proxy;
 pub mod crash;
+pub mod directory;
 pub mod events;
 pub mod every_field;
 pub mod exported;

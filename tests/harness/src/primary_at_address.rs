@@ -26,7 +26,7 @@ pub struct World {
 
 impl World {
     pub fn new() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = crate::directory();
         let server = WebServer::over(directory.path());
         let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
         World { directory, us, server, mirror }

@@ -94,7 +94,10 @@ impl Own {
     /// Sets what it is started with.
     pub(crate) fn set(&mut self, settings: &[&str]) {
         let socket = self.directory.path().display();
-        self.settings = format!("-k {socket} -c listen_addresses= -c max_connections=200");
+        // No test cuts the power, and a killed server finds what it has written without syncs.
+        self.settings = format!(
+            "-k {socket} -c listen_addresses= -c max_connections=200 -c fsync=off -c full_page_writes=off"
+        );
         for setting in settings {
             self.settings.push_str(&format!(" -c {setting}"));
         }
@@ -155,7 +158,7 @@ pub(crate) fn as_other_user(command: &mut Command) {
 
 /// An empty directory of the user of the server.
 pub fn directory_of_other_user() -> tempfile::TempDir {
-    let directory = tempfile::tempdir().unwrap();
+    let directory = crate::directory();
     give_to_other_user(directory.path());
     directory
 }

@@ -61,7 +61,7 @@ impl Sandbox {
     }
 
     pub fn empty() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        let directory = harness::directory();
         let path = directory.path().join("accession.db");
         Sandbox { _directory: directory, path }
     }
