@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::citing::{self, Describes, Link};
-use super::fate::Fate;
+use super::fate::{self, StillHeld};
 use super::figures::{
     annotations, change, columns, counted, note, time, time_text, until, visible,
 };
@@ -59,8 +59,8 @@ struct Details {
     periods: Vec<Resolved>,
     has_more_periods: bool,
     ends: Ends,
-    /// What became of it in the dataset that is cited.
-    fate: Fate,
+    /// How many of its granules the dataset that is cited holds now. `None` means that it is not said.
+    still_held: Option<StillHeld>,
     /// What the dataset held over time. `None` means that it changed too often to be drawn here.
     spark: Option<Spark>,
     /// What is known of the files of a dataset that held it. `None` means nothing.
@@ -258,7 +258,7 @@ impl SetPage {
                     @if let Some(spark) = &shown.spark {
                         (spark.section((self.cited.from(), self.cited.until())))
                     }
-                    p.fate { (shown.fate.sentence(site, &self.cited)) }
+                    (fate::sentence(site, &self.cited, shown.still_held.as_ref()))
                     @for noted in self.cited.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
@@ -378,7 +378,7 @@ impl Details {
         let fixity = datasets.into_iter().find_map(|it| Fixity::read(snapshot, it).transpose());
         Ok(Details {
             ends: Ends::read(snapshot, &cited.set)?,
-            fate: Fate::read(snapshot, cited)?,
+            still_held: StillHeld::read(snapshot, cited)?,
             spark: Spark::read(snapshot, cited.set.dataset(), now.day().end())?,
             fixity: fixity.transpose()?,
             has_more_periods,
