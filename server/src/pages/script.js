@@ -235,9 +235,9 @@ const nameSet = () => {
     const until = rows[end]?.cells[0].textContent ?? dataset[ofDigest ? "digestUntil" : "until"];
     const since = (!ofDigest && !named.previousElementSibling && dataset.from) || from;
     const isBack = named.dataset.now?.endsWith(ofDigest ? digits : "");
-    const its = `its ${granules} granules ${until ? "were" : "have been"} held${ofDigest ? " with this digest" : ""}`;
-    const state = until ? (isBack ? "Held again now" : "Not current any more") : "Still current";
-    fate.textContent = `${state}: ${its} ${until ? `from ${since} until ${until}` : `since ${since}`}. `;
+    const its = `Its ${granules} granules ${until ? "were" : "have been"} held${ofDigest ? " with this digest" : ""}`;
+    const again = isBack ? ", and are held again now" : "";
+    fate.textContent = `${its} ${until ? `from ${since} until ${until}${again}` : `since ${since}`}. `;
     rewrite("whose", /.*/s, `The set of ${from}.`);
     rewrite("citation", /DI:[0-9a-f]{32}, as held at \S+Z/, `DI:${id}, as held at ${from}`);
   } else fate.textContent = `${named.querySelector(".held").textContent}. `;

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 use serde_json::{Value, json};
 
 use super::citing::{self, Describes, Link};
-use super::fate::Fate;
+use super::fate::{self, StillHeld};
 use super::figures::{
     annotations, change, columns, counted, note, time, time_text, until, visible,
 };
@@ -58,8 +58,8 @@ struct Details {
     periods: Vec<Resolved>,
     has_more_periods: bool,
     ends: Ends,
-    /// What became of it in the dataset that is cited.
-    fate: Fate,
+    /// How many of its granules the dataset that is cited holds now. `None` means that it is not said.
+    still_held: Option<StillHeld>,
     /// What is known of the files of a dataset that held it. `None` means nothing.
     fixity: Option<Fixity>,
 }
@@ -252,7 +252,7 @@ impl SetPage {
                     @let is_other = matches!(self.asked, AskedBy::Time(_));
                     @let other = is_other.then(|| site.href(&Site::set(identifier)));
                     (citing::set_address(label, address, identifier, other))
-                    p.fate { (shown.fate.sentence(site, &self.cited)) }
+                    (fate::sentence(site, &self.cited, shown.still_held.as_ref()))
                     @for noted in self.cited.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
@@ -367,7 +367,7 @@ impl Details {
         let fixity = datasets.into_iter().find_map(|it| Fixity::read(snapshot, it).transpose());
         Ok(Details {
             ends: Ends::read(snapshot, &cited.set)?,
-            fate: Fate::read(snapshot, cited)?,
+            still_held: StillHeld::read(snapshot, cited)?,
             fixity: fixity.transpose()?,
             has_more_periods,
             periods,

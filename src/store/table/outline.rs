@@ -1,4 +1,4 @@
-//! The outline of a history: what a plot draws of it, and what became of a set.
+//! The outline of a history: what a plot draws of it, and how much of a set is still held.
 
 use crate::model::{Instance, Timestamp};
 use crate::store::Result;

@@ -104,7 +104,7 @@ impl History {
         let rows = instances(registry, dataset);
         assert_eq!(rows.len(), self.sets.len());
         let times: Vec<Timestamp> = self.sets.keys().copied().collect();
-        let empty = BTreeSet::new();
+        let (empty, now_held) = (BTreeSet::new(), self.held());
         let mut before = &empty;
         let mut intervals: BTreeMap<Identifier, Vec<Timestamp>> = BTreeMap::new();
         for (index, (row, (at, held))) in rows.iter().zip(&self.sets).enumerate() {
@@ -116,6 +116,8 @@ impl History {
             assert_eq!(row.ingested, held.difference(before).count() as u64);
             assert_eq!(row.deleted, before.difference(held).count() as u64);
             intervals.entry(identifier).or_default().push(*at);
+            let still_held = registry.snapshot().unwrap().still_held(dataset, *at).unwrap();
+            assert_eq!(still_held, held.intersection(&now_held).count() as u64, "{at}");
 
             let at_start = Moment::Instant(*at);
             let at_end = Moment::Instant(match row.until {
