@@ -173,10 +173,10 @@ def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Reg
         child.send_signal(signal.SIGINT)
         outcome, _, ended = child.communicate(timeout=120)[0].split()
         held = len(registry.set(f"D{attempt}"))
-        if outcome == "finished":
-            assert held == 200_000
+        # A signal that arrives after the commit raises, too: then all of the change was made, and none was lost.
+        if held == 200_000:
             continue
-        assert held == 1
+        assert (outcome, held) == ("interrupted", 1)
         taken.append(float(ended) - asked)
         if taken[-1] < 1:
             break
