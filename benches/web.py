@@ -189,7 +189,7 @@ def behind_nginx(bounds, server):
             ports.append(free.getsockname()[1])
     shipped = pathlib.Path(SHIPPED).read_text()
     shipped = shipped.replace("listen 443 ssl http2", f"listen 127.0.0.1:{ports[0]}").replace("127.0.0.1:8000", server.address)
-    shipped = shipped.replace("/var/cache/nginx/accession", f"{here}/cached")
+    shipped = shipped.replace("/var/cache/accession", f"{here}/cached")
     shipped = "\n".join(line for line in shipped.splitlines() if "ssl_certificate" not in line)
     costs = []
     for port, inside, path in [
