@@ -49,12 +49,12 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// A sweep over a history of this many instances, none of which holds a granule yet.
+    /// Starts a sweep over this many instances. No instance holds a granule yet.
     pub fn over(instances: usize) -> Self {
         Sweep::resume(instances, EMPTY)
     }
 
-    /// A sweep over this many instances, all of which hold the granules with this hash so far.
+    /// Resumes a sweep over this many instances. Each instance holds the granules that have this hash.
     pub fn resume(instances: usize, hash: [u8; 16]) -> Self {
         let link = step::link(hash);
         Sweep {
@@ -119,7 +119,7 @@ impl Sweep {
         }
     }
 
-    /// Pushes to this run and the next, neither of which is empty, in turn.
+    /// Pushes the ids to this run and to the next. Neither run may be empty.
     fn hold_in_two(&mut self, granule_ids: &mut dyn Iterator<Item = &str>, run: usize) {
         let mut links = [run, run + 1].map(|run| self.words.each_ref().map(|words| words[run]));
         for granule_id in granule_ids {

@@ -79,8 +79,8 @@ pub struct KeyInUse {
 }
 
 impl KeyInUse {
-    /// Opens a key, once no other process signs with it. The checkpoint beside it is that of the file
-    /// itself, whichever link names it.
+    /// Opens a key, and waits until no other process signs with it. If `path` is a symbolic link, the checkpoint
+    /// beside the target is used.
     pub fn open(path: &Path) -> Result<Self> {
         let (key, locked) = opened(path)?;
         let name = quoted(&path.to_string_lossy()).to_string();

@@ -28,7 +28,7 @@ const CONTENT_POLICY: &str = "default-src 'none'; style-src 'self'; script-src '
      img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
 
-/// The length from which on compression saves more than its header takes.
+/// Shorter responses are not compressed: compression would save less than its header costs.
 const LEAST_BYTES: u64 = 256;
 
 /// The service that responds to requests.
@@ -203,9 +203,10 @@ async fn respond(
         response.status(),
         StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE
     );
-    match is_content && request.is_of_reading() && request.has(&tag) {
-        true => not_modified(response),
-        false => response,
+    if is_content && request.is_of_reading() && request.has(&tag) {
+        not_modified(response)
+    } else {
+        response
     }
 }
 

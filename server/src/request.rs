@@ -138,7 +138,7 @@ impl Request {
         known.is_some_and(|known| !known.precondition_passes(tag))
     }
 
-    /// Whether the client names this ETag, of content of which it is not known yet whether it exists.
+    /// Whether `If-None-Match` contains this ETag. `*` does not count, because the content may not exist.
     pub fn names(&self, tag: &str) -> bool {
         let known =
             self.0.headers.typed_get::<IfNoneMatch>().filter(|it| *it != IfNoneMatch::any());
@@ -238,7 +238,7 @@ impl Request {
     ///
     /// # Errors
     ///
-    /// Those of [`Asked::limit`].
+    /// Those of [`Request::limit`].
     pub fn rows(
         &self,
         format: Format,

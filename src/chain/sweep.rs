@@ -33,7 +33,7 @@ use crate::model::{Identifier, Timestamp};
 pub struct Sweep(accession_chain::Sweep);
 
 impl Sweep {
-    /// A sweep over a history of this many instances, none of which holds a granule yet.
+    /// Starts a sweep over this many instances. No instance holds a granule yet.
     pub fn over(instances: usize) -> Self {
         Sweep(accession_chain::Sweep::over(instances))
     }

@@ -28,10 +28,7 @@ pub struct Identifier([u8; 16]);
 impl Identifier {
     /// The identifier of a dataset that holds no granules, `d41d8cd98f00b204e9800998ecf8427e`: the
     /// MD5 of no bytes (docs/reference/identifier.md, The rule).
-    pub const EMPTY: Identifier = Identifier([
-        0xd4, 0x1d, 0x8c, 0xd9, 0x8f, 0x00, 0xb2, 0x04, 0xe9, 0x80, 0x09, 0x98, 0xec, 0xf8, 0x42,
-        0x7e,
-    ]);
+    pub const EMPTY: Identifier = Identifier(accession_chain::EMPTY);
 }
 
 /// The first digits of an identifier, at least [`IdentifierPrefix::MIN_DIGITS`], or all of them.

@@ -1,4 +1,4 @@
-//! `key`: the keys with which an archive signs.
+//! `key`: the signing keys of an archive.
 
 use std::io::Write;
 use std::path::PathBuf;

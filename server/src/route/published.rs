@@ -69,9 +69,10 @@ pub async fn segment(
     }
     let opened = open(&state, name, format!("log/{segment}")).await?;
     // The last segment grows.
-    let (content_type, policy) = match segment.ends_with(".gz") {
-        true => ("application/gzip", CachePolicy::Immutable),
-        false => ("application/jsonl", CachePolicy::Revalidated),
+    let (content_type, policy) = if segment.ends_with(".gz") {
+        ("application/gzip", CachePolicy::Immutable)
+    } else {
+        ("application/jsonl", CachePolicy::Revalidated)
     };
     Ok(file(&request, content_type, opened, policy))
 }
@@ -85,10 +86,11 @@ pub async fn statements(State(state): State<App>, request: Request) -> Result<Re
     let read =
         state.source.compare(move |reading| statement_file(&reading.registry.snapshot()?, &path));
     let content = read.await?.ok_or_else(Problem::not_found)?;
-    Ok(match is_tile {
+    Ok(if is_tile {
         // So many statements or hashes never change.
-        true => of_type("application/octet-stream", content, CachePolicy::Immutable),
-        false => of_type("text/plain; charset=utf-8", content, CachePolicy::Revalidated),
+        of_type("application/octet-stream", content, CachePolicy::Immutable)
+    } else {
+        of_type("text/plain; charset=utf-8", content, CachePolicy::Revalidated)
     })
 }
 
