@@ -382,7 +382,8 @@ fn peak_memory_child(path: &Path) {
     let synced = registry
         .sync(&dataset(), &listing, Limits::default(), &ChangeOptions::default(), &stamp())
         .unwrap();
-    assert_eq!(synced.effort.steps, 1);
+    // Only the granules after the last checkpoint are hashed again.
+    assert!(synced.effort.steps < 20_000, "{}", synced.effort.steps);
     drop(listing);
     let snapshot = registry.snapshot().unwrap();
     let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
@@ -402,6 +403,7 @@ fn peak_memory(directory: &Path) {
             .arg(path)
             .output()
             .ok()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).ok()?.trim().parse().ok()
     };
     let what = "peak memory of a change, a `sync`, a list and `verify` with 5,000,000 granules, relative to 500,000";
@@ -426,9 +428,11 @@ fn lookup(directory: &Path) {
     drop(registry);
     let rows = rusqlite::Connection::open(&path).unwrap();
     rows.execute(
-        "INSERT INTO instance
+        "INSERT INTO instance (dataset_id, timestamp, identifier, digest, granules, ingested, deleted,
+                               described, replaced, recorded, row_check)
          WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < ?1 - 1)
-         SELECT dataset.id, n * 3600000000, randomblob(16), n, 1, 0, n * 3600000000, NULL, NULL, 0
+         SELECT dataset.id, n * 3600000000, randomblob(16), randomblob(32), n, 1, 0, 0, 0,
+                n * 3600000000, 0
          FROM number, dataset",
         [INSTANCES],
     )
