@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
 use accession::{
     Access, Change, DatasetName, GranuleId, Limits, Registry, Selection, Stamp, Timestamp,
 };
@@ -103,7 +103,7 @@ fn child(directory: &Path) {
         let compared = compare(&mirror, &dataset(), &primary).unwrap();
         let counts = compared.differences().unwrap().finish().unwrap();
         let differ = (compared.status().status, counts.only_right, counts.only_left);
-        assert_eq!(differ, (Status::Diverged, 2, 1));
+        assert_eq!(differ, (MirrorStatus::Diverged, 2, 1));
     });
     let policy = PullPolicy::Reset(Limits::default());
     let options = PullOptions { policy, dry_run: true, ..PullOptions::default() };

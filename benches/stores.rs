@@ -141,7 +141,7 @@ fn list_unproved(registry: &Registry) -> usize {
     let snapshot = registry.snapshot().unwrap();
     let granules = snapshot.granules(&snapshot.select(&all()).unwrap().set).unwrap();
     drop(snapshot);
-    let pages = granules.unproved().into_id_pages();
+    let pages = granules.unverified().into_id_pages();
     pages.map(|page| std::hint::black_box(page.unwrap()).len()).sum()
 }
 

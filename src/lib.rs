@@ -35,7 +35,7 @@
 //!
 //! // A snapshot reads the registry: what was in force on a later day?
 //! let snapshot = registry.snapshot()?;
-//! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
+//! let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
 //! let selected = snapshot.select(&selection)?;
 //! assert_eq!(selected.set.identifier(), identifier);
 //!
@@ -104,12 +104,12 @@ mod store;
 
 pub use error::{Error, ErrorKind};
 pub use model::{
-    Annotation, Confirmation, Criteria, Dataset, DatasetName, Entry, Event, EventKind, Granule,
-    GranuleId, Identifier, Instance, Limit, Limits, Moment, Pattern, Set, SourceLocation, Subset,
-    Timestamp,
+    Annotation, Confirmation, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Holding,
+    Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set, SourceLocation,
+    Subset, SubsetCriteria, Timestamp,
 };
 pub use registry::{
-    Access, Applied, Change, ChangeOptions, Cited, Difference, Differences, EarlierSet, Exported,
-    Finding, Granules, History, Import, Listing, Members, Monitor, Registry, Resolution, Selected,
-    Selection, Snapshot, Stamp, Verification,
+    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification, Difference,
+    Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing, Monitor,
+    Registry, Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers,
 };

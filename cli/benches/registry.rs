@@ -11,7 +11,7 @@ use std::process::Command;
 use std::time::Instant;
 
 use accession::chain::Chain;
-use accession::model::{Algorithm, Checksum, Content, Entry, KnownFile};
+use accession::model::{Algorithm, Checksum, Content, FileRecord, ListingEntry};
 use accession::{
     Access, Change, ChangeOptions, DatasetName, GranuleId, Limits, Listing, Moment, Registry,
     Selection, Stamp, Timestamp,
@@ -187,10 +187,12 @@ fn listing(has_checksums: bool) -> Listing {
         let granule_id = GranuleId::new(granule_id(n)).unwrap();
         let content = has_checksums.then(|| {
             let checksum = Checksum::parse(Algorithm::Sha256, &format!("{n:064x}")).unwrap();
-            let file = KnownFile::new(&granule_id, None, None, Some(checksum)).unwrap();
+            let file = FileRecord::new(&granule_id, None, None, Some(checksum)).unwrap();
             Content::of(&granule_id, vec![file]).unwrap()
         });
-        listing.add(Entry { granule_id, producer_granule: None, content, location: None }).unwrap();
+        listing
+            .add(ListingEntry { granule_id, producer_granule: None, content, location: None })
+            .unwrap();
     }
     listing
 }

@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use accession::mirror::{Pulled, Status};
-use accession::model::{Digest, WarningKind, count, quoted};
+use accession::mirror::{MirrorStatus, PullReport};
+use accession::model::{Digest, WarningKind, plural, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
-use accession::{Access, Applied, DatasetName, Identifier, Instance, Registry, Stamp};
+use accession::{Access, ChangeReport, DatasetName, Identifier, Instance, Registry, Stamp};
 use serde::Serialize;
 
 use super::error::{Exit, Result};
@@ -51,7 +51,7 @@ struct AppliedJson<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<Object>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<Status>,
+    status: Option<MirrorStatus>,
     #[serde(skip_serializing_if = "Option::is_none")]
     digest_equal: Option<bool>,
 }
@@ -72,7 +72,7 @@ impl Application<'_> {
     }
 
     /// Makes the change, and says what was created for it. The result is not printed yet.
-    pub fn make<T: AsRef<Applied>>(
+    pub fn make<T: AsRef<ChangeReport>>(
         &self,
         session: &mut Session,
         mut change: impl FnMut(&Registry, &Stamp) -> Result<T>,
@@ -94,9 +94,9 @@ impl Application<'_> {
     pub fn report(
         &self,
         session: &mut Session,
-        applied: &Applied,
+        applied: &ChangeReport,
         created: Created,
-        pulled: Option<&Pulled>,
+        pulled: Option<&PullReport>,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
@@ -146,7 +146,7 @@ impl Application<'_> {
                 object!({ "subsets": applied.subsets, "annotations": added })
             }),
             status: pulled.map(|it| it.before.status),
-            digest_equal: pulled.map(Pulled::is_digest_equal),
+            digest_equal: pulled.map(PullReport::is_digest_equal),
         };
         session.confirm(&json, |out| {
             let verb = if dry_run { "would create" } else { "created" };
@@ -167,7 +167,7 @@ pub fn apply(
     session: &mut Session,
     application: &Application<'_>,
     unchanged: Option<&str>,
-    mut change: impl FnMut(&Registry, &Stamp) -> accession::error::Result<Applied>,
+    mut change: impl FnMut(&Registry, &Stamp) -> accession::error::Result<ChangeReport>,
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
@@ -205,10 +205,10 @@ fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
 fn write_change_line(
     out: &mut impl Write,
     in_force: &Instance,
-    applied: &Applied,
+    applied: &ChangeReport,
 ) -> io::Result<()> {
     let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
-    let sides = sides(applied.sides());
+    let sides = sides(applied.counts());
     writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
 }
 
@@ -226,7 +226,7 @@ pub fn sides([ingested, deleted, described, replaced]: [u64; 4]) -> String {
 }
 
 /// Writes the result of a change.
-fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
+fn write_applied(out: &mut impl Write, applied: &ChangeReport) -> io::Result<()> {
     let Some(instance) = applied.instance() else {
         return match applied.skipped {
             Skipped { held: 1.., .. } => {
@@ -245,7 +245,7 @@ fn write_applied(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
 /// Writes when a change took effect, and how many granules it ingested and deleted.
 pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
     let Instance { dataset, timestamp, granules, .. } = change;
-    let sides = sides(change.sides());
+    let sides = sides(change.counts());
     writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}")
 }
 
@@ -253,14 +253,14 @@ pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
 pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Result<()> {
     match annotations.added {
         0 => Ok(()),
-        added => writeln!(out, "kept {}", count(added, "annotation")),
+        added => writeln!(out, "kept {}", plural(added, "annotation")),
     }
 }
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.
-pub fn write_dry_run(out: &mut impl Write, applied: &Applied) -> io::Result<()> {
+pub fn write_dry_run(out: &mut impl Write, applied: &ChangeReport) -> io::Result<()> {
     let verbs = ["ingest", "delete", "describe", "replace files of"];
-    for ((verb, ids), count) in verbs.into_iter().zip(&applied.first).zip(applied.sides()) {
+    for ((verb, ids), count) in verbs.into_iter().zip(&applied.first).zip(applied.counts()) {
         let more = count.saturating_sub(ids.len() as u64);
         ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
         if more > 0 {

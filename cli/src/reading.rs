@@ -12,17 +12,18 @@ use accession::citation::record;
 use accession::citation::references::{self, Reference};
 use accession::disk::{read_small, read_small_text};
 use accession::input::{
-    self, InputFormat, OpenedFile, Options, Record, Records, SearchPages, StatedFile,
+    self, InputFormat, ListingOptions, OpenedFile, Record, Records, SearchPages, StatedFile,
 };
 use accession::mirror::Primary;
 use accession::model::{ValueError, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
-    Dataset, DatasetName, Entry, ErrorKind, GranuleId, Import, Listing, Monitor, SourceLocation,
+    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry, Monitor,
+    SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
-use super::output::{Progress, count};
+use super::output::{Progress, plural};
 use super::paths::PathArgs;
 use super::session::Session;
 
@@ -99,7 +100,7 @@ pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
     files: std::slice::Iter<'a, InputFile>,
-    options: Options,
+    options: ListingOptions,
     paths: &'a PathArgs,
     missing: MissingPages,
     file: Option<FileOfEntries>,
@@ -125,7 +126,7 @@ impl<'a> Entries<'a> {
         session: &'a Session,
         ids: &'a [String],
         files: &'a [InputFile],
-        options: Options,
+        options: ListingOptions,
         paths: &'a PathArgs,
         missing: MissingPages,
     ) -> Self {
@@ -150,7 +151,7 @@ impl<'a> Entries<'a> {
     /// The granules of one file, whose format is detected.
     pub fn of_file(session: &'a Session, file: &'a InputFile, paths: &'a PathArgs) -> Self {
         let files = std::slice::from_ref(file);
-        let options = Options { without_files: true, ..Options::default() };
+        let options = ListingOptions { without_files: true, ..ListingOptions::default() };
         Entries::new(session, &[], files, options, paths, MissingPages::Warn)
     }
 
@@ -172,7 +173,7 @@ impl<'a> Entries<'a> {
         self
     }
 
-    fn entry(&mut self) -> Result<Option<Entry>> {
+    fn entry(&mut self) -> Result<Option<ListingEntry>> {
         if let Some((index, text)) = self.ids.next() {
             let location = SourceLocation::Argument { number: index as u64 + 1 };
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
@@ -201,7 +202,7 @@ impl<'a> Entries<'a> {
             let progress = Progress::new();
             progress.begin("reading", "granules", None);
             let directory = file.path().and_then(Path::parent).map(Path::to_owned);
-            let options = Options { directory, ..self.options.clone() };
+            let options = ListingOptions { directory, ..self.options.clone() };
             let records = input::open(reader, &name, &options)?;
             self.file = Some(FileOfEntries { name, records, deleted: 0, progress });
         }
@@ -212,7 +213,7 @@ impl<'a> Entries<'a> {
         listed: GranuleId,
         location: SourceLocation,
         files: Vec<StatedFile>,
-    ) -> Result<Entry> {
+    ) -> Result<ListingEntry> {
         if self.is_recorded && self.session.is_own_file(listed.as_str()) {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
             let error = accession::Error::new(ErrorKind::Input, message).at(location);
@@ -236,7 +237,7 @@ impl<'a> Entries<'a> {
             })?,
         };
         let content = StatedFile::content(files, &granule_id, &location)?;
-        Ok(Entry { granule_id, producer_granule: None, content, location: Some(location) })
+        Ok(ListingEntry { granule_id, producer_granule: None, content, location: Some(location) })
     }
 
     fn end_file(&mut self) {
@@ -247,7 +248,7 @@ impl<'a> Entries<'a> {
         self.pages.add(&records);
         let mut warnings = records.warnings();
         if deleted > 0 {
-            let skipped = count(deleted, "granule");
+            let skipped = plural(deleted, "granule");
             let message =
                 format!("{name}: skipped {skipped} that the file marks as deleted or replaced");
             warnings.push(Warning::new(WarningKind::DeletedInFile, message));
@@ -260,9 +261,9 @@ impl<'a> Entries<'a> {
 }
 
 impl Iterator for Entries<'_> {
-    type Item = Result<Entry>;
+    type Item = Result<ListingEntry>;
 
-    fn next(&mut self) -> Option<Result<Entry>> {
+    fn next(&mut self) -> Option<Result<ListingEntry>> {
         if self.has_ended {
             return None;
         }
@@ -276,7 +277,7 @@ impl Iterator for Entries<'_> {
 pub fn listing(
     session: &Session,
     files: &[InputFile],
-    options: Options,
+    options: ListingOptions,
     paths: &PathArgs,
 ) -> Result<(Listing, bool)> {
     let (mut listing, mut has_paths) = (Listing::new(), false);
@@ -291,7 +292,7 @@ pub fn listing(
 /// Warns of granules that a list has more than once.
 pub fn warn_of_repeated(session: &Session, repeated: u64) {
     if repeated > 0 {
-        let skipped = count(repeated, "granule");
+        let skipped = plural(repeated, "granule");
         session.warn(WarningKind::Skipped, &format!("skipped {skipped}: {repeated} repeated"));
     }
 }
@@ -300,7 +301,7 @@ pub fn warn_of_repeated(session: &Session, repeated: u64) {
 pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,
-    options: &Options,
+    options: &ListingOptions,
     missing: MissingPages,
     session: &Session,
     import: &mut Import,
@@ -405,7 +406,7 @@ pub fn read_record(file: &InputFile) -> Result<String> {
     let text = read_small_text(reader, MAX_BYTES);
     let text = text.with_context(|| format!("cannot read {}", quoted(&name)))?;
     let nothing = "D".parse().expect("D is a name");
-    record::read(&text, &mut Dataset::named(nothing)).map_err(|error| {
+    record::read(&text, &mut DatasetMetadata::named(nothing)).map_err(|error| {
         Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
             "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
         )

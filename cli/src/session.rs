@@ -11,7 +11,7 @@ use accession::citation::typed::TypedSet;
 use accession::disk::reserved;
 use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
-use accession::registry::Effort;
+use accession::registry::WorkCounts;
 use accession::{
     Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
 };
@@ -21,7 +21,7 @@ use tempfile::TempDir;
 
 use super::error::{Error as CliError, Exit, Result};
 use super::output::{
-    Column, Failure, Label, Output, Progress, Table, count, for_shell, json, write_fields,
+    Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_fields,
     write_message,
 };
 use super::paths::named_path;
@@ -112,7 +112,7 @@ impl Session {
     }
 
     /// Prints on stderr the work that was done, if `--verbose` is given.
-    pub fn report_work(&self, effort: &Effort) {
+    pub fn report_work(&self, effort: &WorkCounts) {
         if !self.options.verbose {
             return;
         }
@@ -127,9 +127,9 @@ impl Session {
             // If stderr cannot be written, there is nowhere left to report it.
             let _ = writeln!(io::stderr(), "{}", json::to_string(&work));
         } else {
-            let steps = count(effort.steps, "step");
+            let steps = plural(effort.steps, "step");
             let (rows, checkpoints) =
-                (count(effort.rows, "row"), count(effort.checkpoints, "checkpoint"));
+                (plural(effort.rows, "row"), plural(effort.checkpoints, "checkpoint"));
             let _ = writeln!(
                 io::stderr(),
                 "hashed {steps}, read {rows}, set {checkpoints} in {seconds:.3} s"

@@ -1,9 +1,9 @@
 //! Citations that are pasted, and the records and patterns that are typed.
 
-use accession::citation::recognise::{Statement, find};
+use accession::citation::recognise::{ParsedField, find};
 use accession::citation::record;
 use accession::model::Creator;
-use accession::{Dataset, Pattern};
+use accession::{DatasetMetadata, Pattern};
 
 use super::text;
 
@@ -12,7 +12,8 @@ pub fn pasted(bytes: &[u8]) {
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
     for pasted in find(&text) {
         // No identifier is invented; hyphens and line ends may be within it.
-        if let (Some(Statement::Read(identifier)), false) = (pasted.identifier, text.contains('\\'))
+        if let (Some(ParsedField::Read(identifier)), false) =
+            (pasted.identifier, text.contains('\\'))
         {
             assert!(digits.contains(&identifier.to_string()), "{identifier}");
         }
@@ -20,7 +21,7 @@ pub fn pasted(bytes: &[u8]) {
 }
 
 pub fn record(bytes: &[u8]) {
-    let mut dataset = Dataset::named("D".parse().unwrap());
+    let mut dataset = DatasetMetadata::named("D".parse().unwrap());
     if record::read(&String::from_utf8_lossy(bytes), &mut dataset).is_err() {
         return;
     }

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use accession::input::{self, InputFormat, OpenedFile, Options};
+use accession::input::{self, InputFormat, ListingOptions, OpenedFile};
 use accession::mirror::{Primary, manifest};
 use accession::{
     DatasetName, ErrorKind, Event, Import, Registry, SourceLocation, Stamp, Timestamp,
@@ -85,8 +85,8 @@ pub fn gzip(bytes: &[u8]) {
     let zipped = encoder.finish().unwrap();
     // A file that is compressed twice is decompressed only once.
     if !bytes.starts_with(&[0x1f, 0x8b]) {
-        let plain = granule_ids(bytes, &Options::default());
-        assert_eq!(granule_ids(&zipped, &Options::default()), plain);
+        let plain = granule_ids(bytes, &ListingOptions::default());
+        assert_eq!(granule_ids(&zipped, &ListingOptions::default()), plain);
         read(&zipped, bytes, None);
     }
 }
@@ -98,7 +98,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     let lines = 1 + unzipped.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() as u64;
     // Only the decompressed bytes show how many lines a compressed file has.
     let lines = if is_zipped && file == unzipped { u64::MAX - 1 } else { lines };
-    let options = Options { format, ..Options::default() };
+    let options = ListingOptions { format, ..ListingOptions::default() };
     if let Ok(mut records) = input::open(Cursor::new(file.to_vec()), "file", &options) {
         for record in records.by_ref() {
             match record {
@@ -112,7 +112,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
 }
 
 /// The ids in their order. `None` if the file is refused.
-fn granule_ids(file: &[u8], options: &Options) -> Option<Vec<String>> {
+fn granule_ids(file: &[u8], options: &ListingOptions) -> Option<Vec<String>> {
     let records = input::open(Cursor::new(file.to_vec()), "file", options).ok()?;
     records.map(|record| Some(record.ok()?.granule_id.to_string())).collect()
 }
@@ -124,7 +124,7 @@ fn assert_is_a_line(location: Option<&SourceLocation>, lines: u64) {
 
 /// The registry accepts the events that a reader returns, and then verifies; or it refuses them
 /// because they are not a possible history.
-fn import(file: &[u8], options: &Options, lines: u64) {
+fn import(file: &[u8], options: &ListingOptions, lines: u64) {
     let file = Cursor::new(file.to_vec());
     let Ok(events) = OpenedFile::open(file, "file").and_then(|file| file.events(options)) else {
         return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::Monitor;
 use accession::disk::scratch;
-use accession::input::{self, InputFormat, Options, Records};
+use accession::input::{self, InputFormat, ListingOptions, Records};
 use accession::model::Warning;
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
@@ -136,7 +136,8 @@ impl Column {
         }
         let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.rewind()?;
-        let options = Options { format: Some(InputFormat::Ndjson), ..Options::default() };
+        let options =
+            ListingOptions { format: Some(InputFormat::Ndjson), ..ListingOptions::default() };
         Ok(input::open(file, LIST, &options)?)
     }
 }

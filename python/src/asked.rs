@@ -1,4 +1,4 @@
-//! How Python names a set: by a string, or as a `Set` or a `Dataset`.
+//! How Python names a set: by a string, or as a `Set` or a `DatasetMetadata`.
 
 use std::sync::Arc;
 
@@ -65,7 +65,7 @@ impl Asked {
         Asked { what: What::Selection(selection), at: None }
     }
 
-    /// A set: a string, a `Set`, or a `Dataset`.
+    /// A set: a string, a `Set`, or a `DatasetMetadata`.
     ///
     /// # Errors
     ///

@@ -40,6 +40,6 @@ pub fn cite_list(
         Ok((found, citation))
     })?;
     let [text, bibtex] =
-        [CitationFormat::Text, CitationFormat::Bibtex].map(|it| citation.write(it));
+        [CitationFormat::Text, CitationFormat::Bibtex].map(|it| citation.render(it));
     Ok((found.identifier.to_string(), found.digest.to_string(), found.granules, text, bibtex))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use accession::registry::SharedDoi;
-use accession::{Dataset, DatasetName, Limit, Limits, Monitor};
+use accession::{DatasetMetadata, DatasetName, Limit, Limits, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,7 +13,7 @@ use crate::opened::Opened;
 use crate::time::ChangeTime;
 
 /// Sets a field of a record or a limit, or removes it.
-type FieldEdit = Box<dyn Fn(&mut Dataset, &mut Limits) + Send + Sync>;
+type FieldEdit = Box<dyn Fn(&mut DatasetMetadata, &mut Limits) + Send + Sync>;
 
 /// Reads the fields that are set, or with None removed.
 ///
@@ -56,14 +56,14 @@ pub fn of(fields: Option<&Bound<'_, PyDict>>) -> Result<Vec<FieldEdit>, Failure>
     fields.into_iter().flatten().map(edit).collect()
 }
 
-fn edit_of(edit: impl Fn(&mut Dataset, &mut Limits) + Send + Sync + 'static) -> FieldEdit {
+fn edit_of(edit: impl Fn(&mut DatasetMetadata, &mut Limits) + Send + Sync + 'static) -> FieldEdit {
     Box::new(edit)
 }
 
 fn parsed<T>(
     name: &str,
     value: Option<&Bound<'_, PyAny>>,
-    set: fn(&mut Dataset, &mut Limits, Option<T>),
+    set: fn(&mut DatasetMetadata, &mut Limits, Option<T>),
 ) -> Result<FieldEdit, Failure>
 where
     T: std::str::FromStr<Err: std::fmt::Display> + Clone + Send + Sync + 'static,
@@ -86,7 +86,7 @@ fn limit(
 fn list<T>(
     name: &str,
     value: Option<&Bound<'_, PyAny>>,
-    set: fn(&mut Dataset, Vec<T>),
+    set: fn(&mut DatasetMetadata, Vec<T>),
 ) -> Result<FieldEdit, Failure>
 where
     T: std::str::FromStr<Err: std::fmt::Display> + Clone + Send + Sync + 'static,
@@ -112,11 +112,11 @@ pub fn apply(
     let registry = opened.writer(monitor)?;
     let stamp = opened.stamp(ChangeTime::default());
     let shared_doi = if shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
-    let edit = |dataset: &mut Dataset, limits: &mut Limits| {
+    let edit = |dataset: &mut DatasetMetadata, limits: &mut Limits| {
         edits.iter().for_each(|edit| edit(dataset, limits));
     };
     if create && !registry.snapshot()?.has_dataset(name)? {
-        let (mut dataset, mut limits) = (Dataset::named(name.clone()), Limits::default());
+        let (mut dataset, mut limits) = (DatasetMetadata::named(name.clone()), Limits::default());
         edit(&mut dataset, &mut limits);
         registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
         return Ok(());

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileFinding, FileRun, FileTree, FoundFiles, ListStyle,
-    Mounted, ReadOptions, each_checksum,
+    self, CheckOptions, CheckSummary, Depth, FileFinding, FileTree, FixityRun, FoundFiles,
+    ListStyle, MountCheck, ReadOptions, each_checksum,
 };
-use accession::model::{Algorithm, Extent};
+use accession::model::{Algorithm, Coverage};
 use accession::{Change, ChangeOptions, DatasetName, EventKind, Set, Snapshot};
 use pyo3::prelude::*;
 
@@ -27,7 +27,7 @@ fn tree(root: PathBuf, options: &Keywords<'_, '_>) -> Result<FileTree, Failure> 
     let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
     Ok(FileTree {
         root,
-        mounted: if options.is_set("mounted")? { Mounted::Yes } else { Mounted::Unknown },
+        mounted: if options.is_set("mounted")? { MountCheck::Yes } else { MountCheck::Unknown },
         reading: ReadOptions { begin_until, ..ReadOptions::new(options.value("jobs")?) },
     })
 }
@@ -47,7 +47,7 @@ pub fn add<'py>(
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let py = files.py();
     let dry_run = options.dry_run;
-    let mut change = Change::stating(Extent::Named);
+    let mut change = Change::stating(Coverage::Named);
     change.options = options;
     let (kind, own) = (EventKind::Described, opened.name.as_path());
     let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind, own))?;
@@ -151,7 +151,7 @@ pub fn compare<'py>(
 }
 
 /// Reads files: what is found is kept whether it fails or not.
-fn found(mut run: FileRun) -> Result<(Vec<FileFinding>, CheckSummary), Failure> {
+fn found(mut run: FixityRun) -> Result<(Vec<FileFinding>, CheckSummary), Failure> {
     let findings = run.by_ref().collect::<Result<Vec<_>, _>>();
     let summary = run.finish()?;
     Ok((findings?, summary))

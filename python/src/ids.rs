@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::disk::scratch;
-use accession::input::{self, InputFormat, Options};
+use accession::input::{self, InputFormat, ListingOptions};
 use accession::model::Warning;
 use accession::{Listing, Monitor};
 use pyo3::prelude::*;
@@ -30,7 +30,7 @@ pub enum Taken {
     /// A column of Arrow.
     Column(Column),
     /// A file with records of granules, its name, and how it is read.
-    Records(File, String, Box<Options>),
+    Records(File, String, Box<ListingOptions>),
 }
 
 /// Takes a list of granules: an iterable of strings; anything with `__arrow_c_stream__`, with its
@@ -88,7 +88,12 @@ pub fn take_files(
     if given.cast::<PyString>().is_ok() || given.hasattr("__fspath__")? {
         let path: PathBuf = given.extract()?;
         let (name, directory) = (path.to_string_lossy(), path.parent().map(Path::to_owned));
-        let options = Options { format, skips_odd_files: true, directory, ..Options::default() };
+        let options = ListingOptions {
+            format,
+            skips_odd_files: true,
+            directory,
+            ..ListingOptions::default()
+        };
         return Ok(Taken::Records(File::open(&path)?, name.into_owned(), Box::new(options)));
     }
     match whole(given)? {
@@ -151,7 +156,7 @@ fn written(listed: &Bound<'_, PyAny>) -> Result<Taken, Failure> {
     let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.rewind()?;
     let format = format_named(Some(&format))?;
-    let options = Options { format, skips_odd_files, ..Options::default() };
+    let options = ListingOptions { format, skips_odd_files, ..ListingOptions::default() };
     Ok(Taken::Records(file, LIST.to_owned(), Box::new(options)))
 }
 

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::input::{InputFormat, OpenedFile, SearchPages};
-use accession::mirror::{ComparedMirror, PrimarySource, PullOptions, Pulled, Status, read_replica};
+use accession::mirror::{
+    ComparedMirror, MirrorStatus, PrimarySource, PullOptions, PullReport, read_replica,
+};
 use accession::model::{SourceOptions, Warning};
 use accession::{ChangeOptions, DatasetName, Error, ErrorKind, Import, Monitor, mirror};
 use pyo3::prelude::*;
@@ -69,7 +71,7 @@ pub fn pull(
     options: PullOptions,
     at: ChangeTime,
     monitor: &Arc<dyn Monitor>,
-) -> Result<Pulled, Failure> {
+) -> Result<PullReport, Failure> {
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.writer(Arc::clone(monitor))?;
     Ok(source.pull(&registry, mirror, options, &opened.stamp(at))?)
@@ -83,7 +85,7 @@ pub fn pull(
 pub fn pulled<'py>(
     py: Python<'py>,
     mirror: &DatasetName,
-    pulled: &Pulled,
+    pulled: &PullReport,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     warn_all(py, &pulled.warnings(mirror))?;
@@ -122,7 +124,7 @@ pub fn compare(
     let writable = || opened.writable(Arc::clone(monitor));
     let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
         source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
-    let behind = found.standing.filter(|_| found.status == Status::Behind);
+    let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
     let status = serde_json::to_value(found.status).unwrap_or_default();
     let status = status.as_str().unwrap_or_default().to_owned();
     let behind_by = behind.map(|behind| behind.changes_ago);
@@ -132,7 +134,7 @@ pub fn compare(
 /// A history that is imported.
 pub struct Imported {
     source: PathBuf,
-    reading: accession::input::Options,
+    reading: accession::input::ListingOptions,
     pub options: ChangeOptions,
     http: SourceOptions,
 }
@@ -149,7 +151,7 @@ impl Imported {
     /// An argument cannot be read.
     pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
         let format: Option<String> = options.value("format")?;
-        let reading = accession::input::Options {
+        let reading = accession::input::ListingOptions {
             format: ids::format_named(format.as_deref())?,
             column: options.value("column")?,
             ingested_column: options.value("ingested")?,
@@ -173,7 +175,7 @@ pub fn import(
     wanted: Imported,
     at: ChangeTime,
     monitor: &Arc<dyn Monitor>,
-) -> Result<(accession::Applied, Vec<Warning>), Failure> {
+) -> Result<(accession::ChangeReport, Vec<Warning>), Failure> {
     let mut import = Import::new();
     import.options = wanted.options;
     import.not_after = Some(now());
@@ -225,7 +227,7 @@ pub fn import(
 /// Python has no memory left.
 pub fn imported<'py>(
     py: Python<'py>,
-    (imported, warnings): &(accession::Applied, Vec<Warning>),
+    (imported, warnings): &(accession::ChangeReport, Vec<Warning>),
     asked: &accession::DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use accession::model::{GranuleId, IdPage, KnownFile};
+use accession::model::{FileRecord, GranuleId, IdPage};
 use accession::{Instance, Timestamp};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{
@@ -100,7 +100,7 @@ pub struct FileOf {
 }
 
 impl FileOf {
-    pub fn new(granule_id: &GranuleId, file: &KnownFile) -> Self {
+    pub fn new(granule_id: &GranuleId, file: &FileRecord) -> Self {
         let checksums = file.checksums().iter();
         FileOf {
             granule: granule_id.clone(),

@@ -2,7 +2,7 @@
 //! command line's JSON.
 
 use accession::model::Warning;
-use accession::{Applied, DatasetName};
+use accession::{ChangeReport, DatasetName};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 
@@ -40,7 +40,7 @@ pub fn objects<'py>(
 /// What a change of a dataset did, which was named `asked`, with its warnings and those of what was read.
 pub fn applied<'py>(
     py: Python<'py>,
-    (applied, of_reading): (&Applied, &[Warning]),
+    (applied, of_reading): (&ChangeReport, &[Warning]),
     asked: &DatasetName,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
@@ -52,7 +52,7 @@ pub fn applied<'py>(
 /// What a change or an import of a dataset did.
 pub fn shown<'py>(
     py: Python<'py>,
-    applied: &Applied,
+    applied: &ChangeReport,
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let value = serde_json::json!({

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::model::GranulePrefix;
-use accession::registry::{NewAnnotation, Oldest, Withdrawn};
+use accession::registry::{NewAnnotation, StatusThresholds, Withdrawn};
 use accession::{ErrorKind, GranuleId};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
@@ -239,7 +239,7 @@ impl Registry {
         let periods = match granule.strip_suffix('*') {
             Some(beginning) => {
                 let prefix: GranulePrefix = parsed("granule", beginning)?;
-                self.opened.read(py, |snapshot| Ok(snapshot.find_beginning(&prefix, None, most)?))
+                self.opened.read(py, |snapshot| Ok(snapshot.find_prefix(&prefix, None, most)?))
             }
             None => {
                 let granule_id: GranuleId = parsed("granule", granule)?;
@@ -325,7 +325,7 @@ impl Registry {
         let (max_age, checked) = (ages.duration("max_age")?, ages.duration("checked_within")?);
         let names = all_parsed("dataset", &datasets)?;
         let rows = run(py, |monitor| {
-            let oldest = Oldest {
+            let oldest = StatusThresholds {
                 seen: max_age.map(|age| now().before(age)),
                 checked: checked.map(|age| now().before(age)),
             };

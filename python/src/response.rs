@@ -2,7 +2,7 @@
 
 use std::io::Cursor;
 
-use accession::input::{self, Options};
+use accession::input::{self, ListingOptions};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -22,7 +22,8 @@ pub fn read_page(
     format: &str,
 ) -> Result<(Vec<Row>, u64, Option<u64>), Failure> {
     let (format, of_deletion) = (format_named(Some(format))?, true);
-    let options = Options { format, of_deletion, skips_odd_files: true, ..Options::default() };
+    let options =
+        ListingOptions { format, of_deletion, skips_odd_files: true, ..ListingOptions::default() };
     let mut records = input::open(Cursor::new(page), name, &options)?;
     let (mut rows, mut granules) = (Vec::new(), 0);
     for record in records.by_ref() {

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat};
 use accession::fixity::ListStyle;
-use accession::model::KnownFile;
-use accession::{GranuleId, Members, Selection};
+use accession::model::FileRecord;
+use accession::{GranuleId, Selection, SubsetMembers};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};
 
@@ -23,14 +23,16 @@ use crate::time::now;
 use crate::work::run;
 
 /// The granules of a subset that is cited: those of patterns, or of a list. `None` means all.
-fn members(options: &Keywords<'_, '_>) -> Result<Option<Members>, Failure> {
+fn members(options: &Keywords<'_, '_>) -> Result<Option<SubsetMembers>, Failure> {
     let select: Option<Vec<String>> = options.value("select")?;
     match (select, options.get("select_from")?) {
         (Some(_), Some(_)) => Err(Failure::usage("select and select_from exclude each other", "")),
-        (Some(patterns), None) => Ok(Some(Members::Patterns(all_parsed("select", &patterns)?))),
+        (Some(patterns), None) => {
+            Ok(Some(SubsetMembers::Patterns(all_parsed("select", &patterns)?)))
+        }
         (None, Some(list)) => {
             let column = options.value::<String>("column")?;
-            Ok(Some(Members::Listed(ids::listing(&list, column.as_deref())?)))
+            Ok(Some(SubsetMembers::Listed(ids::listing(&list, column.as_deref())?)))
         }
         (None, None) => Ok(None),
     }
@@ -85,13 +87,13 @@ pub fn cite(
     warn_all(py, &warnings)?;
     let resolver = std::env::var("ACCESSION_RESOLVER").ok().filter(|text| !text.is_empty());
     let citation = Citation::new(cited, at, now().day()).with_resolver(resolver.as_deref());
-    Ok(citation.write(format))
+    Ok(citation.render(format))
 }
 
 impl Set {
     /// How many granules it has, and when they were held, in words.
     fn held(&self) -> String {
-        let (instance, granules) = (self.set.instance(), self.set.granules());
+        let (instance, granules) = (self.set.instance(), self.set.granule_count());
         let until = instance.until.map_or("now".to_owned(), |until| until.to_string());
         let (dataset, from) = (&instance.dataset, instance.timestamp);
         let of = if self.is_subset() { "a subset of " } else { "" };
@@ -144,7 +146,7 @@ impl Set {
         let after: Option<GranuleId> = after.map(|id| parsed("after", id)).transpose()?;
         let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
         let title = format!("granules of DI:{}", self.identifier());
-        let count = after.is_none().then(|| set.granules());
+        let count = after.is_none().then(|| set.granule_count());
         Ok(Rows::of(title, count, move |monitor| {
             let granules = opened.reader(monitor)?.snapshot()?.granules(&set)?;
             let granules = match &after {
@@ -164,7 +166,7 @@ impl Set {
             Ok(in_pages(listed.flat_map(|granule| match granule {
                 Err(error) => vec![Err(error.into())],
                 Ok(granule) => {
-                    let row = |file: &KnownFile| Ok(FileOf::new(&granule.granule_id, file));
+                    let row = |file: &FileRecord| Ok(FileOf::new(&granule.granule_id, file));
                     granule.content.files().iter().map(row).collect()
                 }
             })))
@@ -264,7 +266,7 @@ impl Set {
     }
 
     fn __len__(&self) -> usize {
-        usize::try_from(self.set.granules()).unwrap_or(usize::MAX)
+        usize::try_from(self.set.granule_count()).unwrap_or(usize::MAX)
     }
 
     fn __iter__(&self) -> Result<Rows, Failure> {

@@ -8,7 +8,7 @@ use accession::fixity::FoundFiles;
 use accession::input::{Record, Records, SearchPages, StatedFile};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    Change, Entry, Error, ErrorKind, EventKind, GranuleId, Listing, Monitor, SourceLocation,
+    Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation,
 };
 
 use crate::error::Failure;
@@ -42,7 +42,7 @@ impl Target<'_> {
         !matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
-    pub fn add(&mut self, entry: Entry) -> Result<(), Error> {
+    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Error> {
         if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
             self
             && reserved::is_own(registry, entry.granule_id.as_str())
@@ -75,7 +75,12 @@ impl Target<'_> {
             Failure::Here("input", message, hint)
         })?;
         let location = Some(location);
-        Ok(self.add(Entry { granule_id, producer_granule: None, content: None, location })?)
+        Ok(self.add(ListingEntry {
+            granule_id,
+            producer_granule: None,
+            content: None,
+            location,
+        })?)
     }
 }
 
@@ -102,7 +107,7 @@ pub fn read_records(
         let Record { granule_id, location, files, .. } = record;
         let content = StatedFile::content(files, &granule_id, &location)?;
         let location = Some(location);
-        target.add(Entry { granule_id, producer_granule: None, content, location })?;
+        target.add(ListingEntry { granule_id, producer_granule: None, content, location })?;
     }
     let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
     if deleted > 0 {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use accession::model::Timestamp;
-use accession::registry::Listed;
+use accession::registry::DatasetRecord;
 
 /// What was counted since the server was started.
 #[derive(Debug, Default)]
@@ -87,7 +87,7 @@ pub const MAX_DATASETS: u32 = 1_000;
 
 /// A dataset, how many of its files are not as recorded (`None` means that none was ever checked), and
 /// whether its last listing was refused.
-pub type Reported = (Listed, Option<u64>, bool);
+pub type Reported = (DatasetRecord, Option<u64>, bool);
 
 /// What is known of datasets. None, if the registry cannot be read now.
 pub fn of_datasets(reported: Option<&[Reported]>) -> String {

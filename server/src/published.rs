@@ -17,7 +17,7 @@ use accession::disk::scratch::{self, ScratchDirectory};
 use accession::error::{Error, ErrorKind, Result};
 use accession::model::DatasetName;
 use accession::publish::publish;
-use accession::registry::{Listed, Registry, Snapshot};
+use accession::registry::{DatasetRecord, Registry, Snapshot};
 
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;
@@ -49,7 +49,7 @@ type Identity = (u64, u64, u64, i64, i64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Version {
     generation: u64,
-    listed: Listed,
+    listed: DatasetRecord,
     last_subset: u64,
     annotations: u64,
 }
@@ -62,7 +62,7 @@ impl Version {
     /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown).
     pub fn of(snapshot: &Snapshot, name: &DatasetName, generation: u64) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
-        let last_subset = snapshot.last_subset(&listed.dataset.name)?;
+        let last_subset = snapshot.subset_counter(&listed.dataset.name)?;
         let annotations = snapshot.count_annotations(&listed.dataset.name)?;
         Ok(Version { generation, listed, last_subset, annotations })
     }

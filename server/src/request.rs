@@ -22,7 +22,7 @@ use super::problem::Problem;
 use super::response::Rejection;
 use crate::pages::{Detail, FORMATS, Site};
 use accession::citation::CitationFormat;
-use accession::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Timestamp};
+use accession::model::{DatasetName, GranuleId, Moment, Pattern, SubsetCriteria, Timestamp};
 
 /// The variable segments of a path, decoded.
 pub struct Segments<T>(pub T);
@@ -214,7 +214,7 @@ impl Request {
     pub fn patterns(&self) -> Result<Vec<Pattern>, Problem> {
         let patterns = self.parameters("select");
         let patterns: Vec<_> = patterns.iter().filter(|pattern| !pattern.is_empty()).collect();
-        let most = Criteria::MAX_PATTERNS;
+        let most = SubsetCriteria::MAX_PATTERNS;
         if patterns.len() > most {
             return Err(Problem::usage(format!("At most {most} patterns can be given.")));
         }

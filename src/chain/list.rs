@@ -194,7 +194,7 @@ mod tests {
     use sha2::{Digest as _, Sha256};
 
     use super::*;
-    use crate::model::{Checksum, Content, FilePath, GranuleId, KnownFile};
+    use crate::model::{Checksum, Content, FilePath, FileRecord, GranuleId};
 
     fn sha256(bytes: &[u8]) -> Digest {
         Digest::from_bytes(Sha256::digest(bytes).into())
@@ -240,7 +240,7 @@ mod tests {
                 let checksum = checksum.map(|(algorithm, value)| {
                     Checksum::parse(algorithm.parse().unwrap(), value).unwrap()
                 });
-                KnownFile::new(&granule_id, path, size, checksum).unwrap()
+                FileRecord::new(&granule_id, path, size, checksum).unwrap()
             });
             let content = Content::of(&granule_id, known.collect()).unwrap();
             let mut line = Vec::new();

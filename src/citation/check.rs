@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::recognise::{Part, Pasted, Statement};
+use super::recognise::{FoundCitation, ParsedField, Part};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
     Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
     not_a_digest, quoted,
 };
 use crate::registry::{
-    Agreement, DigestPeriod, Members, Registry, Resolution, Resolved, Selection, Snapshot,
+    Agreement, DigestPeriod, Period, Registry, Resolution, Selection, Snapshot, SubsetMembers,
 };
 
 /// The result of checking several citations.
@@ -29,7 +29,7 @@ pub struct CheckedCitations {
 ///
 /// Its fields, in this order, are those of the rows of `check` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Verdict {
+pub struct CitationVerdict {
     /// Its number, counted from 1.
     pub citation: u64,
     /// Its identifier, or that of the set with its digest if it has no identifier that can be read. `None`
@@ -142,7 +142,7 @@ impl Checker {
     /// # Errors
     ///
     /// An error of the store: the registry cannot be read.
-    pub fn is_of_registry(&self, pasted: &Pasted) -> Result<bool> {
+    pub fn is_of_registry(&self, pasted: &FoundCitation) -> Result<bool> {
         match pasted.doi.as_ref().filter(|_| !pasted.names_set()) {
             Some(doi) => Ok(!self.snapshot.datasets_with_doi(doi)?.is_empty()),
             None => Ok(true),
@@ -155,12 +155,12 @@ impl Checker {
     ///
     /// An error of the store: the registry cannot be read. An unknown identifier is not an error: it is
     /// reported in the verdict.
-    pub fn check(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
+    pub fn check(&mut self, citation: u64, pasted: &FoundCitation) -> Result<CitationVerdict> {
         let verdict = self.verdict(citation, pasted)?;
         self.checked.ok &= verdict.ok;
         // Of a part, it is not known how many granules it has.
         let first = verdict.intervals.rows.first().filter(|_| pasted.part.is_none());
-        let first = first.map(|first| first.set.granules());
+        let first = first.map(|first| first.set.granule_count());
         if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
             let sets = &mut self.checked.sets;
             let place = *self.places.entry(identifier).or_insert(sets.len());
@@ -195,7 +195,7 @@ impl Checker {
         Ok(resolution)
     }
 
-    fn verdict(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
+    fn verdict(&mut self, citation: u64, pasted: &FoundCitation) -> Result<CitationVerdict> {
         let mut verdict = self.verdict_on_readable(citation, pasted)?;
         let unreadable = self.unreadable(pasted)?;
         if !unreadable.is_empty() {
@@ -207,16 +207,16 @@ impl Checker {
     }
 
     /// What of a citation should name the set, and cannot be read.
-    fn unreadable(&mut self, pasted: &Pasted) -> Result<Vec<String>> {
+    fn unreadable(&mut self, pasted: &FoundCitation) -> Result<Vec<String>> {
         let mut unreadable = Vec::new();
-        if let Some(Statement::Unreadable(text)) = &pasted.identifier {
+        if let Some(ParsedField::Unreadable(text)) = &pasted.identifier {
             unreadable.push(format!(
                 "{} is not an identifier, which has 32 hexadecimal digits{}",
                 quoted(text),
                 self.similar(text)?
             ));
         }
-        if let Some(Statement::Unreadable(text)) = &pasted.digest {
+        if let Some(ParsedField::Unreadable(text)) = &pasted.digest {
             unreadable.push(format!("{} is not a digest: {}", quoted(text), not_a_digest()));
         }
         Ok(unreadable)
@@ -224,17 +224,26 @@ impl Checker {
 
     /// The verdict on what of a citation can be read: its identifier or, without one, its digest leads to the
     /// set.
-    fn verdict_on_readable(&mut self, citation: u64, pasted: &Pasted) -> Result<Verdict> {
+    fn verdict_on_readable(
+        &mut self,
+        citation: u64,
+        pasted: &FoundCitation,
+    ) -> Result<CitationVerdict> {
         let date = pasted.date.as_ref().map(|date| match date {
-            Statement::Read(moment) => moment.to_string(),
-            Statement::Unreadable(text) => text.clone(),
+            ParsedField::Read(moment) => moment.to_string(),
+            ParsedField::Unreadable(text) => text.clone(),
         });
-        let mut verdict = Verdict { citation, doi: pasted.doi.clone(), date, ..Verdict::default() };
-        if let Some(Statement::Read(digest)) = &pasted.digest {
+        let mut verdict = CitationVerdict {
+            citation,
+            doi: pasted.doi.clone(),
+            date,
+            ..CitationVerdict::default()
+        };
+        if let Some(ParsedField::Read(digest)) = &pasted.digest {
             verdict.digest = Some(digest.clone());
         }
         let identifier = match (&pasted.identifier, &verdict.digest) {
-            (Some(Statement::Read(identifier)), _) => *identifier,
+            (Some(ParsedField::Read(identifier)), _) => *identifier,
             (_, Some(digest)) => match self.snapshot.select(&Selection::Digest(digest.clone())) {
                 Ok(selected) => selected.set.identifier(),
                 Err(error) => {
@@ -245,13 +254,14 @@ impl Checker {
                 }
             },
             (_, None) => {
-                let lacks = (!pasted.names_set()).then(|| Verdict::NO_IDENTIFIER.to_owned());
-                return Ok(Verdict { problem: lacks, ..verdict });
+                let lacks =
+                    (!pasted.names_set()).then(|| CitationVerdict::NO_IDENTIFIER.to_owned());
+                return Ok(CitationVerdict { problem: lacks, ..verdict });
             }
         };
         verdict.identifier = Some(identifier);
         let moment = match &pasted.date {
-            Some(Statement::Read(moment)) => Some(*moment),
+            Some(ParsedField::Read(moment)) => Some(*moment),
             _ => None,
         };
         let resolution = self.resolve(identifier, moment)?;
@@ -265,7 +275,7 @@ impl Checker {
             return Ok(verdict);
         }
         let named = self.named_by(pasted)?;
-        let is_named = |row: &&Resolved| named.is_empty() || named.contains(row.set.dataset());
+        let is_named = |row: &&Period| named.is_empty() || named.contains(row.set.dataset());
         let held = resolution.rows.iter().filter(is_named).cloned();
         let held = Resolution { rows: held.collect() };
         let then = held.agreement().filter(|_| moment.is_some());
@@ -316,14 +326,14 @@ impl Checker {
     fn problem_of_part(&self, part: &Part, held: &Resolution) -> Result<Option<String>> {
         let patterns: Result<Vec<Pattern>, _> = part.patterns.iter().map(|it| it.parse()).collect();
         let members = match patterns {
-            Ok(patterns) => Members::Patterns(patterns),
+            Ok(patterns) => SubsetMembers::Patterns(patterns),
             Err(error) => return Ok(Some(error.to_string())),
         };
         let rows = held.rows.iter().filter(|row| row.set.subset().is_none());
         for (row, period) in rows.flat_map(|row| row.digests().into_iter().map(move |it| (row, it)))
         {
             let (name, at) = (row.set.dataset(), Some(Moment::Instant(period.from)));
-            let set = match self.snapshot.describe_subset(name, at, &members, self.now) {
+            let set = match self.snapshot.preview_subset(name, at, &members, self.now) {
                 Ok((cited, _)) => cited.period.set,
                 Err(error)
                     if matches!(error.kind(), ErrorKind::SelectsNothing | ErrorKind::TooLong) =>
@@ -333,8 +343,8 @@ impl Checker {
                 Err(error) => return Err(error),
             };
             let identifier = set.identifier();
-            let granules = [set.granules(), set.instance().granules];
-            if part.identifiers.iter().any(|stated| *stated != Statement::Read(identifier))
+            let granules = [set.granule_count(), set.instance().granules];
+            if part.identifiers.iter().any(|stated| *stated != ParsedField::Read(identifier))
                 || part.granules.is_some_and(|stated| stated != granules)
             {
                 let [own, all] = granules;
@@ -342,8 +352,8 @@ impl Checker {
                 return Ok(Some(is));
             }
             match &part.digest {
-                Some(Statement::Read(digest)) if !digest.begins(set.digest()) => {}
-                Some(Statement::Unreadable(_)) => {}
+                Some(ParsedField::Read(digest)) if !digest.begins(set.digest()) => {}
+                Some(ParsedField::Unreadable(_)) => {}
                 _ => return Ok(None),
             }
         }
@@ -364,7 +374,7 @@ impl Checker {
     }
 
     /// The datasets that a citation names: those with its DOI, or else the one with its name.
-    fn named_by(&self, pasted: &Pasted) -> Result<Vec<DatasetName>> {
+    fn named_by(&self, pasted: &FoundCitation) -> Result<Vec<DatasetName>> {
         match (&pasted.doi, &pasted.dataset) {
             (Some(doi), _) => self.snapshot.datasets_with_doi(doi),
             (None, Some(name)) if self.snapshot.has_dataset(name)? => {
@@ -382,13 +392,13 @@ const MAY_BE_LATER: &str = "; if a change of that time was recorded later, the a
 
 /// A statement of a citation that disagrees with the registry.
 fn problem(
-    verdict: &Verdict,
-    pasted: &Pasted,
+    verdict: &CitationVerdict,
+    pasted: &FoundCitation,
     named: &[DatasetName],
     held: &Resolution,
     resolution: &Resolution,
 ) -> Option<String> {
-    if let Some(Statement::Unreadable(text)) = &pasted.date {
+    if let Some(ParsedField::Unreadable(text)) = &pasted.date {
         return Some(format!("{} is not a date", quoted(text)));
     }
     if held.rows.is_empty() {
@@ -411,14 +421,14 @@ fn problem(
 
 /// When a set had the digest that a citation names, in some periods. The outer `None` means that it names no
 /// digest.
-fn with_digest(verdict: &Verdict, held: &Resolution) -> Option<Vec<DigestPeriod>> {
+fn with_digest(verdict: &CitationVerdict, held: &Resolution) -> Option<Vec<DigestPeriod>> {
     let prefix = verdict.digest.as_ref()?;
-    let periods = held.rows.iter().flat_map(Resolved::digests);
+    let periods = held.rows.iter().flat_map(Period::digests);
     Some(periods.filter(|period| prefix.begins(period.digest)).collect())
 }
 
 /// That a set never had the digest that is cited with its identifier.
-fn never_with_digest(verdict: &Verdict, with_digest: &[DigestPeriod]) -> Option<String> {
+fn never_with_digest(verdict: &CitationVerdict, with_digest: &[DigestPeriod]) -> Option<String> {
     let never = "no set here ever had this identifier and this digest together: the names agree, but what \
                  was known of the files is other";
     with_digest.is_empty().then(|| never.to_owned()).filter(|_| verdict.known)
@@ -460,19 +470,19 @@ fn withdrawn(at: Option<Moment>, held: &Resolution) -> Option<String> {
 /// Another dataset than those named in which the identifier was in force at the date.
 fn elsewhere<'a>(
     named: &[DatasetName],
-    pasted: &Pasted,
+    pasted: &FoundCitation,
     resolution: &'a Resolution,
 ) -> Option<&'a DatasetName> {
-    let Some(Statement::Read(moment)) = &pasted.date else { return None };
+    let Some(ParsedField::Read(moment)) = &pasted.date else { return None };
     let agrees =
-        |row: &&Resolved| !named.contains(row.set.dataset()) && row.is_in_force_during(*moment);
+        |row: &&Period| !named.contains(row.set.dataset()) && row.is_in_force_during(*moment);
     resolution.rows.iter().find(agrees).map(|row| row.set.dataset())
 }
 
 /// A remark on a correct statement that may surprise a reader.
 fn note(
-    verdict: &Verdict,
-    pasted: &Pasted,
+    verdict: &CitationVerdict,
+    pasted: &FoundCitation,
     named: &[DatasetName],
     then: Option<Agreement>,
     here: &str,
@@ -492,13 +502,13 @@ fn note(
             "it was in force at {at} according to the registry at that time; a change that was recorded later contradicts this"
         ));
     }
-    let Some(Statement::Read(moment)) = &pasted.date else { return None };
+    let Some(ParsedField::Read(moment)) = &pasted.date else { return None };
     if verdict.agrees.is_none() {
         return Some(format!(
             "it is a subset, whose granules are known; whether it was the same at {at} is not known"
         ));
     }
-    let is_last = |row: &Resolved| row.is_in_force_during(Moment::Instant(moment.last_instant()));
+    let is_last = |row: &Period| row.is_in_force_during(Moment::Instant(moment.last_instant()));
     // For a subset, only the interval of its first citation is known here.
     let is_subset = verdict.intervals.rows.iter().any(|row| row.set.subset().is_some());
     let held_to_the_end = is_subset || verdict.intervals.rows.iter().any(is_last);
@@ -507,7 +517,7 @@ fn note(
     })
 }
 
-impl Verdict {
+impl CitationVerdict {
     /// The problem of a reference to a dataset that has no identifier.
     pub const NO_IDENTIFIER: &str = "no-identifier";
 }

@@ -1,9 +1,9 @@
 //! The DOI, the date and the digest of a citation, and the set of this registry that they select.
 
-use super::recognise::{Pasted, Statement, find};
+use super::recognise::{FoundCitation, ParsedField, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment};
-use crate::registry::{Agreement, Resolution, Resolved, Selection, Snapshot};
+use crate::registry::{Agreement, Period, Resolution, Selection, Snapshot};
 
 /// The DOI, the date and the digest that a citation states besides an identifier, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -17,13 +17,14 @@ impl CitedContext {
     /// Reads what a text states besides an identifier in it.
     pub fn of(identifier: Identifier, text: &str) -> Self {
         let mut stated = CitedContext::default();
-        let is_meant = |pasted: &Pasted| pasted.identifier == Some(Statement::Read(identifier));
-        for Pasted { doi, date, digest, .. } in find(text).into_iter().filter(is_meant) {
+        let is_meant =
+            |pasted: &FoundCitation| pasted.identifier == Some(ParsedField::Read(identifier));
+        for FoundCitation { doi, date, digest, .. } in find(text).into_iter().filter(is_meant) {
             stated.doi = stated.doi.or(doi);
-            if let (None, Some(Statement::Read(date))) = (stated.date, date) {
+            if let (None, Some(ParsedField::Read(date))) = (stated.date, date) {
                 stated.date = Some(date);
             }
-            if let (None, Some(Statement::Read(digest))) = (&stated.digest, digest) {
+            if let (None, Some(ParsedField::Read(digest))) = (&stated.digest, digest) {
                 stated.digest = Some(digest);
             }
         }
@@ -102,10 +103,10 @@ impl CitedContext {
         at: Moment,
         digest: Option<&DigestPrefix>,
         datasets: Option<&[DatasetName]>,
-        rows: &[Resolved],
+        rows: &[Period],
     ) -> Error {
         let is_of_dataset =
-            |row: &&Resolved| datasets.is_none_or(|names| names.contains(row.set.dataset()));
+            |row: &&Period| datasets.is_none_or(|names| names.contains(row.set.dataset()));
         let periods: Vec<String> = rows
             .iter()
             .filter(is_of_dataset)

@@ -7,16 +7,16 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use super::record;
 use super::typed::TypedDataset;
 use crate::model::{
-    Annotation, Criteria, Dataset, DatasetName, Day, Doi, Identifier, Instance, Licence, Listed,
-    Moment, Pattern, Set, Timestamp, ValueError, count, is_interpreted,
+    Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Doi, Identifier, Instance,
+    Licence, Moment, Pattern, Set, SubsetCriteria, Timestamp, ValueError, is_interpreted, plural,
 };
-use crate::registry::{Cited, Identified, Resolved};
+use crate::registry::{CitationFacts, ListingSummary, Period};
 
 /// A citation of a dataset as it was held at a time, or of a subset of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Citation {
     /// What is cited, and the record of the dataset.
-    pub(super) cited: Cited,
+    pub(super) cited: CitationFacts,
     /// The time for which the set is cited.
     pub(super) as_of: Moment,
     /// The same where the digest is named, too.
@@ -36,7 +36,7 @@ impl Citation {
     /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
     /// `accessed`. `None` means the time at which the cited identifier came into force or, where the digest
     /// is named, too, the digest.
-    pub fn new(cited: Cited, at: Option<Moment>, accessed: Day) -> Self {
+    pub fn new(cited: CitationFacts, at: Option<Moment>, accessed: Day) -> Self {
         let resolver = cited.dataset.dataset.resolver.as_ref();
         let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());
         let as_of = at.unwrap_or_else(|| first_moment(cited.from(), cited.until()));
@@ -54,12 +54,12 @@ impl Citation {
     }
 
     /// The period in which what is cited was in force.
-    pub fn period(&self) -> &Cited {
+    pub fn period(&self) -> &CitationFacts {
         &self.cited
     }
 
     /// The record of the dataset.
-    pub(super) fn record(&self) -> &Dataset {
+    pub(super) fn record(&self) -> &DatasetMetadata {
         &self.cited.dataset.dataset
     }
 
@@ -159,9 +159,9 @@ impl Citation {
     /// a subset how it was selected; and the digest, if it is wanted.
     pub(super) fn statement(&self) -> String {
         let named = self.permanent_address().unwrap_or_else(|| self.prefixed_identifier());
-        let (as_of, granules) = (self.as_of, self.cited.set.granules());
+        let (as_of, granules) = (self.as_of, self.cited.set.granule_count());
         let mut statement = match self.is_listed {
-            true => format!("{named}, {} listed on {as_of}", count(granules, "granule")),
+            true => format!("{named}, {} listed on {as_of}", plural(granules, "granule")),
             false => format!("{named}, as held at {as_of}"),
         };
         if let Some(archive) = self.archive() {
@@ -183,7 +183,7 @@ impl Citation {
         let (title, as_of) = (self.title(), self.as_of);
         match &self.cited.set {
             Set::Instance(instance) if self.is_listed => {
-                let granules = count(instance.granules, "granule");
+                let granules = plural(instance.granules, "granule");
                 format!("{title}, {granules} listed on {as_of}")
             }
             Set::Instance(_) => format!("{title}, as held at {as_of}"),
@@ -228,12 +228,12 @@ fn first_moment(from: Timestamp, until: Option<Timestamp>) -> Moment {
 }
 
 /// How a subset was selected, in words.
-fn criteria(criteria: &Criteria) -> String {
+fn criteria(criteria: &SubsetCriteria) -> String {
     /// Longer lists of patterns are counted instead: the registry has them in full.
     const MAX_CHARS: usize = 200;
     match criteria {
-        Criteria::Named => "named one by one".to_owned(),
-        Criteria::Patterns(patterns) => {
+        SubsetCriteria::Named => "named one by one".to_owned(),
+        SubsetCriteria::Patterns(patterns) => {
             let listed = patterns.iter().map(Pattern::as_str).collect::<Vec<_>>().join(" ");
             if listed.chars().count() <= MAX_CHARS {
                 format!("selected by {listed}")
@@ -306,7 +306,10 @@ pub(super) fn encoded(address: &str) -> String {
 /// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn listed_dataset(of: &[TypedDataset], record: Option<&str>) -> Result<Dataset, ValueError> {
+pub fn listed_dataset(
+    of: &[TypedDataset],
+    record: Option<&str>,
+) -> Result<DatasetMetadata, ValueError> {
     let (mut named, mut doi) = (None, None);
     for given in of {
         let is_new = match given {
@@ -321,7 +324,7 @@ pub fn listed_dataset(of: &[TypedDataset], record: Option<&str>) -> Result<Datas
     }
     // The name is replaced below.
     let placeholder = || "list".parse().expect("it is a name");
-    let mut dataset = Dataset::named(named.clone().unwrap_or_else(placeholder));
+    let mut dataset = DatasetMetadata::named(named.clone().unwrap_or_else(placeholder));
     record.map_or(Ok(()), |record| record::read(record, &mut dataset))?;
     match (&doi, &dataset.doi) {
         (Some(given), Some(stated)) if !given.is_same_as(stated) => {
@@ -351,7 +354,7 @@ fn name_of(doi: &Doi) -> DatasetName {
 impl Citation {
     /// The citation of a list of granules of a dataset, as of now: nothing is known of what the dataset held,
     /// so it says that the granules were listed.
-    pub fn of_list(dataset: Dataset, list: &Identified, now: Timestamp) -> Self {
+    pub fn of_list(dataset: DatasetMetadata, list: &ListingSummary, now: Timestamp) -> Self {
         let instance = Instance {
             dataset: dataset.name.clone(),
             timestamp: now,
@@ -368,7 +371,7 @@ impl Citation {
             note: None,
             annotations: Vec::new(),
         };
-        let dataset = Listed {
+        let dataset = DatasetRecord {
             dataset,
             withdrawn: None,
             former_names: Vec::new(),
@@ -378,8 +381,9 @@ impl Citation {
         };
         let set = Set::Instance(instance);
         let (instances, withdrawn) = (Vec::new(), None);
-        let period = Resolved { set, instances, agreement: None, withdrawn, is_of_site: false };
-        let cited = Cited { dataset, period, others: Vec::new(), previous: None, next: None };
+        let period = Period { set, instances, agreement: None, withdrawn, is_of_site: false };
+        let cited =
+            CitationFacts { dataset, period, others: Vec::new(), previous: None, next: None };
         let citation = Citation::new(cited, Some(Moment::Day(now.day())), now.day());
         Citation { states_digest: true, is_listed: true, ..citation }
     }

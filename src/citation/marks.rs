@@ -9,7 +9,7 @@ use crate::model::{Digest, DigestPrefix, Identifier, strip_prefix_of_any_case};
 
 /// Something that a citation states.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Statement<T> {
+pub enum ParsedField<T> {
     /// The value.
     Read(T),
     /// The text in its place, which cannot be read.
@@ -30,12 +30,12 @@ pub(super) struct Mark {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Name {
-    Identifier(Statement<Identifier>),
-    Digest(Statement<DigestPrefix>),
+    Identifier(ParsedField<Identifier>),
+    Digest(ParsedField<DigestPrefix>),
 }
 
 impl Mark {
-    fn identifier(location: Range<usize>, identifier: Statement<Identifier>) -> Self {
+    fn identifier(location: Range<usize>, identifier: ParsedField<Identifier>) -> Self {
         Mark { location, name: Name::Identifier(identifier), part: None }
     }
 }
@@ -82,7 +82,7 @@ pub(super) fn marks(text: &str) -> Vec<Mark> {
 }
 
 /// The first digest in a text.
-pub(super) fn first_digest(text: &str) -> Option<(Range<usize>, Statement<DigestPrefix>)> {
+pub(super) fn first_digest(text: &str) -> Option<(Range<usize>, ParsedField<DigestPrefix>)> {
     let prefix = Digest::PREFIX;
     let words = text.as_bytes().windows(prefix.len()).enumerate();
     let mut starts = words.filter(|(start, word)| {
@@ -96,7 +96,7 @@ pub(super) fn first_digest(text: &str) -> Option<(Range<usize>, Statement<Digest
     if let Some((digits, end)) = broken_digits(text, from, 64)
         && let Ok(digest) = format!("{prefix}{digits}").parse()
     {
-        return Some((start..end, Statement::Read(digest)));
+        return Some((start..end, ParsedField::Read(digest)));
     }
     let rest = &text[from..];
     let end = from + rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len());
@@ -104,12 +104,12 @@ pub(super) fn first_digest(text: &str) -> Option<(Range<usize>, Statement<Digest
     let shown = || word.chars().take(80).collect();
     Some((
         start..end,
-        word.parse().map_or_else(|_| Statement::Unreadable(shown()), Statement::Read),
+        word.parse().map_or_else(|_| ParsedField::Unreadable(shown()), ParsedField::Read),
     ))
 }
 
 /// The last digest in a text.
-pub(super) fn last_digest(text: &str) -> Option<Statement<DigestPrefix>> {
+pub(super) fn last_digest(text: &str) -> Option<ParsedField<DigestPrefix>> {
     let (mut rest, mut last) = (text, None);
     while let Some((location, digest)) = first_digest(rest) {
         (rest, last) = (&rest[location.end..], Some(digest));
@@ -124,13 +124,13 @@ fn mark_at(text: &str, start: usize, after: usize) -> Option<Mark> {
         && let Ok(identifier) = digits.parse()
     {
         let query = query(&text[end..]);
-        let mark = Mark::identifier(start..end + query.len(), Statement::Read(identifier));
+        let mark = Mark::identifier(start..end + query.len(), ParsedField::Read(identifier));
         return Some(Mark { part: selected_part(query), ..mark });
     }
     let length = length_of_attempt(&text[digits_from..])?;
     let end = digits_from + length;
     let shown = text[digits_from..end].chars().take(40).collect::<String>();
-    Some(Mark::identifier(start..end, Statement::Unreadable(format!("DI:{shown}"))))
+    Some(Mark::identifier(start..end, ParsedField::Unreadable(format!("DI:{shown}"))))
 }
 
 /// So many digits from `start` on, which may be broken over lines or once by a space; and their end.
@@ -203,7 +203,7 @@ fn bare_identifiers(text: &str) -> Vec<Mark> {
             && let Ok(identifier) = word.parse()
         {
             let location = start..start + word.len();
-            marks.push(Mark::identifier(location, Statement::Read(identifier)));
+            marks.push(Mark::identifier(location, ParsedField::Read(identifier)));
         }
         start += part.len();
     }
@@ -224,7 +224,7 @@ fn selected_part(query: &str) -> Option<Vec<String>> {
 }
 
 /// The identifier that is stated of a part, in the text after its address: `with the identifier …`.
-pub(super) fn identifier_of_part(after: &str) -> Option<Statement<Identifier>> {
+pub(super) fn identifier_of_part(after: &str) -> Option<ParsedField<Identifier>> {
     after.match_indices("identifier").find_map(|(at, word)| {
         let is_stated = after[..at].trim_end().ends_with("the");
         match mark_at(after, at, at + word.len()).filter(|_| is_stated)?.name {

@@ -6,7 +6,7 @@
 //! by a space. In a reference without any `DI:`, a word of 32 hexadecimal digits is an identifier too.
 //! After a `#`, `DI:` names an instance to which the cited one is related; it counts only where the
 //! reference has no other identifier. In a reference without any identifier, a digest names the set. What
-//! follows `DI:` and cannot be read as an identifier is reported as [`Statement::Unreadable`]: a wrong number
+//! follows `DI:` and cannot be read as an identifier is reported as [`ParsedField::Unreadable`]: a wrong number
 //! of digits, or another letter among them.
 //!
 //! # DOIs and dates
@@ -32,25 +32,25 @@ use std::ops::Range;
 
 use percent_encoding::percent_decode_str;
 
-pub use super::marks::Statement;
+pub use super::marks::ParsedField;
 use super::marks::{Mark, Name, first_digest, identifier_of_part, last_digest, marks};
 use super::references::{Reference, references};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Moment, strip_prefix_of_any_case};
 
 /// A citation that was recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pasted {
+pub struct FoundCitation {
     /// The identifier. `None` means that the set is named by its digest alone, or that only the dataset is
     /// named, by its DOI.
-    pub identifier: Option<Statement<Identifier>>,
+    pub identifier: Option<ParsedField<Identifier>>,
     /// The digest; `None` if there is none.
-    pub digest: Option<Statement<DigestPrefix>>,
+    pub digest: Option<ParsedField<DigestPrefix>>,
     /// The DOI; `None` if there is none that can be read.
     pub doi: Option<Doi>,
     /// The name of the dataset in an archive, which a tuple without a DOI contains.
     pub dataset: Option<DatasetName>,
     /// The time for which the set is cited; `None` if the citation does not state one.
-    pub date: Option<Statement<Moment>>,
+    pub date: Option<ParsedField<Moment>>,
     /// The part of the set that is cited: `DI:…?select=PATTERN`. `None` means the whole set.
     pub part: Option<Part>,
 }
@@ -61,14 +61,14 @@ pub struct Part {
     /// The patterns that select it.
     pub patterns: Vec<String>,
     /// Its own identifiers, by which nobody finds it.
-    pub identifiers: Vec<Statement<Identifier>>,
+    pub identifiers: Vec<ParsedField<Identifier>>,
     /// Its digest.
-    pub digest: Option<Statement<DigestPrefix>>,
+    pub digest: Option<ParsedField<DigestPrefix>>,
     /// The numbers of its granules and of those of the whole set: `9 of 11 granules`.
     pub granules: Option<[u64; 2]>,
 }
 
-impl Pasted {
+impl FoundCitation {
     /// Whether it names a set, and not only a dataset.
     pub fn names_set(&self) -> bool {
         self.identifier.is_some() || self.digest.is_some()
@@ -83,20 +83,20 @@ impl Pasted {
 /// # Examples
 ///
 /// ```
-/// use accession::citation::recognise::{Statement, find};
+/// use accession::citation::recognise::{ParsedField, find};
 ///
 /// let text = "{ doi:10.9999/US/FOOL2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }";
 /// let found = find(text);
 /// assert_eq!(found.len(), 1);
-/// assert_eq!(found[0].date, Some(Statement::Read("2001-01-05".parse()?)));
+/// assert_eq!(found[0].date, Some(ParsedField::Read("2001-01-05".parse()?)));
 /// # Ok::<(), accession::model::TimestampError>(())
 /// ```
-pub fn find(text: &str) -> Vec<Pasted> {
+pub fn find(text: &str) -> Vec<FoundCitation> {
     references(text).iter().flat_map(citations_of).collect()
 }
 
 /// Finds the citations of a reference, in their order.
-pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
+pub fn citations_of(reference: &Reference) -> Vec<FoundCitation> {
     let text = reference.text.as_str();
     let marks = marks(text);
     let citations =
@@ -111,9 +111,9 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
         let digest = digest.clone().map(|(_, digest)| digest);
         let part = citation.part.map(|part| Part { digest: digest.clone(), ..part });
         let digest = digest.filter(|_| part.is_none());
-        Pasted { doi: doi.clone(), digest, dataset: None, part, ..citation }
+        FoundCitation { doi: doi.clone(), digest, dataset: None, part, ..citation }
     });
-    let stated: Vec<Pasted> = stated.collect();
+    let stated: Vec<FoundCitation> = stated.collect();
     // A part that nobody registered is cited by the whole set: its own identifier resolves nowhere.
     if let Some(cited) = stated.iter().find(|citation| citation.part.is_some()) {
         let dated = stated.iter().find(|it| it.part.is_some() && it.date.is_some());
@@ -128,14 +128,14 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
     let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
     let mut seen = HashSet::new();
     // An address of another set than the one that is cited relates it to that.
-    let is_related = |citation: &Pasted, mark: &Mark| {
+    let is_related = |citation: &FoundCitation, mark: &Mark| {
         let is_address = text[..mark.location.start].ends_with('/');
         is_address
             && reference.is_of_json
             && !dated.is_empty()
             && !dated.contains(&citation.identifier)
     };
-    let is_new = |(citation, mark): &(&Pasted, &Mark)| {
+    let is_new = |(citation, mark): &(&FoundCitation, &Mark)| {
         (citation.date.is_some() || !dated.contains(&citation.identifier))
             && !is_related(citation, mark)
             && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
@@ -145,12 +145,12 @@ pub fn citations_of(reference: &Reference) -> Vec<Pasted> {
 
 /// Finds the citations of a reference, and after them the DOIs of datasets that it cites without an
 /// identifier.
-pub fn cited(reference: &Reference) -> Vec<Pasted> {
+pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
     let mut found = citations_of(reference);
     let lacking = dois_without_identifier(reference, &found);
     found.extend(lacking.into_iter().map(|doi| {
         let (identifier, digest, dataset, date, part) = (None, None, None, None, None);
-        Pasted { identifier, digest, doi: Some(doi), dataset, date, part }
+        FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part }
     }));
     found
 }
@@ -158,7 +158,7 @@ pub fn cited(reference: &Reference) -> Vec<Pasted> {
 /// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of
 /// any: it cites their datasets without an identifier, if they are datasets of a registry. Only the one that
 /// a field declares counts, if one does.
-pub fn dois_without_identifier(reference: &Reference, found: &[Pasted]) -> Vec<Doi> {
+pub fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Vec<Doi> {
     let is_cited = |doi: &Doi| {
         found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
     };
@@ -179,7 +179,7 @@ const NEAR_BYTES: usize = 2_000;
 const DATE_NEAR_BYTES: usize = 200;
 
 /// The citation of an identifier, with the DOI that running text has for it.
-fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pasted {
+fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> FoundCitation {
     let Range { start, end } = marks[index].location;
     let previous = index.checked_sub(1).map_or(0, |previous| marks[previous].location.end);
     let next = marks.get(index + 1).map_or(text.len(), |next| next.location.start);
@@ -222,7 +222,7 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Pas
     });
     // The digest is that of the part.
     let digest = digest.filter(|_| part.is_none());
-    Pasted { identifier, digest, doi, dataset, date, part }
+    FoundCitation { identifier, digest, doi, dataset, date, part }
 }
 
 /// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
@@ -246,7 +246,7 @@ fn full_stop(text: &str) -> Option<usize> {
 struct Members {
     doi: Option<Doi>,
     dataset: Option<DatasetName>,
-    date: Option<Statement<Moment>>,
+    date: Option<ParsedField<Moment>>,
 }
 
 impl Members {
@@ -279,7 +279,7 @@ impl Members {
 const PHRASES: [&str; 2] = ["as held at ", "as held on "];
 
 /// The date of a statement directly after an identifier: `DI:…, as held at 2001-01-05`.
-fn date_after(after: &str) -> Option<Statement<Moment>> {
+fn date_after(after: &str) -> Option<ParsedField<Moment>> {
     let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
     let text = after.trim_start_matches([' ', ',', ')', ']', '}', '"', '.']);
     let phrases = PHRASES.into_iter().chain(["as of "]);
@@ -287,14 +287,14 @@ fn date_after(after: &str) -> Option<Statement<Moment>> {
 }
 
 /// The date between commas before an identifier, as in a tuple without braces.
-fn date_before(before: &str) -> Option<Statement<Moment>> {
+fn date_before(before: &str) -> Option<ParsedField<Moment>> {
     let before = before.trim_end().strip_suffix(',')?;
     let (_, date) = before.rsplit_once([',', ';'])?;
-    date.trim().parse().ok().map(Statement::Read)
+    date.trim().parse().ok().map(ParsedField::Read)
 }
 
 /// The date of the last statement before an identifier or, without one, of the first after it.
-fn nearest_date(before: &str, after: &str) -> Option<Statement<Moment>> {
+fn nearest_date(before: &str, after: &str) -> Option<ParsedField<Moment>> {
     let near = before.ceil_char_boundary(before.len().saturating_sub(DATE_NEAR_BYTES));
     let before = one_spaced(&before[near..]);
     let after = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
@@ -310,7 +310,7 @@ fn nearest_date(before: &str, after: &str) -> Option<Statement<Moment>> {
 }
 
 /// The date with which a text begins. `None` if it does not begin with a year and a hyphen.
-fn stated_date(text: &str) -> Option<Statement<Moment>> {
+fn stated_date(text: &str) -> Option<ParsedField<Moment>> {
     let text = text.trim_start_matches(['"', '\'', '(']);
     let (year, rest) = text.split_at_checked(4)?;
     if !year.bytes().all(|byte| byte.is_ascii_digit()) || !rest.starts_with('-') {
@@ -325,8 +325,8 @@ fn stated_date(text: &str) -> Option<Statement<Moment>> {
     // A space may be in the place of the T: `2001-01-05 10:00:00Z`.
     let second = text[first.len()..].strip_prefix(' ').map(word).unwrap_or_default();
     Some(match format!("{first} {second}").parse().or_else(|_| first.parse()) {
-        Ok(moment) => Statement::Read(moment),
-        Err(_) => Statement::Unreadable(first.chars().take(30).collect()),
+        Ok(moment) => ParsedField::Read(moment),
+        Err(_) => ParsedField::Unreadable(first.chars().take(30).collect()),
     })
 }
 

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, Dataset, Doi, ValueError, WebAddress};
+use crate::model::{Creator, DatasetMetadata, Doi, ValueError, WebAddress};
 
 /// Sets the fields of the dataset that the record in the string has. After an error, some of them may be
 /// set.
@@ -20,7 +20,7 @@ use crate::model::{Creator, Dataset, Doi, ValueError, WebAddress};
 /// - `[]`, `[{…},{…}]`: not one record
 /// - `{"name":"x"}`: in neither of the two formats
 /// - `{"type":"dataset","DOI":"x"}`: a field with a value that cannot be read
-pub fn read(text: &str, dataset: &mut Dataset) -> Result<(), ValueError> {
+pub fn read(text: &str, dataset: &mut DatasetMetadata) -> Result<(), ValueError> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
         .map_err(|error| ValueError::new(format!("not JSON: {error}")))?;
     let value = match &value {
@@ -49,7 +49,7 @@ pub fn read(text: &str, dataset: &mut Dataset) -> Result<(), ValueError> {
     }
 }
 
-fn csl(item: &Value, dataset: &mut Dataset) -> Result<(), ValueError> {
+fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ValueError> {
     // Crossref writes [[null]] if it does not know the date.
     let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = year.map(|year| value_of("issued", year)).transpose()?;
@@ -105,7 +105,7 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, ValueError> {
     Creator::person(&family, &given, orcid).map_err(|error| wrong("author", &error))
 }
 
-fn datacite(attributes: &Value, dataset: &mut Dataset) -> Result<(), ValueError> {
+fn datacite(attributes: &Value, dataset: &mut DatasetMetadata) -> Result<(), ValueError> {
     let titles = list(attributes, "titles")?.unwrap_or_default();
     // Titles with a type are subtitles, translations and the like.
     let main = titles.iter().find(|title| present(title, "titleType").is_none());
@@ -231,8 +231,8 @@ mod tests {
     use super::*;
 
     /// A record of nothing but what the string has.
-    fn read(text: &str) -> Result<Dataset, ValueError> {
-        let mut dataset = Dataset::named("D".parse().unwrap());
+    fn read(text: &str) -> Result<DatasetMetadata, ValueError> {
+        let mut dataset = DatasetMetadata::named("D".parse().unwrap());
         super::read(text, &mut dataset).map(|()| dataset)
     }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::context::CitedContext;
-use super::recognise::{Pasted, Statement, find};
+use super::recognise::{FoundCitation, ParsedField, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
@@ -191,7 +191,7 @@ pub fn dataset_at(name: DatasetName, at: Option<Moment>, now: Timestamp) -> Resu
 /// The digest that names the set of a citation or an address without an identifier, or is broken over lines.
 fn digest_in(text: &str) -> Option<TypedName> {
     match find(text).as_slice() {
-        [Pasted { identifier: None, digest: Some(Statement::Read(digest)), .. }] => {
+        [FoundCitation { identifier: None, digest: Some(ParsedField::Read(digest)), .. }] => {
             Some(TypedName::Digest(digest.clone()))
         }
         _ => None,
@@ -205,9 +205,9 @@ fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
         return Ok(Some(identifier));
     }
     let mut found = None;
-    for Pasted { identifier, part, .. } in find(text) {
+    for FoundCitation { identifier, part, .. } in find(text) {
         let Some(stated) = identifier else { continue };
-        if let (Statement::Read(whole), Some(part)) = (&stated, part) {
+        if let (ParsedField::Read(whole), Some(part)) = (&stated, part) {
             let patterns = part.patterns.join(" ");
             let message = format!(
                 "it names a part of a set: name the whole, DI:{whole}, and select with {patterns:?}"
@@ -215,16 +215,16 @@ fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
             return Err(ValueError::new(message));
         }
         match (stated, found) {
-            (Statement::Unreadable(text), _) => {
+            (ParsedField::Unreadable(text), _) => {
                 let message =
                     format!("it contains {text:?}, which cannot be read as an identifier");
                 return Err(ValueError::new(message));
             }
-            (Statement::Read(other), Some(first)) if other != first => {
+            (ParsedField::Read(other), Some(first)) if other != first => {
                 let message = format!("it contains several identifiers: {first} and {other}");
                 return Err(ValueError::new(message));
             }
-            (Statement::Read(identifier), _) => found = Some(identifier),
+            (ParsedField::Read(identifier), _) => found = Some(identifier),
         }
     }
     Ok(found)

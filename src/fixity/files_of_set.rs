@@ -8,16 +8,16 @@ use std::time::{Duration, Instant};
 use super::check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
-use super::reader::{Check, ReadOptions};
-use super::root::{Mounted, Root};
+use super::reader::{FileReader, ReadOptions};
+use super::root::{MountCheck, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Algorithm, Content, DatasetName, Entry, Extent, FileContent, FilePath, KnownFile, Set, Warning,
-    WarningKind,
+    Algorithm, Content, Coverage, DatasetName, FileContent, FilePath, FileRecord, ListingEntry,
+    Set, Warning, WarningKind,
 };
 use crate::registry::{
-    Change, ChangeOptions, FileCheck, GranuleFiles, HeldContents, Monitor, NewCheck, Registry,
+    Change, ChangeOptions, FileCheck, Granule, HeldContents, Monitor, NewCheck, Registry,
     Selection, Snapshot, Stamp, Work,
 };
 
@@ -81,7 +81,8 @@ impl FilesOfSet {
             return Ok(());
         }
         let all = FilesOfSet::new(&self.registry, self.set.clone()).read()?;
-        let stride = usize::try_from(self.set.granules() / SAMPLED).unwrap_or(usize::MAX).max(1);
+        let stride =
+            usize::try_from(self.set.granule_count() / SAMPLED).unwrap_or(usize::MAX).max(1);
         let sample = all.enumerate().filter(|(number, file)| number % stride == 0 || file.is_err());
         root.require_any(sample.map(|(_, file)| file.map(|file| file.path)))
     }
@@ -106,7 +107,7 @@ impl FilesOfSet {
 
 /// The files of granules.
 fn of_granules(
-    granules: impl Iterator<Item = Result<GranuleFiles>>,
+    granules: impl Iterator<Item = Result<Granule>>,
 ) -> impl Iterator<Item = Result<RecordedFile>> {
     granules.flat_map(|granule| {
         let (files, error) = match granule {
@@ -117,8 +118,8 @@ fn of_granules(
     })
 }
 
-fn recorded(granule: GranuleFiles) -> Vec<RecordedFile> {
-    let GranuleFiles { granule_id, content } = granule;
+fn recorded(granule: Granule) -> Vec<RecordedFile> {
+    let Granule { granule_id, content } = granule;
     if content.is_empty() {
         return vec![RecordedFile::unrecorded(granule_id)];
     }
@@ -137,7 +138,7 @@ pub struct FileTree {
     /// Its path.
     pub root: PathBuf,
     /// Whether it is known to be the right one.
-    pub mounted: Mounted,
+    pub mounted: MountCheck,
     /// How many files are read at a time, and until when.
     pub reading: ReadOptions,
 }
@@ -161,12 +162,12 @@ pub struct CheckOptions {
 
 /// Begins to check files of a set below a directory. What was checked is recorded once a minute, and when it
 /// is finished, if it is the checksums of all files that a dataset holds now; if the registry cannot be
-/// written, that is not, either, which [`FileRun::not_recorded`] says. A check that begins no file after some
+/// written, that is not, either, which [`FixityRun::not_recorded`] says. A check that begins no file after some
 /// time goes on where the last one of this directory has ended.
 ///
 /// # Errors
 ///
-/// Those of `select`, [`Registry::check_files`] and [`Check::start`]; the directory cannot be read, or has
+/// Those of `select`, [`Registry::check_files`] and [`FileReader::start`]; the directory cannot be read, or has
 /// none of the files.
 pub fn check(
     registry: &Registry,
@@ -174,7 +175,7 @@ pub fn check(
     select: impl FnOnce(&Snapshot) -> Result<Set>,
     (tree, options): (FileTree, CheckOptions),
     stamp: &Stamp,
-) -> Result<FileRun> {
+) -> Result<FixityRun> {
     let (root, CheckOptions { depth, lists_unexpected, root_name }) = (tree.open()?, options);
     // Before the set is read, so that a file that is registered meanwhile is not unexpected.
     let listed = lists_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
@@ -205,9 +206,9 @@ pub fn check(
     let (reading, files) = (ReadOptions { at_least, ..tree.reading }, of_granules(granules));
     let records = Records::Check { check, listed, unexpected: None };
     let run =
-        FileRun::start(&root, Box::new(files), Purpose::Check(depth), reading, records, work)?;
+        FixityRun::start(&root, Box::new(files), Purpose::Check(depth), reading, records, work)?;
     let not_recorded = not_recorded.map(|it| Warning::new(WarningKind::CheckNotRecorded, it));
-    Ok(FileRun { not_recorded, ..run })
+    Ok(FixityRun { not_recorded, ..run })
 }
 
 /// Returns the index of the contents from which the fewest files below a directory differ. Reads only the
@@ -231,7 +232,7 @@ pub fn nearest(
         let mut findings = [0, 0];
         for (own, findings) in findings.iter_mut().enumerate() {
             let files = differing(registry, sets, own)?;
-            for file in Check::start(&root, files, Purpose::Check(depth), reading.clone())? {
+            for file in FileReader::start(&root, files, Purpose::Check(depth), reading.clone())? {
                 *findings += u64::from(file?.problem().is_some());
             }
         }
@@ -276,7 +277,7 @@ fn name_of(root: &Path) -> String {
 ///
 /// # Errors
 ///
-/// Those of [`Registry::change`] and [`Check::start`], before a file is read; the directory cannot be read,
+/// Those of [`Registry::change`] and [`FileReader::start`], before a file is read; the directory cannot be read,
 /// or has none of the files.
 pub fn compute(
     registry: &Registry,
@@ -285,32 +286,32 @@ pub fn compute(
     algorithm: Algorithm,
     note: Option<String>,
     stamp: &Stamp,
-) -> Result<FileRun> {
+) -> Result<FixityRun> {
     let (root, reading) = (tree.open()?, tree.reading);
     let (registry, dataset, stamp) = (registry.clone(), dataset.clone(), stamp.clone());
     // A granule that was deleted meanwhile needs no checksum.
     let options = ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() };
     let files = FilesOfSet::without(&registry, &dataset, &algorithm)?;
     let mut work = files.begin(&root, &reading)?;
-    let (change, contradicted) = (Change::stating(Extent::Named), VecDeque::new());
+    let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
     let mut statement = Statement { registry, dataset, options, stamp, change, contradicted };
     // A dataset that accepts no change, or a note, is refused before its files are read.
     while_busy(&mut work, || statement.state())?;
     let files = Box::new(files.read_while(reading.monitor.clone())?);
     let records = Records::Compute(Box::new(statement));
-    FileRun::start(&root, files, Purpose::Compute(algorithm), reading, records, work)
+    FixityRun::start(&root, files, Purpose::Compute(algorithm), reading, records, work)
 }
 
 /// The files that are read.
 type Files = Box<dyn Iterator<Item = Result<RecordedFile>>>;
 
 /// Files of a set that are being read: an iterator over those that are not as recorded, by granule and path.
-/// What was found out is saved from time to time, and by [`FileRun::finish`].
+/// What was found out is saved from time to time, and by [`FixityRun::finish`].
 ///
 /// If the monitor of the options stops it, that is the last error.
-pub struct FileRun {
+pub struct FixityRun {
     /// `None` once all were read.
-    files: Option<Check<Files>>,
+    files: Option<FileReader<Files>>,
     records: Records,
     saved: Instant,
     work: Work,
@@ -341,7 +342,7 @@ struct Statement {
     contradicted: VecDeque<FileFinding>,
 }
 
-impl FileRun {
+impl FixityRun {
     fn start(
         root: &Arc<Root>,
         files: Files,
@@ -350,9 +351,9 @@ impl FileRun {
         records: Records,
         work: Work,
     ) -> Result<Self> {
-        let files = Some(Check::start(root, files, purpose, reading)?);
+        let files = Some(FileReader::start(root, files, purpose, reading)?);
         let (saved, summary) = (Instant::now(), CheckSummary::default());
-        Ok(FileRun { files, records, saved, work, summary, not_recorded: None })
+        Ok(FixityRun { files, records, saved, work, summary, not_recorded: None })
     }
 
     /// Whether what is found out is recorded.
@@ -422,7 +423,7 @@ impl FileRun {
     }
 }
 
-impl Iterator for FileRun {
+impl Iterator for FixityRun {
     type Item = Result<FileFinding>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -509,9 +510,10 @@ impl Statement {
             Err(problem) => return Ok(Some(problem)),
         };
         let FileContent { size, checksum } = content.unwrap_or_default();
-        let known = KnownFile::new(&file.granule_id, Some(path), size, checksum);
+        let known = FileRecord::new(&file.granule_id, Some(path), size, checksum);
         let content = Content::of(&file.granule_id, known.into_iter().collect()).ok();
-        self.change.describe(Entry { content, ..Entry::from(file.granule_id.clone()) })?;
+        self.change
+            .describe(ListingEntry { content, ..ListingEntry::from(file.granule_id.clone()) })?;
         Ok(None)
     }
 
@@ -522,7 +524,7 @@ impl Statement {
     fn state(&mut self) -> Result<()> {
         self.change.options.clone_from(&self.options);
         let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
-        self.change = Change::stating(Extent::Named);
+        self.change = Change::stating(Coverage::Named);
         self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
             let path = contradiction.path(granule_id).to_owned();
             let granule = Some(granule_id.to_string());

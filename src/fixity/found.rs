@@ -10,7 +10,7 @@ use super::unexpected::plain;
 use crate::disk::scratch::{record_of, value_of};
 use crate::disk::{Merge, SortedEntries, Sorter};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Checksum, Entry, Set};
+use crate::model::{Checksum, ListingEntry, Set};
 use crate::registry::{HeldContents, Monitor, Registry};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
@@ -37,7 +37,7 @@ impl FoundFiles {
     }
 
     /// Adds what was found of the files of a granule, each at the part of its path that `path_of` returns.
-    pub fn add(&mut self, entry: &Entry, path_of: impl Fn(&str) -> &str) -> Result<()> {
+    pub fn add(&mut self, entry: &ListingEntry, path_of: impl Fn(&str) -> &str) -> Result<()> {
         for file in entry.content.iter().flat_map(|content| content.files()) {
             let found = FoundFile { size: file.size(), checksums: file.checksums().to_vec() };
             let path = plain(path_of(file.path(&entry.granule_id)));

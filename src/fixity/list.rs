@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use crate::error::{Error, ErrorKind};
-use crate::model::{Algorithm, Checksum, GranuleId, KnownFile, Set, Warning, WarningKind, count};
-use crate::registry::{GranuleFiles, Snapshot};
+use crate::model::{Algorithm, Checksum, FileRecord, GranuleId, Set, Warning, WarningKind, plural};
+use crate::registry::{Granule, Snapshot};
 
 /// The form of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ impl ListedChecksums {
     pub fn warning(&self) -> Option<Warning> {
         let parts = [(self.granules, "granule"), (self.files, "file")];
         let parts = parts.iter().filter(|(number, _)| *number > 0);
-        let parts: Vec<String> = parts.map(|(number, what)| count(*number, what)).collect();
+        let parts: Vec<String> = parts.map(|(number, what)| plural(*number, what)).collect();
         let what = format!("left out {} without {}", parts.join(" and "), self.algorithm);
         (!parts.is_empty()).then(|| Warning::new(WarningKind::NoChecksum, what))
     }
@@ -88,7 +88,7 @@ pub fn each_checksum<E: From<Error>>(
     snapshot: Snapshot,
     set: &Set,
     algorithm: Option<Algorithm>,
-    mut each: impl FnMut(&GranuleId, &KnownFile, &Checksum) -> std::result::Result<(), E>,
+    mut each: impl FnMut(&GranuleId, &FileRecord, &Checksum) -> std::result::Result<(), E>,
 ) -> std::result::Result<ListedChecksums, E> {
     let algorithm = match algorithm {
         Some(algorithm) => algorithm,
@@ -101,7 +101,7 @@ pub fn each_checksum<E: From<Error>>(
     drop(snapshot);
     let mut listed = ListedChecksums { algorithm, listed: 0, files: 0, granules: 0 };
     for granule in files {
-        let GranuleFiles { granule_id, content } = granule?;
+        let Granule { granule_id, content } = granule?;
         listed.granules += u64::from(content.is_empty());
         for file in content.files() {
             let mut checksums = file.checksums().iter();

@@ -10,7 +10,7 @@
 //! use std::num::NonZeroUsize;
 //! use std::sync::Arc;
 //!
-//! use accession::fixity::{Check, Depth, Mounted, Purpose, ReadOptions, RecordedFile, Root};
+//! use accession::fixity::{FileReader, Depth, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
 //! use accession::model::{Algorithm, Checksum};
 //!
 //! # let directory = tempfile::tempdir()?;
@@ -19,10 +19,10 @@
 //! let mut file = RecordedFile::unrecorded("A.nc".parse()?);
 //! file.checksums.push(Checksum::parse(Algorithm::Sha256, sha256)?);
 //!
-//! let root = Arc::new(Root::open(directory.path(), Mounted::Unknown)?);
+//! let root = Arc::new(Root::open(directory.path(), MountCheck::Unknown)?);
 //! let files = [Ok(file)].into_iter();
-//! let purpose = Purpose::Check(Depth::Content);
-//! for checked in Check::start(&root, files, purpose, ReadOptions::new(NonZeroUsize::MIN))? {
+//! let purpose = Purpose::FileReader(Depth::Content);
+//! for checked in FileReader::start(&root, files, purpose, ReadOptions::new(NonZeroUsize::MIN))? {
 //!     let problem = checked?.content.expect_err("the file was changed");
 //!     assert_eq!(problem.status, "checksum");
 //!     assert_eq!(problem.expected, Some(format!("sha-256:{sha256}")));
@@ -42,9 +42,9 @@ mod unexpected;
 pub use check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
-pub use files_of_set::{CheckOptions, FileRun, FileTree, FilesOfSet, check, compute, nearest};
+pub use files_of_set::{CheckOptions, FileTree, FilesOfSet, FixityRun, check, compute, nearest};
 pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum};
-pub use reader::{Check, ReadOptions};
-pub use root::{Mounted, Root};
+pub use reader::{FileReader, ReadOptions};
+pub use root::{MountCheck, Root};
 pub use unexpected::{DirectoryFiles, UnexpectedFiles};

@@ -136,7 +136,7 @@ impl ReadOptions {
 ///
 /// After an error, or after the first file that was not begun in time, it ends. If the monitor stopped the
 /// reading, that is the error.
-pub struct Check<I> {
+pub struct FileReader<I> {
     files: InOrder<Reads, I>,
     has_ended: bool,
 }
@@ -217,7 +217,7 @@ impl Reads {
     }
 }
 
-impl<I: Iterator<Item = Result<RecordedFile>>> Check<I> {
+impl<I: Iterator<Item = Result<RecordedFile>>> FileReader<I> {
     /// Begins to read files below a root. Every file is read once, for all its checksums.
     ///
     /// # Performance
@@ -246,17 +246,17 @@ impl<I: Iterator<Item = Result<RecordedFile>>> Check<I> {
             bytes: AtomicU64::new(0),
             files: AtomicU64::new(0),
         };
-        Ok(Check { files: InOrder::of(jobs, reads, files)?, has_ended: false })
+        Ok(FileReader { files: InOrder::of(jobs, reads, files)?, has_ended: false })
     }
 
-    /// Waits until the next file was read, at most for a time. Returns whether [`Check::next`] returns
+    /// Waits until the next file was read, at most for a time. Returns whether [`FileReader::next`] returns
     /// at once.
     pub fn wait(&mut self, at_most: Duration) -> bool {
         self.has_ended || self.files.wait(at_most)
     }
 }
 
-impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for Check<I> {
+impl<I: Iterator<Item = Result<RecordedFile>>> Iterator for FileReader<I> {
     type Item = Result<CheckedFile>;
 
     fn next(&mut self) -> Option<Self::Item> {

@@ -23,7 +23,7 @@ use crate::model::quoted;
 #[derive(Debug)]
 pub struct Root {
     /// Its path as it was given, for messages.
-    mounted: Mounted,
+    mounted: MountCheck,
     given: PathBuf,
     /// Its real path.
     path: PathBuf,
@@ -32,7 +32,7 @@ pub struct Root {
 
 /// Whether the caller knows that the directory is the right one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Mounted {
+pub enum MountCheck {
     /// An empty directory is refused: it may be where a file system is not mounted.
     #[default]
     Unknown,
@@ -46,9 +46,9 @@ impl Root {
     /// # Errors
     ///
     /// - [`ErrorKind::NotMounted`]: it does not exist, is not a directory, or is empty and not known to be
-    ///   [`Mounted::Yes`]
+    ///   [`MountCheck::Yes`]
     /// - [`ErrorKind::Io`]: it cannot be read
-    pub fn open(directory: &Path, mounted: Mounted) -> Result<Self> {
+    pub fn open(directory: &Path, mounted: MountCheck) -> Result<Self> {
         let refused = |what: &str| {
             let message = format!("the root {} {what}", quoted(&directory.to_string_lossy()));
             Error::new(ErrorKind::NotMounted, message).in_path(directory)
@@ -60,7 +60,7 @@ impl Root {
         };
         let path = fs::canonicalize(directory).map_err(cannot)?;
         let mut entries = fs::read_dir(&path).map_err(cannot)?;
-        if mounted == Mounted::Unknown && entries.next().is_none() {
+        if mounted == MountCheck::Unknown && entries.next().is_none() {
             return Err(refused("is empty"));
         }
         let handle = at::root(&path).map_err(cannot)?;
@@ -73,7 +73,7 @@ impl Root {
     }
 
     /// Checks that at least one of these files exists, whatever it is, unless the root is known to be
-    /// [`Mounted::Yes`]. Stops at the first that does.
+    /// [`MountCheck::Yes`]. Stops at the first that does.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Root {
         &self,
         paths: impl IntoIterator<Item = Result<P>>,
     ) -> Result<()> {
-        if self.mounted == Mounted::Yes {
+        if self.mounted == MountCheck::Yes {
             return Ok(());
         }
         let mut missing = 0_u64;
@@ -319,7 +319,7 @@ mod tests {
         symlink("a/b", path.join("inner")).unwrap();
         symlink(path.join("a"), path.join("absolute")).unwrap();
         symlink("../outside", path.join("outer")).unwrap();
-        let root = Root::open(&path, Mounted::Unknown).unwrap();
+        let root = Root::open(&path, MountCheck::Unknown).unwrap();
         for found in ["a/b/file", "./a//b/file", "inner/file", "absolute/b/file"] {
             let mut text = String::new();
             at::walk(&root, found).unwrap().read_to_string(&mut text).unwrap();

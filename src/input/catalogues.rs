@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 
 use super::content::{WrittenFile, scalar};
 use super::error::granule_id;
-use super::format::{Options, parse_time};
+use super::format::{ListingOptions, parse_time};
 use super::json::JsonItems;
 use super::{Hits, Reader, Row, Rows};
 use crate::error::Error;
@@ -59,7 +59,7 @@ impl Response {
         file: Reader,
         name: Arc<str>,
         dialect: Dialect,
-        options: &Options,
+        options: &ListingOptions,
     ) -> Result<Self, Error> {
         let columns = || dialect.names.iter().map(|(column, _)| *column);
         let which = match options.column.as_deref() {

@@ -13,7 +13,7 @@ use std::path::Path;
 use super::Row;
 use super::content::{self, WrittenFile};
 use super::error::granule_id;
-use super::format::Options;
+use super::format::ListingOptions;
 use crate::error::Error;
 use crate::model::{Algorithm, SourceLocation};
 
@@ -32,7 +32,7 @@ pub(super) struct Checksums {
 
 impl Checksums {
     /// For the file with this name. An algorithm that was asked for comes before that of a bag.
-    pub(super) fn of_file(name: &str, options: &Options) -> Self {
+    pub(super) fn of_file(name: &str, options: &ListingOptions) -> Self {
         let stem = Path::new(name).file_name().and_then(|name| name.to_str());
         let stem = stem.and_then(|name| name.strip_prefix("manifest-")?.strip_suffix(".txt"));
         Checksums {

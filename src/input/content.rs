@@ -6,11 +6,11 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::shown;
-use super::format::Options;
+use super::format::ListingOptions;
 use super::warning::Occurrences;
 use crate::error::{Error, ErrorKind};
 use crate::model::{
-    Algorithm, Checksum, Content, FileContent, FilePath, GranuleId, KnownFile, SourceLocation,
+    Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, GranuleId, SourceLocation,
     Warning, WarningKind, quoted,
 };
 
@@ -35,7 +35,7 @@ impl StatedFile {
         location: &SourceLocation,
     ) -> Result<Option<Content>, Error> {
         let known = |StatedFile { path, content }: StatedFile| {
-            KnownFile::new(granule_id, Some(path), content.size, content.checksum)
+            FileRecord::new(granule_id, Some(path), content.size, content.checksum)
         };
         let stated = Content::of(granule_id, files.into_iter().filter_map(known).collect());
         let stated = stated.map_err(|contradiction| {
@@ -95,8 +95,8 @@ pub(super) struct FileReading {
 }
 
 impl FileReading {
-    pub(super) fn new(options: &Options) -> Self {
-        let Options { without_files, skips_odd_files, algorithm, .. } = options;
+    pub(super) fn new(options: &ListingOptions) -> Self {
+        let ListingOptions { without_files, skips_odd_files, algorithm, .. } = options;
         let (is_off, skips, algorithm) = (*without_files, *skips_odd_files, algorithm.clone());
         let (skipped, guessed) = Default::default();
         FileReading { is_off, skips, algorithm, skipped, guessed }

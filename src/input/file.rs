@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use flate2::bufread::MultiGzDecoder;
 
 use super::error::{RationSpent, refuse_foreign};
-use super::format::{InputFormat, Options};
+use super::format::{InputFormat, ListingOptions};
 use super::{MAX_ROW_BYTES, Reader};
 use crate::error::{Error, ErrorKind};
 use crate::model::SourceLocation;
@@ -73,7 +73,7 @@ impl OpenedFile {
     /// # Errors
     ///
     /// The file does not have any of the formats.
-    pub fn format(&self, options: &Options) -> Result<InputFormat, Error> {
+    pub fn format(&self, options: &ListingOptions) -> Result<InputFormat, Error> {
         match options.format {
             // A list of ids or a table may begin like another document.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),

@@ -84,7 +84,7 @@ pub struct UnknownInputFormat;
 
 /// How a file is to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct ListingOptions {
     /// The format. `None` means that it is detected from the content ([`InputFormat::detect`]).
     pub format: Option<InputFormat>,
     /// The column or field with the ids. `None` means the usual one of the format.
@@ -127,7 +127,7 @@ pub struct Options {
     pub of_deletion: bool,
 }
 
-impl Options {
+impl ListingOptions {
     /// Rejects options that have no effect on a log (a manifest, a published directory or an address), which
     /// is always read whole.
     ///

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use super::content::WrittenFile;
 use super::error::granule_id;
 use super::file::OpenedFile;
-use super::format::Options;
+use super::format::ListingOptions;
 use super::table::CsvRows;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::disk::open_regular;
@@ -79,7 +79,11 @@ struct Columns {
 }
 
 impl Inventory {
-    pub(super) fn open(file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
+    pub(super) fn open(
+        file: Reader,
+        name: Arc<str>,
+        options: &ListingOptions,
+    ) -> Result<Self, Error> {
         let fail = |error: Error| error.at_line(&name, 1);
         let mut text = Vec::new();
         file.take(MAX_ROW_BYTES + 1)

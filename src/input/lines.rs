@@ -8,7 +8,7 @@ use super::checksums::{self, Checksums};
 use super::content;
 use super::error::granule_id;
 use super::file::NumberedLines;
-use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
+use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::Error;
@@ -33,7 +33,7 @@ pub(super) enum LineContent {
     Id,
     /// A JSON object with the id in one of its fields. The field is given by its name, or by a JSON
     /// pointer (RFC 6901), which begins with `/`.
-    Object(Options),
+    Object(ListingOptions),
     /// A checksum and a path, which is the id.
     Checksum(Checksums),
     /// A time, `+` or `-`, and an id, separated by TABs.
@@ -89,9 +89,9 @@ fn id(text: &[u8], location: SourceLocation) -> Result<Row, Error> {
     Ok(Row::new(granule_id(text)?, location))
 }
 
-fn object(line: &[u8], options: &Options, location: SourceLocation) -> Result<Row, Error> {
+fn object(line: &[u8], options: &ListingOptions, location: SourceLocation) -> Result<Row, Error> {
     let object = parse_strictly(line)?;
-    let Options { column, ingested_column, deleted_column, .. } = options;
+    let ListingOptions { column, ingested_column, deleted_column, .. } = options;
     let text = value_at(&object, column.as_deref(), &USUAL_COLUMNS);
     let field = || column.clone().unwrap_or_else(|| USUAL_COLUMNS.join(", "));
     let text = text.and_then(Value::as_str).ok_or_else(|| Error::no_field(&field()))?;

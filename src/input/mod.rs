@@ -16,7 +16,7 @@
 //! | `s3-inventory` | the `manifest.json` of an S3 Inventory, with its data files | `Key`, decoded (`+` is a space) | |
 //! | `pdr` | a product delivery record | the `FILE_ID` of the data of each FILE_GROUP, or every `FILE_ID` | |
 //! | `checksums` | a list of checksums, as `sha256sum`, `md5sum` and `rclone hashsum` print it, in the style of BSD, or a manifest of BagIt | the path, without a leading `./` | |
-//! | `cmr-deleted` | CMR's `deleted-granules.json` | `granule-ur`; for a deletion only ([`Options::of_deletion`]) | |
+//! | `cmr-deleted` | CMR's `deleted-granules.json` | `granule-ur`; for a deletion only ([`ListingOptions::of_deletion`]) | |
 //! | `changes` | an event file: time TAB `+` or `-` TAB id | | its own; for an import only |
 //! | `manifest` | the whole history of a dataset ([`crate::mirror::manifest`]) | | its own; for an import and for mirrors only |
 //!
@@ -60,7 +60,7 @@ mod warning;
 pub use content::StatedFile;
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
-pub use format::{InputFormat, Options, UnknownInputFormat};
+pub use format::{InputFormat, ListingOptions, UnknownInputFormat};
 pub use old_payment_ids::old_payment_ids;
 pub use records::{Events, Records, SearchPages, open};
 

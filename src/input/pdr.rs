@@ -10,7 +10,7 @@ use std::sync::Arc;
 use super::content::WrittenFile;
 use super::error::granule_id;
 use super::file::NumberedLines;
-use super::format::Options;
+use super::format::ListingOptions;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::Error;
 
@@ -43,7 +43,11 @@ struct Spec {
 }
 
 impl Pdr {
-    pub(super) fn open(file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
+    pub(super) fn open(
+        file: Reader,
+        name: Arc<str>,
+        options: &ListingOptions,
+    ) -> Result<Self, Error> {
         let column = options.column.as_deref();
         if let Some(column) = column.filter(|column| *column != "FILE_ID") {
             return Err(Error::no_column(column, &["FILE_ID".to_owned()]).at_line(&name, 1));

@@ -10,7 +10,7 @@ use super::checksums::{self, Checksums};
 use super::content::{FileReading, StatedFile};
 use super::error::refuse_foreign;
 use super::file::OpenedFile;
-use super::format::{InputFormat, Options, parse_time};
+use super::format::{InputFormat, ListingOptions, parse_time};
 use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
@@ -39,9 +39,9 @@ pub struct Records {
 /// # Examples
 ///
 /// ```
-/// use accession::input::{self, Options};
+/// use accession::input::{self, ListingOptions};
 ///
-/// let records = input::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &Options::default())?;
+/// let records = input::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &ListingOptions::default())?;
 /// let granule_ids: Vec<String> =
 ///     records.map(|record| Ok(record?.granule_id.to_string())).collect::<Result<_, accession::Error>>()?;
 /// assert_eq!(granule_ids, ["A", "B"]);
@@ -50,7 +50,7 @@ pub struct Records {
 pub fn open(
     file: impl Read + Send + 'static,
     name: &str,
-    options: &Options,
+    options: &ListingOptions,
 ) -> Result<Records, Error> {
     OpenedFile::open(file, name)?.records(options)
 }
@@ -61,7 +61,7 @@ impl OpenedFile {
     /// # Errors
     ///
     /// As [`open`].
-    pub fn records(self, options: &Options) -> Result<Records, Error> {
+    pub fn records(self, options: &ListingOptions) -> Result<Records, Error> {
         let format = self.format(options)?;
         let name = self.name().clone();
         options.check_files(format).map_err(|error: Error| error.at_line(&name, 1))?;
@@ -128,7 +128,7 @@ impl OpenedFile {
     /// # Errors
     ///
     /// As [`open`], and an error if the file has no dates.
-    pub fn events(self, options: &Options) -> Result<Events, Error> {
+    pub fn events(self, options: &ListingOptions) -> Result<Events, Error> {
         self.refuse_foreign()?;
         let format = self.format(options)?;
         let has_columns = matches!(format, InputFormat::Csv | InputFormat::Ndjson);
@@ -137,7 +137,8 @@ impl OpenedFile {
             return Err(Error::not_a_table().at_line(self.name(), 1));
         }
         let format = Some(format);
-        let records = self.records(&Options { format, with_dates: true, ..options.clone() })?;
+        let records =
+            self.records(&ListingOptions { format, with_dates: true, ..options.clone() })?;
         let unfinished_day = options.unfinished_day;
         Ok(Events { records, deletion: None, unfinished_day, left_out: 0, left_out_since: None })
     }
@@ -180,9 +181,9 @@ impl Records {
     /// # Examples
     ///
     /// ```
-    /// use accession::input::{self, Options};
+    /// use accession::input::{self, ListingOptions};
     ///
-    /// let mut records = input::open(&b"# March\nA\nB\n"[..], "ids.txt", &Options::default())?;
+    /// let mut records = input::open(&b"# March\nA\nB\n"[..], "ids.txt", &ListingOptions::default())?;
     /// assert_eq!(records.by_ref().count(), 3);
     /// assert_eq!(
     ///     records.warnings()[0].to_string(),
@@ -265,7 +266,7 @@ impl Events {
     }
 
     /// How many events were left out so far, because they are dated without a time on a day that
-    /// is not over ([`Options::unfinished_day`]).
+    /// is not over ([`ListingOptions::unfinished_day`]).
     pub fn left_out(&self) -> u64 {
         self.left_out
     }

@@ -8,7 +8,7 @@ use csv::ByteRecord;
 use super::content::WrittenFile;
 use super::error::{MAX_LISTED_COLUMNS, granule_id};
 use super::file::{Ration, Rationed};
-use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, Options, USUAL_COLUMNS, parse_time};
+use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
 use super::{Reader, Row, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::model::{Moment, SourceLocation, quoted};
@@ -132,7 +132,11 @@ impl CsvRows {
 }
 
 impl TableReader {
-    pub(super) fn open(mut file: Reader, name: Arc<str>, options: &Options) -> Result<Self, Error> {
+    pub(super) fn open(
+        mut file: Reader,
+        name: Arc<str>,
+        options: &ListingOptions,
+    ) -> Result<Self, Error> {
         let fail = |error: Error| error.at_line(&name, 1);
         let beginning = file.fill_buf().map_err(|cause| fail(Error::unreadable(&cause)))?;
         let header = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
@@ -143,7 +147,7 @@ impl TableReader {
     }
 
     /// Finds the columns in the first row.
-    fn of_header(rows: CsvRows, options: &Options) -> Result<Self, Error> {
+    fn of_header(rows: CsvRows, options: &ListingOptions) -> Result<Self, Error> {
         let header = &rows.row;
         let named = |column: &Option<String>, option: &str| {
             let index = column.as_deref().map(|column| find_column(header, Some(column)));
@@ -154,7 +158,7 @@ impl TableReader {
         let column = find_column(header, options.column.as_deref())?;
         let mut file = [None; 3];
         if !options.without_files {
-            let Options { size_column, checksum_column, path_column, .. } = options;
+            let ListingOptions { size_column, checksum_column, path_column, .. } = options;
             file = [
                 named(size_column, "size-column")?,
                 named(checksum_column, "checksum-column")?,

@@ -2,11 +2,11 @@
 
 use std::io::{Cursor, Write};
 
-use super::{Hits, InputFormat, OpenedFile, Options, Records, open};
+use super::{Hits, InputFormat, ListingOptions, OpenedFile, Records, open};
 use crate::model::WarningKind;
 
 /// The ids with their locations.
-fn located(bytes: &[u8], name: &str, options: &Options) -> Result<Vec<String>, String> {
+fn located(bytes: &[u8], name: &str, options: &ListingOptions) -> Result<Vec<String>, String> {
     let records = open(Cursor::new(bytes.to_vec()), name, options);
     let records = records.map_err(|error| error.to_string())?;
     records
@@ -16,7 +16,11 @@ fn located(bytes: &[u8], name: &str, options: &Options) -> Result<Vec<String>, S
 }
 
 fn read_lines(bytes: &[u8]) -> Result<Vec<String>, String> {
-    located(bytes, "ids.txt", &Options { format: Some(InputFormat::Lines), ..Options::default() })
+    located(
+        bytes,
+        "ids.txt",
+        &ListingOptions { format: Some(InputFormat::Lines), ..ListingOptions::default() },
+    )
 }
 
 #[test]
@@ -26,7 +30,10 @@ fn a_data_file_of_an_inventory_that_is_written_to_while_it_is_read_is_refused() 
     std::fs::write(&path, "\"A\"\n\"B\"\n").unwrap();
     let manifest = r#"{"fileFormat":"CSV","fileSchema":"Key","files":[{"key":"x/data.csv","size":8,"MD5checksum":"MD5"}]}"#;
     let manifest = manifest.replace("MD5\"}", &format!("{}\"}}", md5_of("\"A\"\n\"B\"\n")));
-    let options = Options { directory: Some(directory.path().to_owned()), ..Options::default() };
+    let options = ListingOptions {
+        directory: Some(directory.path().to_owned()),
+        ..ListingOptions::default()
+    };
     let read = || open(std::io::Cursor::new(manifest.clone()), "manifest.json", &options).unwrap();
     assert!(read().all(|record| record.is_ok()));
     let mut records = read();
@@ -94,7 +101,7 @@ fn a_line_of_10_mb_is_refused_without_being_kept() {
 }
 
 fn read_table(bytes: &[u8], column: Option<&str>) -> Result<Vec<String>, String> {
-    let options = Options { column: column.map(str::to_owned), ..Options::default() };
+    let options = ListingOptions { column: column.map(str::to_owned), ..ListingOptions::default() };
     located(bytes, "ids.csv", &options)
 }
 
@@ -166,7 +173,7 @@ fn a_quote_that_is_never_closed_does_not_fill_memory() {
 
 fn records(bytes: impl Into<Vec<u8>>, name: &str) -> Result<Records, String> {
     let file = Cursor::new(bytes.into());
-    open(file, name, &Options::default()).map_err(|error| error.to_string())
+    open(file, name, &ListingOptions::default()).map_err(|error| error.to_string())
 }
 
 fn ids(bytes: impl Into<Vec<u8>>, name: &str) -> Result<Vec<String>, String> {
@@ -252,7 +259,7 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
     let error = ids("A\n", "ids.gz").unwrap_err();
     assert_eq!(error, "ids.gz:1: the name ends in .gz, but the file is not gzip");
     let directory = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
-    let error = open(directory, "ids", &Options::default()).err().unwrap();
+    let error = open(directory, "ids", &ListingOptions::default()).err().unwrap();
     assert_eq!(error.to_string(), "ids:1: this is a directory, not a file");
 }
 
@@ -262,7 +269,7 @@ fn a_page_is_refused_in_every_structured_format() {
         if matches!(format, InputFormat::Lines | InputFormat::Csv) {
             continue;
         }
-        let options = Options { format: Some(format), ..Options::default() };
+        let options = ListingOptions { format: Some(format), ..ListingOptions::default() };
         let error = open(&b"<html>\n"[..], "file", &options).err().unwrap();
         assert!(error.to_string().contains("HTML"), "{format}: {error}");
     }
@@ -290,7 +297,7 @@ fn group(files: usize, path: impl Fn(usize) -> String) -> String {
 #[test]
 fn a_granule_of_many_files_costs_a_lookup_a_file() {
     let begun = std::time::Instant::now();
-    let options = Options { skips_odd_files: true, ..Options::default() };
+    let options = ListingOptions { skips_odd_files: true, ..ListingOptions::default() };
     let delivery = Cursor::new(group(40_000, |number| format!("A.{number}")));
     let mut records = open(delivery, "file", &options).unwrap();
     assert_eq!(records.next().unwrap().unwrap().files.len(), 40_000);
@@ -303,7 +310,8 @@ fn a_granule_of_many_files_costs_a_lookup_a_file() {
 fn a_group_of_files_that_would_fill_memory_is_refused() {
     let path = |number| format!("{number:0>1000}");
     let delivery = Cursor::new(group(17_000, path));
-    let error = open(delivery, "file", &Options::default()).unwrap().find_map(Result::err).unwrap();
+    let error =
+        open(delivery, "file", &ListingOptions::default()).unwrap().find_map(Result::err).unwrap();
     assert!(error.to_string().ends_with("the FILE_GROUP has more than 16777216 bytes"), "{error}");
 }
 
@@ -313,7 +321,7 @@ fn dates_that_would_lose_something_are_refused() {
         let file = format!("id,ingested,deleted\nA,{ingested},{deleted}\n");
         let events = OpenedFile::open(Cursor::new(file), "h.csv")
             .unwrap()
-            .events(&Options::default())
+            .events(&ListingOptions::default())
             .unwrap();
         events.map(|event| event.map(|_| ())).collect::<Result<Vec<()>, _>>()
     };
@@ -363,10 +371,10 @@ fn a_group_of_a_delivery_is_one_granule_and_long_lines_are_refused() {
     let files = [spec("A.met", "METADATA"), spec("A.hdf", "HDF"), spec("B.hdf", "HDF")].concat();
     let record = [group(&files), group(&spec("C.hdf", "HDF"))].concat();
     assert_eq!(ids(record.clone(), "a.pdr").unwrap(), ["A.hdf", "C.hdf"]);
-    let options = Options {
+    let options = ListingOptions {
         format: Some(InputFormat::Pdr),
         column: Some("FILE_ID".to_owned()),
-        ..Options::default()
+        ..ListingOptions::default()
     };
     let every = open(Cursor::new(record), "a.pdr", &options).unwrap();
     assert_eq!(every.map(Result::unwrap).count(), 4);
@@ -402,7 +410,8 @@ fn a_document_is_read_whole_or_refused() {
     // Neither a member that is skipped nor one that is read fills memory.
     for key in ["Other", "Path"] {
         let long = format!("[{{\"IsDir\":false,\"{key}\":\"{}\"}}]", "y".repeat(20 << 20));
-        let options = Options { format: Some(InputFormat::Rclone), ..Options::default() };
+        let options =
+            ListingOptions { format: Some(InputFormat::Rclone), ..ListingOptions::default() };
         let error = located(long.as_bytes(), "a.json", &options).unwrap_err();
         assert!(error.contains("a row has more than 16777216 bytes"), "{error}");
     }

@@ -4,7 +4,7 @@ use super::place::FoundHead;
 use super::plan::{Reading, known, read_primary};
 use super::primary::Primary;
 use super::read::{annotations, read_beside};
-use super::{FirstDifference, MirrorStatus, Standing, Status};
+use super::{FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus};
 use crate::error::Result;
 use crate::model::{
     DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Withdrawal,
@@ -16,7 +16,7 @@ use crate::registry::{
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
 /// read.
 pub struct Comparison {
-    status: MirrorStatus,
+    status: HistoryComparison,
     mirror: Registry,
     pub(super) reading: Box<Reading>,
     /// Where the primary is. `None` means that nothing is remembered of it.
@@ -106,22 +106,22 @@ fn status(
     mirror: &Registry,
     latest: Option<Instance>,
     primary: Instance,
-    behind: Option<Standing>,
-) -> Result<MirrorStatus> {
+    behind: Option<HistoryPosition>,
+) -> Result<HistoryComparison> {
     let held = latest.as_ref().map_or(Identifier::EMPTY, |latest| latest.identifier);
     let (status, standing) = if held == primary.identifier {
-        (Status::Identical, None)
+        (MirrorStatus::Identical, None)
     } else if behind.is_some() || latest.is_none() {
-        (Status::Behind, behind)
+        (MirrorStatus::Behind, behind)
     } else {
         let here = mirror.snapshot()?;
         let ahead = latest.as_ref().map(|it| last_in_force(&here, (primary.identifier, None), it));
         match ahead.transpose()?.flatten() {
-            Some(standing) => (Status::Ahead, Some(standing)),
-            None => (Status::Diverged, None),
+            Some(standing) => (MirrorStatus::Ahead, Some(standing)),
+            None => (MirrorStatus::Diverged, None),
         }
     };
-    Ok(MirrorStatus {
+    Ok(HistoryComparison {
         status,
         mirror: latest,
         primary,
@@ -136,7 +136,7 @@ fn last_in_force(
     snapshot: &Snapshot,
     (identifier, digest): (Identifier, Option<Digest>),
     up_to: &Instance,
-) -> Result<Option<Standing>> {
+) -> Result<Option<HistoryPosition>> {
     let found = snapshot.history_with(&up_to.dataset, identifier)?;
     let is_it = |it: &Instance| {
         it.timestamp <= up_to.timestamp && digest.is_none_or(|digest| it.digest == digest)
@@ -146,14 +146,14 @@ fn last_in_force(
     };
     let changes = |up_to| snapshot.count_history(&last.dataset, Some(up_to));
     let changes_ago = changes(up_to.timestamp)? - changes(last.timestamp)?;
-    Ok(Some(Standing { since: last.timestamp, until: last.until, changes_ago }))
+    Ok(Some(HistoryPosition { since: last.timestamp, until: last.until, changes_ago }))
 }
 
 impl Comparison {
     /// Compares what is known of files, where the granules are the same and what is known of them is not.
     /// Where they have other bytes, the digests say who is behind.
     fn compare_contents(&mut self) -> Result<()> {
-        if self.status.status != Status::Identical || self.status.is_digest_equal() {
+        if self.status.status != MirrorStatus::Identical || self.status.is_digest_equal() {
             return Ok(());
         }
         let mut differences = self.differences()?;
@@ -166,13 +166,13 @@ impl Comparison {
         };
         let primary = &self.status.primary;
         (self.status.status, self.status.standing) = if self.reading.begins_with_mirror() {
-            (Status::Behind, self.reading.standing())
+            (MirrorStatus::Behind, self.reading.standing())
         } else {
             let here = self.mirror.snapshot()?;
             let of_primary = (primary.identifier, Some(primary.digest));
             match last_in_force(&here, of_primary, latest)? {
-                Some(standing) => (Status::Ahead, Some(standing)),
-                None => (Status::OtherContent, None),
+                Some(standing) => (MirrorStatus::Ahead, Some(standing)),
+                None => (MirrorStatus::OtherContent, None),
             }
         };
         Ok(())
@@ -246,20 +246,20 @@ impl Comparison {
             return Err(error);
         }
         if first_difference.is_some() {
-            self.status.status = Status::Rewritten;
+            self.status.status = MirrorStatus::Rewritten;
             self.status.first_difference = first_difference;
         } else if is_stale {
-            self.status.status = Status::Stale;
+            self.status.status = MirrorStatus::Stale;
         }
         Ok(())
     }
 
     /// How they compare, as far as their histories say.
-    pub fn status(&self) -> &MirrorStatus {
+    pub fn status(&self) -> &HistoryComparison {
         &self.status
     }
 
-    pub(super) fn into_status(self) -> MirrorStatus {
+    pub(super) fn into_status(self) -> HistoryComparison {
         self.status
     }
 
@@ -299,7 +299,7 @@ impl Comparison {
         let is_pulled =
             matches!(outcome, Outcome::Pulled | Outcome::Contradicted { is_changed: true });
         let is_identical = match outcome {
-            Outcome::Compared => self.status.status == Status::Identical,
+            Outcome::Compared => self.status.status == MirrorStatus::Identical,
             Outcome::Pulled => true,
             Outcome::Contradicted { .. } => false,
         };
@@ -307,13 +307,13 @@ impl Comparison {
         let first_difference = self.status.first_difference.map(|difference| difference.change);
         // What a pull has left stays to be decided.
         let contradicts = match outcome {
-            Outcome::Compared => self.has_left && self.status.status == Status::OtherContent,
+            Outcome::Compared => self.has_left && self.status.status == MirrorStatus::OtherContent,
             Outcome::Pulled => false,
             Outcome::Contradicted { .. } => true,
         };
         // What the mirror follows from now on is the log that was pulled, also if it is an older state.
         let forget_from = match self.status.status {
-            Status::Stale => Some(last_read + 1),
+            MirrorStatus::Stale => Some(last_read + 1),
             _ => first_difference,
         };
         Some(Remembered {

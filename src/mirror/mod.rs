@@ -3,7 +3,7 @@
 //! A *primary* is the archive that a mirror follows, by its log: at an address, in a published directory
 //! or a [`manifest`], or exported from a registry file. What is reported of it is recomputed or verified.
 //!
-//! The guarantees: [`Status::Identical`] means equal identifiers *and* equal rows. Every difference
+//! The guarantees: [`MirrorStatus::Identical`] means equal identifiers *and* equal rows. Every difference
 //! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
 //! mirror's identifier is then that of the primary.
 
@@ -24,9 +24,9 @@ pub use place::HEAD;
 pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
 pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
 pub use primary::Primary;
-pub use pull::{Left, PullOptions, PullPolicy, Pulled, pull};
+pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts, pull};
 pub(crate) use read::read_log;
-pub use replica::{Replica, read_replica};
+pub use replica::{LogCopy, read_replica};
 pub use site::PublishedSite;
 pub use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, PrimarySource};
@@ -43,7 +43,7 @@ use crate::registry::ContentCounts;
 /// How a mirror compares with its primary, in one word.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Status {
+pub enum MirrorStatus {
     /// They hold the same granules, and no file of them has other bytes.
     Identical,
     /// They hold the same granules, and files of some have other bytes.
@@ -60,22 +60,22 @@ pub enum Status {
     Rewritten,
 }
 
-impl Status {
+impl MirrorStatus {
     /// Why a mirror may not be pulled. `None`: it may.
     pub fn refusal(self) -> Option<&'static str> {
         match self {
-            Status::Identical | Status::OtherContent | Status::Behind => None,
-            Status::Ahead => Some("the mirror is ahead of the primary"),
-            Status::Diverged => Some("the mirror has diverged from the primary"),
-            Status::Stale => Some("the log is an older state of the primary"),
-            Status::Rewritten => Some("the primary rewrote its history"),
+            MirrorStatus::Identical | MirrorStatus::OtherContent | MirrorStatus::Behind => None,
+            MirrorStatus::Ahead => Some("the mirror is ahead of the primary"),
+            MirrorStatus::Diverged => Some("the mirror has diverged from the primary"),
+            MirrorStatus::Stale => Some("the log is an older state of the primary"),
+            MirrorStatus::Rewritten => Some("the primary rewrote its history"),
         }
     }
 }
 
 /// When an identifier was in force, and how long ago that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Standing {
+pub struct HistoryPosition {
     /// The beginning of the period.
     pub since: Timestamp,
     /// The end of the period. `None` means that it has not ended.
@@ -95,9 +95,9 @@ pub struct FirstDifference {
 
 /// A mirror and its primary, as far as their histories say: before any granule is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorStatus {
+pub struct HistoryComparison {
     /// In one word.
-    pub status: Status,
+    pub status: MirrorStatus,
     /// What is in force here. `None` means that nothing was ever ingested.
     pub mirror: Option<Instance>,
     /// What it is compared with.
@@ -105,7 +105,7 @@ pub struct MirrorStatus {
     /// Behind: when the mirror's identifier was in force at the primary. Ahead: when the primary's
     /// was in force here. `None` otherwise, and for a mirror without a history whose primary never
     /// was empty.
-    pub standing: Option<Standing>,
+    pub standing: Option<HistoryPosition>,
     /// Rewritten: where. `None` otherwise.
     pub first_difference: Option<FirstDifference>,
     /// Of how many granules the bytes were compared, where the granules are the same and the digests are not.
@@ -113,7 +113,7 @@ pub struct MirrorStatus {
     pub contents: Option<ContentCounts>,
 }
 
-impl MirrorStatus {
+impl HistoryComparison {
     /// Whether both have the same granules, and the same is known of their files.
     pub fn is_digest_equal(&self) -> bool {
         let held = self.mirror.as_ref().map_or(Digest::EMPTY, |mirror| mirror.digest);
@@ -124,15 +124,15 @@ impl MirrorStatus {
     fn why_not_changed(&self, mirror: &DatasetName) -> String {
         let primary = &self.primary;
         let why = match self.status {
-            Status::Ahead => format!(
+            MirrorStatus::Ahead => format!(
                 "is ahead of {}, whose latest change here is {}: this is an older state of the primary, or the mirror was changed",
                 primary.dataset, primary.timestamp
             ),
-            Status::Stale => format!(
+            MirrorStatus::Stale => format!(
                 "would follow an older state of {}: changes after {} were read before",
                 primary.dataset, primary.timestamp
             ),
-            Status::Rewritten => {
+            MirrorStatus::Rewritten => {
                 let change = self.first_difference;
                 let change = change.map_or_else(String::new, |change| format!(": {change}"));
                 format!("would follow a history of {} that was rewritten{change}", primary.dataset)

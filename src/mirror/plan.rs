@@ -3,7 +3,7 @@
 
 use std::cell::Cell;
 
-use super::Standing;
+use super::HistoryPosition;
 use super::log::{LogLine, events};
 use super::place::FoundHead;
 use super::primary::Primary;
@@ -12,14 +12,14 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, Identifier, Instance, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{LogChanges, MirrorSource, Registry, Replay};
+use crate::registry::{KnownPrimary, LogChanges, Registry, Replay};
 
 /// What was read of a primary before. `None`: nothing.
 pub(super) fn known(
     mirror: &Registry,
     dataset: &DatasetName,
     source: &str,
-) -> Result<Option<MirrorSource>> {
+) -> Result<Option<KnownPrimary>> {
     let snapshot = mirror.snapshot()?;
     if !snapshot.has_dataset(dataset)? {
         return Ok(None);
@@ -67,7 +67,7 @@ pub(super) fn read_primary(
     mirror: &Registry,
     dataset: &DatasetName,
     held: (Identifier, Digest),
-    before: Option<MirrorSource>,
+    before: Option<KnownPrimary>,
 ) -> Result<(Reading, Box<FoundHead>)> {
     let (place, source) = (&*primary.place, primary.place.source());
     let of = read_head(place)?;
@@ -226,9 +226,9 @@ impl Reading {
     }
 
     /// When the primary held what the mirror holds. `None` means that it never did.
-    pub fn standing(&self) -> Option<Standing> {
+    pub fn standing(&self) -> Option<HistoryPosition> {
         let since = self.since.as_ref()?;
         let changes_ago = self.last_read() - since.number;
-        Some(Standing { since: since.timestamp, until: self.after_since, changes_ago })
+        Some(HistoryPosition { since: since.timestamp, until: self.after_since, changes_ago })
     }
 }

@@ -1,16 +1,16 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
-use super::MirrorStatus;
+use super::HistoryComparison;
 use super::compare::{LEFT, Outcome, compare};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
-    Content, DatasetName, Effect, Entry, EventKind, Extent, Limit, Limits, Warning, WarningKind,
-    Withdrawal, count,
+    Content, ContentChange, Coverage, DatasetName, EventKind, Limit, Limits, ListingEntry, Warning,
+    WarningKind, Withdrawal, plural,
 };
 use crate::registry::{
-    Applied, Change, ChangeOptions, Difference, Guard, MAX_EXAMPLES, OtherContent, Registry, Stamp,
-    Taken,
+    Change, ChangeOptions, ChangeReport, ContentDifference, Difference, Guard, MAX_EXAMPLES,
+    Registry, Stamp, Taken,
 };
 
 /// The options of a pull.
@@ -41,7 +41,7 @@ pub enum PullPolicy {
 
 impl PullPolicy {
     /// Whether a mirror with this status may be changed.
-    fn allows(self, before: &MirrorStatus) -> bool {
+    fn allows(self, before: &HistoryComparison) -> bool {
         match (self, before.status) {
             (PullPolicy::Reset(_), _) => true,
             (PullPolicy::Follow, status) => status.refusal().is_none(),
@@ -51,30 +51,30 @@ impl PullPolicy {
 
 /// The result of a pull.
 #[derive(Debug)]
-pub struct Pulled {
+pub struct PullReport {
     /// The status of the mirror before the pull.
-    pub before: MirrorStatus,
+    pub before: HistoryComparison,
     /// What was done: nothing if the mirror was identical, or may not be changed.
-    pub applied: Applied,
+    pub applied: ChangeReport,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub primary_renamed: Option<DatasetName>,
     /// When and why the primary withdrew its dataset.
     pub primary_withdrawn: Option<Withdrawal>,
     /// What was not taken of the primary, since something else is known here from elsewhere.
-    pub left: Left,
+    pub left: UnresolvedConflicts,
     agrees: bool,
 }
 
 /// The granules of which the primary states other bytes than are known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct UnresolvedConflicts {
     /// How many there are.
     pub granules: u64,
     /// The first of them, at most three, in words.
     pub named: Vec<String>,
 }
 
-impl Pulled {
+impl PullReport {
     /// Whether the mirror now holds the primary's set, and follows the primary's history; and no file of it
     /// has other bytes.
     pub fn is_identical(&self) -> bool {
@@ -98,10 +98,10 @@ impl Pulled {
         let withdrawn = self.primary_withdrawn.as_ref();
         let withdrawn = withdrawn.map(|found| Warning::of_withdrawn_primary(mirror, found));
         let not_identical = if self.left.granules > 0 {
-            let Left { granules, named } = &self.left;
+            let UnresolvedConflicts { granules, named } = &self.left;
             let message = format!(
                 "{mirror}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
-                count(*granules, "granule"),
+                plural(*granules, "granule"),
                 named.join("; ")
             );
             Some(Warning::new(WarningKind::OtherContent, message))
@@ -123,8 +123,8 @@ impl Pulled {
     }
 }
 
-impl AsRef<Applied> for Pulled {
-    fn as_ref(&self) -> &Applied {
+impl AsRef<ChangeReport> for PullReport {
+    fn as_ref(&self) -> &ChangeReport {
         &self.applied
     }
 }
@@ -133,7 +133,7 @@ impl AsRef<Applied> for Pulled {
 /// identifier is the primary's. The mirror keeps its own timestamps and its own history.
 ///
 /// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
-/// ([`Pulled::is_identical`]). What was read of a log is remembered with the change, in one
+/// ([`PullReport::is_identical`]). What was read of a log is remembered with the change, in one
 /// transaction: neither is committed without the other. The primary's annotations are taken over, each of
 /// the instances of the mirror that have the annotated set. A primary from which the mirror was pulled, or
 /// to which it was already identical, is its default from then on; one of which the bytes contradict those
@@ -154,7 +154,7 @@ pub fn pull(
     primary: &Primary,
     options: PullOptions,
     stamp: &Stamp,
-) -> Result<Pulled> {
+) -> Result<PullReport> {
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
@@ -162,12 +162,12 @@ pub fn pull(
     let before = comparison.status().clone();
     let primary_renamed = comparison.renamed.clone();
     let primary_withdrawn = comparison.primary_withdrawn().cloned();
-    let mut pulled = Pulled {
-        applied: Applied { in_force: before.mirror.clone(), ..Applied::default() },
+    let mut pulled = PullReport {
+        applied: ChangeReport { in_force: before.mirror.clone(), ..ChangeReport::default() },
         before,
         primary_renamed,
         primary_withdrawn,
-        left: Left::default(),
+        left: UnresolvedConflicts::default(),
         agrees: true,
     };
     let before = pulled.before.clone();
@@ -175,7 +175,7 @@ pub fn pull(
         if !options.dry_run {
             comparison.remember(mirror, dataset, stamp, Outcome::Compared)?;
         }
-        return Ok(Pulled { agrees: false, ..pulled });
+        return Ok(PullReport { agrees: false, ..pulled });
     }
     let annotations = comparison.annotations(dataset, primary)?;
     let own = before.mirror.as_ref().map(|_| mirror.snapshot()?.dataset(dataset)).transpose()?;
@@ -183,7 +183,7 @@ pub fn pull(
     let max_replace = options.max_replace.or(own.max_replace);
     let knows_the_same = comparison.knows_the_same();
     // What is known afterwards is decided here, for each granule.
-    let mut change = Change::stating(Extent::All);
+    let mut change = Change::stating(Coverage::All);
     let mut guard = match options.policy {
         PullPolicy::Reset(limits) => Guard::new(limits),
         PullPolicy::Follow => Guard::new(Limits::NONE),
@@ -202,7 +202,7 @@ pub fn pull(
                 let Some((content, contradiction)) = content_after(&other, knows_the_same) else {
                     continue;
                 };
-                let entry = Entry { content: Some(content), ..other.granule_id.into() };
+                let entry = ListingEntry { content: Some(content), ..other.granule_id.into() };
                 let Some(contradiction) = contradiction else {
                     change.describe(entry)?;
                     continue;
@@ -222,10 +222,11 @@ pub fn pull(
         for difference in comparison.differences()? {
             let Difference::OtherContent(other) = difference? else { continue };
             if let Some((content, Some(_))) = content_after(&other, knows_the_same) {
-                change.describe(Entry { content: Some(content), ..other.granule_id.into() })?;
+                change
+                    .describe(ListingEntry { content: Some(content), ..other.granule_id.into() })?;
             }
         }
-        pulled.left = Left::default();
+        pulled.left = UnresolvedConflicts::default();
     }
     let is_whole = pulled.left.granules == 0;
     let is_changed = !guard.is_empty() || change.count() > 0;
@@ -240,7 +241,7 @@ pub fn pull(
     };
     if !is_changed {
         let applied = mirror.take(dataset, &taken, stamp, options.dry_run)?;
-        return Ok(Pulled { applied, ..pulled });
+        return Ok(PullReport { applied, ..pulled });
     }
     change.options = ChangeOptions {
         expected: Some(before.primary.identifier),
@@ -251,7 +252,7 @@ pub fn pull(
         ..ChangeOptions::default()
     };
     let applied = mirror.change_and_take(dataset, &change, stamp, &taken, &guard)?;
-    Ok(Pulled { applied, ..pulled })
+    Ok(PullReport { applied, ..pulled })
 }
 
 /// What is known of a granule after what the log says of it, and in what that contradicts what is known here
@@ -259,18 +260,21 @@ pub fn pull(
 ///
 /// Where both knew the same before, the log's word on bytes that were replaced is taken as it is, so that
 /// the mirror has the primary's digest. What the primary only adds is put beside what was found out here.
-fn content_after(other: &OtherContent, knows_the_same: bool) -> Option<(Content, Option<String>)> {
-    let OtherContent { granule_id, known, stated, replaced, .. } = other;
+fn content_after(
+    other: &ContentDifference,
+    knows_the_same: bool,
+) -> Option<(Content, Option<String>)> {
+    let ContentDifference { granule_id, known, stated, replaced, .. } = other;
     if knows_the_same && replaced.is_some() {
         return Some((stated.clone(), None));
     }
     if stated.is_empty() {
         return None;
     }
-    let after = |stated: &Content| known.after(granule_id, stated, Extent::Whole);
+    let after = |stated: &Content| known.after(granule_id, stated, Coverage::Whole);
     let (content, effect, contradiction) = after(stated);
-    let is_former = |former: &Content| after(former).1 != Effect::Replaces;
+    let is_former = |former: &Content| after(former).1 != ContentChange::Replaces;
     let is_replaced = replaced.as_ref().is_some_and(|former| former.iter().any(is_former));
-    let contradiction = contradiction.filter(|_| effect == Effect::Replaces && !is_replaced);
+    let contradiction = contradiction.filter(|_| effect == ContentChange::Replaces && !is_replaced);
     Some((content, contradiction.map(|it| it.of(granule_id))))
 }

@@ -1,6 +1,6 @@
 //! Copying the history of a primary, with its record, its cited subsets and its annotations.
 
-use super::Status;
+use super::MirrorStatus;
 use super::log::{LogLine, events};
 use super::place::{FoundHead, Place, Remote};
 use super::plan::{is_of_log, known, last_change_read};
@@ -8,12 +8,12 @@ use super::primary::Primary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
 use crate::error::Result;
 use crate::model::{
-    Dataset, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
+    DatasetMetadata, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{Applied, Import, LogChanges, Registry, Remembered, Stamp};
+use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Stamp};
 
 /// What was read of a primary to copy it.
-pub struct Replica {
+pub struct LogCopy {
     source: String,
     /// The last change of the primary's log, and what it holds since. `None` means that it has none.
     last: Option<(Timestamp, Identifier, Digest)>,
@@ -31,7 +31,7 @@ pub fn read_replica(
     registry: Option<&Registry>,
     dataset: &DatasetName,
     import: &mut Import,
-) -> Result<Replica> {
+) -> Result<LogCopy> {
     let source = remote.address().to_string();
     let base = registry.map(|registry| base(registry, dataset, &source)).transpose()?.flatten();
     let (mut work, latest) = (None, remote.now().latest_elsewhere());
@@ -40,7 +40,7 @@ pub fn read_replica(
         work.get_or_insert_with(|| registry.begin("reading", "bytes", Some(left))).advance_by(bytes)
     })?;
     let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
-    Ok(Replica { source, last, changes })
+    Ok(LogCopy { source, last, changes })
 }
 
 /// Reads a log into an import, after a change up to which it was read before (`None`: from its start), and
@@ -105,7 +105,11 @@ impl Primary {
     /// # Errors
     ///
     /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
-    pub fn read_into(&self, import: &mut Import, mut read: impl FnMut(u64)) -> Result<Dataset> {
+    pub fn read_into(
+        &self,
+        import: &mut Import,
+        mut read: impl FnMut(u64),
+    ) -> Result<DatasetMetadata> {
         let (of, ..) = copy(&*self.place, self.not_after, None, import, |_, _, granules| {
             read(granules);
             Ok(())
@@ -132,7 +136,7 @@ fn base(registry: &Registry, dataset: &DatasetName, source: &str) -> Result<Opti
     })
 }
 
-impl Replica {
+impl LogCopy {
     /// The address of the primary.
     pub fn source(&self) -> &str {
         &self.source
@@ -140,7 +144,7 @@ impl Replica {
 
     /// Whether the dataset, as it was imported, has changes after the last one of the primary's log:
     /// the address shows an older state of it.
-    pub fn is_stale(&self, applied: &Applied) -> bool {
+    pub fn is_stale(&self, applied: &ChangeReport) -> bool {
         let in_force = applied.in_force.as_ref().map(|in_force| in_force.timestamp);
         in_force > self.last.map(|(timestamp, ..)| timestamp)
     }
@@ -157,8 +161,8 @@ impl Replica {
         dataset: &DatasetName,
         import: &Import,
         stamp: &Stamp,
-    ) -> Result<Applied> {
-        let remembered = |applied: &Applied| {
+    ) -> Result<ChangeReport> {
+        let remembered = |applied: &ChangeReport| {
             let held = applied.in_force.as_ref();
             let held = held.map(|in_force| (in_force.identifier, in_force.digest));
             // The primary may show an older state of its log.
@@ -168,7 +172,7 @@ impl Replica {
                 source: &self.source,
                 is_identical: held == Some(primary),
                 pulled_with: None,
-                refusal: self.is_stale(applied).then(|| Status::Stale.refusal()).flatten(),
+                refusal: self.is_stale(applied).then(|| MirrorStatus::Stale.refusal()).flatten(),
                 contradicts: false,
                 forget_from: None,
                 changes: Some(&self.changes),

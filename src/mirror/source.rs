@@ -8,11 +8,11 @@ use std::sync::Arc;
 use super::compare::{Outcome, compare};
 use super::place::{Address, HttpOptions, Remote, Retry, source_name};
 use super::primary::Primary;
-use super::pull::{PullOptions, Pulled, pull};
-use super::{MirrorStatus, Status};
+use super::pull::{PullOptions, PullReport, pull};
+use super::{HistoryComparison, MirrorStatus};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, SourceOptions, Timestamp, Warning, WarningKind};
-use crate::registry::{MirrorSource, Registry, Stamp, TwoSides};
+use crate::registry::{KnownPrimary, Registry, Stamp, TwoSides};
 
 /// Where a primary is, and how it is read.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ pub struct ComparedMirror {
     /// The present name of the mirror.
     pub dataset: DatasetName,
     /// How they compare, in one word.
-    pub status: MirrorStatus,
+    pub status: HistoryComparison,
     /// How their granules differ: the left side is the mirror's.
     pub sides: TwoSides,
     /// The number of the mirror's files that are not as recorded, according to their last checks.
@@ -51,7 +51,7 @@ pub struct ComparedMirror {
 impl ComparedMirror {
     /// Whether the mirror is identical to its primary, and no check found a file that is not as recorded.
     pub fn is_identical(&self) -> bool {
-        self.status.status == Status::Identical && self.open_findings == 0
+        self.status.status == MirrorStatus::Identical && self.open_findings == 0
     }
 }
 
@@ -81,7 +81,7 @@ impl PrimarySource {
 
     /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
     /// `None` means that `known` is another one.
-    pub fn of_last_pull(known: MirrorSource, options: SourceOptions) -> Option<Self> {
+    pub fn of_last_pull(known: KnownPrimary, options: SourceOptions) -> Option<Self> {
         let pulled = known.stored.pulled.filter(|_| known.is_default)?;
         let origin = Origin::Remembered(known.stored.source.into());
         Some(PrimarySource { origin, ..PrimarySource::named("", options.or(&pulled.options)) })
@@ -194,7 +194,7 @@ impl PrimarySource {
         mirror: &DatasetName,
         options: PullOptions,
         stamp: &Stamp,
-    ) -> Result<Pulled> {
+    ) -> Result<PullReport> {
         let primary = self.open(mirror, (stamp.clock)());
         let pulled = primary.and_then(|primary| pull(registry, mirror, &primary, options, stamp));
         pulled.inspect_err(|error| {

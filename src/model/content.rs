@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use super::checksum::{Checksum, FilePath};
 use super::granule_id::GranuleId;
-use super::known_file::{EncodedFiles, KnownFile, encode};
+use super::known_file::{EncodedFiles, FileRecord, encode};
 use super::message::{ValueError, quoted};
 
 /// What is known of the files of a granule, in ascending order of the bytes of their paths. Empty means
@@ -20,7 +20,7 @@ pub struct Content {
 
 /// How much of a granule a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Extent {
+pub enum Coverage {
     #[default]
     /// All files of the granule: those that are not stated are no longer among them.
     Whole,
@@ -32,7 +32,7 @@ pub enum Extent {
 
 /// What a statement does to what is known of a granule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
+pub enum ContentChange {
     /// It states what is known.
     Nothing,
     /// It adds a file, a size or an algorithm.
@@ -43,7 +43,7 @@ pub enum Effect {
 
 /// The first difference between what is stated of a granule and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contradiction {
+pub struct ContentConflict {
     /// The path of the file. `None` means that it equals the id.
     path: Option<FilePath>,
     difference: Difference,
@@ -60,13 +60,13 @@ enum Difference {
     TooManyChecksums,
 }
 
-impl Effect {
+impl ContentChange {
     /// What it means that this is known after that.
     pub(crate) fn of(before: EncodedFiles<'_>, after: EncodedFiles<'_>) -> Self {
         if before == after {
-            return Effect::Nothing;
+            return ContentChange::Nothing;
         }
-        if before.is_within(after) { Effect::Describes } else { Effect::Replaces }
+        if before.is_within(after) { ContentChange::Describes } else { ContentChange::Replaces }
     }
 }
 
@@ -78,29 +78,32 @@ impl Content {
     ///
     /// # Errors
     ///
-    /// Two of them contradict each other, or a file has more than [`KnownFile::MAX_CHECKSUMS`].
-    pub fn of(granule_id: &GranuleId, mut stated: Vec<KnownFile>) -> Result<Self, Contradiction> {
+    /// Two of them contradict each other, or a file has more than [`FileRecord::MAX_CHECKSUMS`].
+    pub fn of(
+        granule_id: &GranuleId,
+        mut stated: Vec<FileRecord>,
+    ) -> Result<Self, ContentConflict> {
         stated.sort_by(|one, other| one.path(granule_id).cmp(other.path(granule_id)));
-        let mut files: Vec<KnownFile> = Vec::new();
+        let mut files: Vec<FileRecord> = Vec::new();
         for file in stated {
             let Some(known) = files.last_mut().filter(|it| it.own_path() == file.own_path()) else {
                 files.push(file);
                 continue;
             };
             if let Some(difference) = Difference::between(known, &file) {
-                return Err(Contradiction { path: file.own_path().cloned(), difference });
+                return Err(ContentConflict { path: file.own_path().cloned(), difference });
             }
             known.merge(&file);
             // This is checked after each file, so that a merge never handles many checksums.
             if known.has_too_many_checksums() {
                 let difference = Difference::TooManyChecksums;
-                return Err(Contradiction { path: file.own_path().cloned(), difference });
+                return Err(ContentConflict { path: file.own_path().cloned(), difference });
             }
         }
         Ok(Content::of_files(&files))
     }
 
-    fn of_files(files: &[KnownFile]) -> Self {
+    fn of_files(files: &[FileRecord]) -> Self {
         Content { encoded: encode(files).into() }
     }
 
@@ -110,7 +113,7 @@ impl Content {
     }
 
     /// Returns the files, in ascending order of the bytes of their paths.
-    pub fn files(&self) -> Vec<KnownFile> {
+    pub fn files(&self) -> Vec<FileRecord> {
         self.encoded().decode()
     }
 
@@ -121,32 +124,33 @@ impl Content {
         &self,
         granule_id: &GranuleId,
         stated: &Content,
-        extent: Extent,
-    ) -> (Content, Effect, Option<Contradiction>) {
+        extent: Coverage,
+    ) -> (Content, ContentChange, Option<ContentConflict>) {
         if self == stated {
-            return (stated.clone(), Effect::Nothing, None);
+            return (stated.clone(), ContentChange::Nothing, None);
         }
-        if extent == Extent::All {
-            let (_, _, contradiction) = self.after(granule_id, stated, Extent::Whole);
-            let effect = Effect::of(self.encoded(), stated.encoded());
+        if extent == Coverage::All {
+            let (_, _, contradiction) = self.after(granule_id, stated, Coverage::Whole);
+            let effect = ContentChange::of(self.encoded(), stated.encoded());
             return (stated.clone(), effect, contradiction);
         }
         let known = self.files();
-        let (mut after, mut effect, mut contradiction) = (stated.files(), Effect::Nothing, None);
+        let (mut after, mut effect, mut contradiction) =
+            (stated.files(), ContentChange::Nothing, None);
         for file in &mut after {
             let Ok(place) = place(&known, granule_id, file.path(granule_id)) else {
-                effect = effect.max(Effect::Describes);
+                effect = effect.max(ContentChange::Describes);
                 continue;
             };
             if let Some(difference) = Difference::between(&known[place], file) {
-                effect = Effect::Replaces;
+                effect = ContentChange::Replaces;
                 let path = file.own_path().cloned();
-                contradiction.get_or_insert(Contradiction { path, difference });
+                contradiction.get_or_insert(ContentConflict { path, difference });
                 continue;
             }
             let mut both = known[place].clone();
             if both.merge(file) {
-                effect = effect.max(Effect::Describes);
+                effect = effect.max(ContentChange::Describes);
             }
             *file = both;
         }
@@ -154,11 +158,11 @@ impl Content {
             let path = known.path(granule_id);
             let Err(place) = place(&after, granule_id, path) else { continue };
             match extent {
-                Extent::Named => after.insert(place, known),
-                Extent::Whole | Extent::All => {
-                    effect = Effect::Replaces;
+                Coverage::Named => after.insert(place, known),
+                Coverage::Whole | Coverage::All => {
+                    effect = ContentChange::Replaces;
                     let (path, difference) = (known.own_path().cloned(), Difference::NotListed);
-                    contradiction.get_or_insert(Contradiction { path, difference });
+                    contradiction.get_or_insert(ContentConflict { path, difference });
                 }
             }
         }
@@ -188,24 +192,24 @@ impl From<EncodedFiles<'_>> for Content {
 }
 
 /// Where the file with a path is among others, or would be.
-fn place(files: &[KnownFile], granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
+fn place(files: &[FileRecord], granule_id: &GranuleId, path: &str) -> Result<usize, usize> {
     files.binary_search_by(|file| file.path(granule_id).cmp(path))
 }
 
 fn too_many_checksums(file: &str) -> String {
-    format!("{file} has more than {} checksums", KnownFile::MAX_CHECKSUMS)
+    format!("{file} has more than {} checksums", FileRecord::MAX_CHECKSUMS)
 }
 
 impl Difference {
     /// The difference between two descriptions of a file. `None` means that they do not contradict each
     /// other.
-    fn between(known: &KnownFile, stated: &KnownFile) -> Option<Self> {
+    fn between(known: &FileRecord, stated: &FileRecord) -> Option<Self> {
         let (known, stated) = known.differing(stated)?;
         Some(Difference::Other { known, stated })
     }
 }
 
-impl Contradiction {
+impl ContentConflict {
     /// The contradiction in words, for a granule.
     pub fn of(&self, granule_id: &GranuleId) -> String {
         let file = self.file(granule_id);
@@ -293,16 +297,16 @@ impl Content {
         let mut files = Vec::new();
         for WrittenFile { path, size, checksums } in written {
             let path = path.map(FilePath::new).transpose().map_err(|error| error.to_string())?;
-            if checksums.len() > KnownFile::MAX_CHECKSUMS {
+            if checksums.len() > FileRecord::MAX_CHECKSUMS {
                 let difference = Difference::TooManyChecksums;
-                return Err(Contradiction { path, difference }.at_once(granule_id));
+                return Err(ContentConflict { path, difference }.at_once(granule_id));
             }
             let mut known = size.map(|_| None).into_iter().collect::<Vec<Option<Checksum>>>();
             for text in &checksums {
                 let checksum = text.parse().map_err(|error: ValueError| error.to_string())?;
                 known.push(Some(checksum));
             }
-            let file = |checksum| KnownFile::new(granule_id, path.clone(), size, checksum);
+            let file = |checksum| FileRecord::new(granule_id, path.clone(), size, checksum);
             files.extend(known.into_iter().filter_map(file));
         }
         Content::of(granule_id, files).map_err(|cause| cause.at_once(granule_id))
@@ -319,7 +323,7 @@ pub enum ContentMatch {
     /// A file has no algorithm in common on both sides.
     NotComparable,
     /// A file has other bytes.
-    Other(Contradiction),
+    Other(ContentConflict),
 }
 
 impl Content {
@@ -340,7 +344,7 @@ impl Content {
             pairs += 1;
             if let Some(difference) = Difference::between(file, same) {
                 let path = file.own_path().cloned();
-                return ContentMatch::Other(Contradiction { path, difference });
+                return ContentMatch::Other(ContentConflict { path, difference });
             }
             let mut algorithms = file.checksums().iter().map(Checksum::algorithm);
             let is_sized = file.size().is_some() && same.size().is_some();
@@ -358,17 +362,17 @@ impl Content {
 /// The file elsewhere that is the same as one of these.
 fn counterpart<'a>(
     granule_id: &GranuleId,
-    file: &KnownFile,
-    files: &[KnownFile],
-    others: &'a [KnownFile],
-) -> Option<&'a KnownFile> {
+    file: &FileRecord,
+    files: &[FileRecord],
+    others: &'a [FileRecord],
+) -> Option<&'a FileRecord> {
     if let Ok(place) = place(others, granule_id, file.path(granule_id)) {
         return others.get(place);
     }
     if let ([_], [lone]) = (files, others) {
         return Some(lone);
     }
-    let segment = |file: &KnownFile| {
+    let segment = |file: &FileRecord| {
         let path = file.path(granule_id);
         path.rsplit('/').next().unwrap_or(path).to_owned()
     };
@@ -391,13 +395,13 @@ mod tests {
         GranuleId::new("A.nc").unwrap()
     }
 
-    fn file(path: &str, size: Option<u64>, checksum: Option<(&str, &str)>) -> KnownFile {
+    fn file(path: &str, size: Option<u64>, checksum: Option<(&str, &str)>) -> FileRecord {
         let checksum =
             checksum.map(|(name, value)| Checksum::parse(name.parse().unwrap(), value).unwrap());
-        KnownFile::new(&id(), Some(FilePath::new(path).unwrap()), size, checksum).unwrap()
+        FileRecord::new(&id(), Some(FilePath::new(path).unwrap()), size, checksum).unwrap()
     }
 
-    fn content(files: &[KnownFile]) -> Content {
+    fn content(files: &[FileRecord]) -> Content {
         Content::of(&id(), files.to_vec()).unwrap()
     }
 
@@ -425,7 +429,7 @@ mod tests {
 
     #[test]
     fn a_statement_says_nothing_new_or_describes_or_replaces() {
-        use {Effect::*, Extent::*};
+        use {ContentChange::*, Coverage::*};
         let known = content(&[file("A.nc", Some(7), Some(("md5", MD5))), file("b", Some(1), None)]);
         let nc = |size, md5: Option<&'static str>| file("A.nc", size, md5.map(|it| ("md5", it)));
         for (stated, extent, effect, text) in [
@@ -470,9 +474,9 @@ mod tests {
             file("b", Some(1), None),
         ]);
         let stated = content(&[file("A.nc", None, Some(("md5", OTHER_MD5)))]);
-        let (after, ..) = known.after(&id(), &stated, Extent::Named);
+        let (after, ..) = known.after(&id(), &stated, Coverage::Named);
         assert_eq!(after, content(&[stated.files()[0].clone(), file("b", Some(1), None)]));
-        assert_eq!(known.after(&id(), &stated, Extent::Whole).0, stated);
+        assert_eq!(known.after(&id(), &stated, Coverage::Whole).0, stated);
     }
 
     #[test]
@@ -485,8 +489,9 @@ mod tests {
         assert_eq!(Content::decode(id().as_str(), most.encoded().as_bytes()), Some(most.clone()));
         let refused = Content::of(&id(), of(0..65)).unwrap_err();
         assert_eq!(refused.at_once(&id()), "\"A.nc\" has more than 64 checksums");
-        let (more, effect, contradiction) = most.after(&id(), &content(&of(64..65)), Extent::Named);
-        assert_eq!((effect, contradiction), (Effect::Describes, None));
+        let (more, effect, contradiction) =
+            most.after(&id(), &content(&of(64..65)), Coverage::Named);
+        assert_eq!((effect, contradiction), (ContentChange::Describes, None));
         assert_eq!(more.encoded().most_checksums(), 65);
         assert_eq!(Content::decode(id().as_str(), more.encoded().as_bytes()), None);
         // The limit is for each file, not for all files of a granule.
@@ -527,7 +532,7 @@ mod tests {
         assert!(!decoded(&[0x82, 0, 1]), "a number of two bytes that one byte can hold");
     }
 
-    fn any_file() -> impl Strategy<Value = KnownFile> {
+    fn any_file() -> impl Strategy<Value = FileRecord> {
         let checksum = prop_oneof![
             Just(None),
             "[01]{32}".prop_map(|it| Some(("md5", it))),
@@ -556,7 +561,7 @@ mod tests {
             prop_assert_eq!(Content::of(&id(), read), Ok(content.clone()));
             let bytes = content.encoded().as_bytes();
             prop_assert_eq!(Content::decode(id().as_str(), bytes), Some(content.clone()));
-            prop_assert_eq!(content.after(&id(), &content, Extent::Whole).1, Effect::Nothing);
+            prop_assert_eq!(content.after(&id(), &content, Coverage::Whole).1, ContentChange::Nothing);
             for end in 0..bytes.len() {
                 prop_assert_ne!(Content::decode(id().as_str(), &bytes[..end]), Some(content.clone()));
             }

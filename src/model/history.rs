@@ -67,7 +67,7 @@ impl Instance {
     }
 
     /// How many granules its change ingested, deleted, described and replaced.
-    pub fn sides(&self) -> [u64; 4] {
+    pub fn counts(&self) -> [u64; 4] {
         [self.ingested, self.deleted, self.described, self.replaced]
     }
 
@@ -83,7 +83,7 @@ impl Instance {
 ///
 /// Its fields, in this order, are those of the rows of `granules` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Granule {
+pub struct Holding {
     /// The id.
     #[serde(rename = "granule")]
     pub granule_id: GranuleId,
@@ -177,7 +177,7 @@ impl EventKind {
 
 /// A granule that is named in a change or a list, and where it was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ListingEntry {
     /// The granule's id.
     pub granule_id: GranuleId,
     /// The producer's id. `None` means that it is the same as `granule_id`.
@@ -188,9 +188,9 @@ pub struct Entry {
     pub location: Option<SourceLocation>,
 }
 
-impl From<GranuleId> for Entry {
+impl From<GranuleId> for ListingEntry {
     fn from(granule_id: GranuleId) -> Self {
-        Entry { granule_id, producer_granule: None, content: None, location: None }
+        ListingEntry { granule_id, producer_granule: None, content: None, location: None }
     }
 }
 

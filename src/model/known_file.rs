@@ -9,11 +9,11 @@ use std::fmt;
 
 use super::checksum::{Algorithm, Checksum, FilePath};
 use super::granule_id::GranuleId;
-use super::message::count;
+use super::message::plural;
 
 /// What is known of the bytes of a file: its size, its checksums, or both.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct KnownFile {
+pub struct FileRecord {
     /// `None` means that it equals the id of the granule.
     path: Option<FilePath>,
     /// In bytes. `None` means that it is not known.
@@ -22,7 +22,7 @@ pub struct KnownFile {
     checksums: Vec<Checksum>,
 }
 
-impl KnownFile {
+impl FileRecord {
     /// The greatest number of checksums of a file, each of another algorithm.
     pub const MAX_CHECKSUMS: usize = 64;
 
@@ -36,7 +36,7 @@ impl KnownFile {
         let path = path.filter(|path| path.as_str() != granule_id.as_str());
         let checksums: Vec<Checksum> = checksum.into_iter().collect();
         let is_known = size.is_some() || !checksums.is_empty();
-        is_known.then_some(KnownFile { path, size, checksums })
+        is_known.then_some(FileRecord { path, size, checksums })
     }
 
     /// Returns the path, also where it equals the id.
@@ -64,7 +64,7 @@ impl KnownFile {
     }
 
     /// What both state differently: what this file has, and what the other one has.
-    pub(super) fn differing(&self, other: &KnownFile) -> Option<(String, String)> {
+    pub(super) fn differing(&self, other: &FileRecord) -> Option<(String, String)> {
         let of_both = self
             .checksums
             .iter()
@@ -75,11 +75,11 @@ impl KnownFile {
             return Some((shown(one), shown(other)));
         }
         let (one, other) = self.size.zip(other.size).filter(|(one, other)| one != other)?;
-        Some((count(one, "byte"), count(other, "byte")))
+        Some((plural(one, "byte"), plural(other, "byte")))
     }
 
     /// Adds what another statement of the same bytes has. Returns whether that is more.
-    pub(super) fn merge(&mut self, other: &KnownFile) -> bool {
+    pub(super) fn merge(&mut self, other: &FileRecord) -> bool {
         let mut is_more = self.size.is_none() && other.size.is_some();
         self.size = self.size.or(other.size);
         for checksum in &other.checksums {
@@ -96,11 +96,11 @@ impl KnownFile {
 
     /// Whether there are more checksums than a file may have.
     pub(super) fn has_too_many_checksums(&self) -> bool {
-        self.checksums.len() > KnownFile::MAX_CHECKSUMS
+        self.checksums.len() > FileRecord::MAX_CHECKSUMS
     }
 }
 
-impl fmt::Display for KnownFile {
+impl fmt::Display for FileRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.checksums.first(), self.size) {
             (Some(checksum), _) => write!(f, "{checksum:?}"),
@@ -110,9 +110,9 @@ impl fmt::Display for KnownFile {
 }
 
 /// The encoding of some files, in this order.
-pub(super) fn encode(files: &[KnownFile]) -> Vec<u8> {
+pub(super) fn encode(files: &[FileRecord]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for KnownFile { path, size, checksums } in files {
+    for FileRecord { path, size, checksums } in files {
         let flags = u64::from(path.is_some()) | u64::from(size.is_some()) << 1;
         write_number(flags | (checksums.len() as u64) << 2, &mut bytes);
         if let Some(path) = path {
@@ -153,7 +153,7 @@ impl<'a> EncodedFiles<'a> {
         let (mut rest, mut last) = (bytes, None);
         while !rest.is_empty() {
             let file = EncodedFile::read(&mut rest)?;
-            if file.checksums.count > KnownFile::MAX_CHECKSUMS as u64 {
+            if file.checksums.count > FileRecord::MAX_CHECKSUMS as u64 {
                 return None;
             }
             // A path that equals the id is left out.
@@ -193,7 +193,7 @@ impl<'a> EncodedFiles<'a> {
         std::iter::from_fn(move || EncodedFile::read(&mut rest))
     }
 
-    pub(super) fn decode(self) -> Vec<KnownFile> {
+    pub(super) fn decode(self) -> Vec<FileRecord> {
         self.each().filter_map(EncodedFile::decode).collect()
     }
 
@@ -280,10 +280,10 @@ impl<'a> EncodedFile<'a> {
         Some(EncodedFile { path, size, checksums })
     }
 
-    fn decode(self) -> Option<KnownFile> {
+    fn decode(self) -> Option<FileRecord> {
         let path = self.path.map(FilePath::new).transpose().ok()?;
         let checksums = self.checksums.map(EncodedChecksum::decode).collect::<Option<_>>()?;
-        Some(KnownFile { path, size: self.size, checksums })
+        Some(FileRecord { path, size: self.size, checksums })
     }
 }
 

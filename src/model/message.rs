@@ -85,7 +85,7 @@ pub fn write_visible(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
 }
 
 /// A number with its noun: `1 granule`, `2 granules`.
-pub fn count(number: impl Into<u64>, noun: &str) -> String {
+pub fn plural(number: impl Into<u64>, noun: &str) -> String {
     match number.into() {
         1 => format!("1 {noun}"),
         number => format!("{number} {noun}s"),

@@ -24,31 +24,31 @@ mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, Strength};
 pub(crate) use content::WrittenFile;
-pub use content::{Content, ContentMatch, Contradiction, Effect, Extent};
+pub use content::{Content, ContentChange, ContentConflict, ContentMatch, Coverage};
 pub use creator::{Creator, Orcid};
 pub use dataset_name::DatasetName;
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
 pub use history::{
-    Annotation, Checkpoint, Confirmation, Entry, Event, EventKind, FoundPeriod, Granule, Instance,
-    LogChange, RefusedListing, Withdrawal,
+    Annotation, Checkpoint, Confirmation, Event, EventKind, FoundPeriod, Holding, Instance,
+    ListingEntry, LogChange, RefusedListing, Withdrawal,
 };
 pub use identifier::{Digest, DigestPrefix, Identifier, IdentifierPrefix, LineCheck};
 pub(crate) use identifier::{meant, not_a_digest};
 pub(crate) use known_file::EncodedFiles;
-pub use known_file::KnownFile;
+pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{
-    SourceLocation, ValueError, Warning, WarningKind, count, is_escaped, is_interpreted,
-    is_invisible, quoted, write_visible,
+    SourceLocation, ValueError, Warning, WarningKind, is_escaped, is_interpreted, is_invisible,
+    plural, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
-pub use record::{Dataset, Doi, Keyword, Listed, RecordVersion, Temporal, Year};
-pub use set::{Criteria, Set, Subset};
+pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
+pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, shown_as_str};
-pub use time::{Day, Moment, Timestamp, TimestampError, age};
+pub use time::{Day, Moment, Timestamp, TimestampError, parse_duration};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -25,7 +25,7 @@ use super::web_address::WebAddress;
 /// Its fields, in this order, are those of `dataset` in the command line's JSON. `None` means that
 /// the record does not have the field.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Dataset {
+pub struct DatasetMetadata {
     /// The name in this registry.
     pub name: DatasetName,
     /// The DOI.
@@ -64,38 +64,38 @@ pub struct Dataset {
     pub temporal: Option<Temporal>,
 }
 
-/// Reads creators: at most [`Dataset::MAX_NAMES`].
+/// Reads creators: at most [`DatasetMetadata::MAX_NAMES`].
 fn creators<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Creator>, D::Error> {
     limited(deserializer, "creators")
 }
 
-/// Reads keywords: at most [`Dataset::MAX_NAMES`].
+/// Reads keywords: at most [`DatasetMetadata::MAX_NAMES`].
 fn keywords<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Keyword>, D::Error> {
     limited(deserializer, "keywords")
 }
 
-/// Reads an array of at most [`Dataset::MAX_NAMES`].
+/// Reads an array of at most [`DatasetMetadata::MAX_NAMES`].
 pub(crate) fn limited<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
     deserializer: D,
     what: &str,
 ) -> Result<Vec<T>, D::Error> {
-    let read = AtMost::<T, { Dataset::MAX_NAMES }>::deserialize(deserializer)?;
+    let read = AtMost::<T, { DatasetMetadata::MAX_NAMES }>::deserialize(deserializer)?;
     match read.has_more {
         true => Err(D::Error::custom(format_args!(
             "the metadata has more than {} {what}",
-            Dataset::MAX_NAMES
+            DatasetMetadata::MAX_NAMES
         ))),
         false => Ok(read.elements),
     }
 }
 
-impl Dataset {
+impl DatasetMetadata {
     /// The greatest number of creators, of keywords and of former names that is read from JSON.
     pub const MAX_NAMES: usize = 10_000;
 
     /// Returns a record that has only a name.
     pub fn named(name: DatasetName) -> Self {
-        Dataset {
+        DatasetMetadata {
             name,
             doi: None,
             title: None,
@@ -256,10 +256,10 @@ impl fmt::Display for Year {
 ///
 /// Its fields are those of `dataset` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Listed {
+pub struct DatasetRecord {
     /// The record of the dataset.
     #[serde(flatten)]
-    pub dataset: Dataset,
+    pub dataset: DatasetMetadata,
     /// When and why it was withdrawn. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
     /// Its former names, latest first. The dataset is still found by them.
@@ -274,7 +274,7 @@ pub struct Listed {
     pub confirmed: Option<Confirmation>,
 }
 
-impl Listed {
+impl DatasetRecord {
     /// When a `sync` last found the set that is in force to be its listing. `None` means that none did
     /// since the last change.
     pub fn confirmation_of_latest(&self) -> Option<&Confirmation> {
@@ -293,7 +293,7 @@ impl Listed {
 ///
 /// Its fields are those of `dataset show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct RecordVersion {
+pub struct MetadataVersion {
     /// 1, 2, … within the dataset.
     #[serde(skip)]
     pub version: u64,
@@ -506,7 +506,7 @@ mod tests {
     fn a_licence_of_a_log_is_one_that_the_command_line_accepts() {
         let read = |licence: &str| {
             let text = format!(r#"{{"name":"US","licence":{licence}}}"#);
-            serde_json::from_str::<Dataset>(&text).map(|dataset| dataset.licence)
+            serde_json::from_str::<DatasetMetadata>(&text).map(|dataset| dataset.licence)
         };
         assert_eq!(read("\"cc-by-4.0\"").unwrap().unwrap().as_str(), "CC-BY-4.0");
         assert_eq!(read("null").unwrap(), None);

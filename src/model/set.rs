@@ -40,7 +40,7 @@ impl Set {
     }
 
     /// How many granules there are.
-    pub fn granules(&self) -> u64 {
+    pub fn granule_count(&self) -> u64 {
         match self {
             Set::Instance(instance) => instance.granules,
             Set::Subset { subset, .. } => subset.granules,
@@ -87,7 +87,7 @@ pub struct Subset {
     pub timestamp: Timestamp,
     /// How the granules are selected.
     #[serde(rename = "patterns")]
-    pub criteria: Criteria,
+    pub criteria: SubsetCriteria,
     /// How many granules are selected, at least one.
     pub granules: u64,
     /// When it was first cited.
@@ -99,7 +99,7 @@ pub struct Subset {
 /// In JSON, the patterns, or `null` if the granules are named.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Option<Vec<Pattern>>", into = "Option<Vec<Pattern>>")]
-pub enum Criteria {
+pub enum SubsetCriteria {
     /// All whose id matches one of these patterns. There is at least one pattern; they are sorted
     /// and distinct.
     Patterns(Vec<Pattern>),
@@ -107,22 +107,22 @@ pub enum Criteria {
     Named,
 }
 
-impl From<Option<Vec<Pattern>>> for Criteria {
+impl From<Option<Vec<Pattern>>> for SubsetCriteria {
     fn from(patterns: Option<Vec<Pattern>>) -> Self {
-        patterns.and_then(Criteria::of_patterns).unwrap_or(Criteria::Named)
+        patterns.and_then(SubsetCriteria::of_patterns).unwrap_or(SubsetCriteria::Named)
     }
 }
 
-impl From<Criteria> for Option<Vec<Pattern>> {
-    fn from(criteria: Criteria) -> Self {
+impl From<SubsetCriteria> for Option<Vec<Pattern>> {
+    fn from(criteria: SubsetCriteria) -> Self {
         match criteria {
-            Criteria::Patterns(patterns) => Some(patterns),
-            Criteria::Named => None,
+            SubsetCriteria::Patterns(patterns) => Some(patterns),
+            SubsetCriteria::Named => None,
         }
     }
 }
 
-impl Criteria {
+impl SubsetCriteria {
     /// The greatest number of patterns of a subset: verifying the subset matches each pattern against every
     /// granule.
     pub const MAX_PATTERNS: usize = 20;
@@ -131,14 +131,14 @@ impl Criteria {
     pub fn of_patterns(mut patterns: Vec<Pattern>) -> Option<Self> {
         patterns.sort();
         patterns.dedup();
-        (!patterns.is_empty()).then_some(Criteria::Patterns(patterns))
+        (!patterns.is_empty()).then_some(SubsetCriteria::Patterns(patterns))
     }
 
     /// The patterns, of which there are none if the granules are named.
     pub fn patterns(&self) -> &[Pattern] {
         match self {
-            Criteria::Patterns(patterns) => patterns,
-            Criteria::Named => &[],
+            SubsetCriteria::Patterns(patterns) => patterns,
+            SubsetCriteria::Named => &[],
         }
     }
 }

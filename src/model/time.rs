@@ -301,7 +301,7 @@ impl TimestampError {
 /// # Errors
 ///
 /// It is something else, or more than a [`Duration`] can be.
-pub fn age(text: &str) -> Result<Duration, ValueError> {
+pub fn parse_duration(text: &str) -> Result<Duration, ValueError> {
     let refused = || ValueError::new("a duration is a number and a unit: 90m, 36h or 2d");
     let units = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];
     let read = units.iter().find_map(|&(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
@@ -443,11 +443,11 @@ mod tests {
     fn an_age_is_a_number_and_one_unit() {
         let cases = [("90m", 5_400), ("36h", 129_600), ("2d", 172_800), ("0s", 0)];
         for (text, seconds) in cases {
-            assert_eq!(age(text), Ok(Duration::from_secs(seconds)));
+            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)));
         }
         for text in ["", "d", "2", "2dd", "2hh", "2d2d", "2 d", "-2d", "2w", "999999999999999999d"]
         {
-            assert!(age(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 

@@ -19,7 +19,7 @@ use crate::mirror::log::{
 };
 use crate::mirror::{FoundHead, HEAD, LOG, PublishedDirectory, read_log};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
-use crate::registry::{Listed, RecordVersion, Registry, Selection, Snapshot};
+use crate::registry::{DatasetRecord, MetadataVersion, Registry, Selection, Snapshot};
 
 /// What was published of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
@@ -36,7 +36,7 @@ pub struct PublishedDataset {
 
 /// What is to be written, read from one snapshot and proved, in a temporary file where it is long.
 struct Prepared {
-    listed: Listed,
+    listed: DatasetRecord,
     /// The head that was published before. `None` means that there is none, or that the name was
     /// that of another dataset that was renamed.
     before: Option<Head>,
@@ -413,7 +413,7 @@ pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head
     let found = found.iter().flat_map(|period| &period.instances);
     for other in found.filter(|it| it.timestamp == timestamp && it.dataset != *name) {
         let other = &other.dataset;
-        let had_name = |version: &RecordVersion| version.dataset["name"] == name.as_str();
+        let had_name = |version: &MetadataVersion| version.dataset["name"] == name.as_str();
         if snapshot.record_versions(other)?.iter().any(had_name)
             && is_continued(snapshot, other, head)?
         {

@@ -10,7 +10,7 @@ use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, EarlierSet, Import, Listing, Members, PaymentIds, Registry, Stamp,
+    Change, ChangeOptions, EarlierSet, Import, Listing, PaymentIds, Registry, Stamp, SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -95,7 +95,7 @@ fn edit(registry: &Registry, _: &Path) -> Outcome {
 fn cite(registry: &Registry, _: &Path) -> Outcome {
     let mut listing = Listing::new();
     ["A1", "B"].iter().try_for_each(|text| listing.add(id(text)))?;
-    let members = Members::Listed(listing);
+    let members = SubsetMembers::Listed(listing);
     Ok(registry.cite_subset(&name(), None, &members, second(100)).map(drop)?)
 }
 

@@ -19,7 +19,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{Head, HeadFile, Lines, LinesDigest, write_annotations, write_subsets};
 use crate::model::{DatasetName, Digest, Timestamp};
-use crate::registry::{Listed, Registry, Snapshot};
+use crate::registry::{DatasetRecord, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
 /// What was found of a dataset in a published directory.
@@ -310,8 +310,8 @@ fn check_beside(directory: &Directory, name: &str, announced: LinesDigest) -> Re
 }
 
 /// Whether a head announces the present state of the dataset.
-fn is_current(snapshot: &Snapshot, listed: &Listed, head: &Head) -> Result<bool> {
-    let Listed { dataset, former_names, withdrawn, latest, .. } = listed;
+fn is_current(snapshot: &Snapshot, listed: &DatasetRecord, head: &Head) -> Result<bool> {
+    let DatasetRecord { dataset, former_names, withdrawn, latest, .. } = listed;
     let latest = latest.as_ref();
     let latest = latest.map(|latest| (latest.timestamp, latest.identifier, latest.digest));
     if (&head.record, &head.former_names, &head.withdrawn, head.latest())

@@ -6,7 +6,7 @@ use std::thread::Scope;
 use super::parallel::ahead_within;
 use super::staging::check_limits;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Content, Event, EventKind, GranuleId, KnownFile};
+use crate::model::{Content, Event, EventKind, FileRecord, GranuleId};
 
 /// Consecutive events of one granule that have the same time and the same kind, merged into one.
 #[derive(Debug)]
@@ -125,7 +125,7 @@ fn is_repetition(previous: &Event, event: &Event) -> bool {
 #[derive(Default)]
 struct StatedFiles {
     /// `None` means that no event states files.
-    files: Option<Vec<KnownFile>>,
+    files: Option<Vec<FileRecord>>,
     /// The number of files after the last merge.
     merged: usize,
     failed: Option<Error>,
@@ -163,7 +163,7 @@ impl StatedFiles {
     }
 }
 
-fn merge(granule_id: &GranuleId, files: Vec<KnownFile>) -> Result<Content> {
+fn merge(granule_id: &GranuleId, files: Vec<FileRecord>) -> Result<Content> {
     Content::of(granule_id, files).map_err(|contradiction| {
         Error::new(ErrorKind::StatedFile, contradiction.at_once(granule_id))
     })
@@ -241,7 +241,7 @@ mod tests {
     fn stating(granule_id: &str, path: &str, size: u64, line: u64) -> Event {
         let id: GranuleId = granule_id.parse().unwrap();
         let path = Some(FilePath::new(path).unwrap());
-        let file = KnownFile::new(&id, path, Some(size), None).unwrap();
+        let file = FileRecord::new(&id, path, Some(size), None).unwrap();
         let content = Some(Content::of(&id, vec![file]).unwrap());
         event(granule_id, content, line)
     }
@@ -270,7 +270,7 @@ mod tests {
         let counts: Vec<_> = merged.iter().map(|it| (it.events, it.repeated)).collect();
         assert_eq!(counts, [(20_000, 0), (3, 2), (2, 0), (1, 0)]);
         let files = merged[0].event.content.as_ref().unwrap().files();
-        assert_eq!(files.iter().map(KnownFile::size).collect::<Vec<_>>(), [Some(1), Some(2)]);
+        assert_eq!(files.iter().map(FileRecord::size).collect::<Vec<_>>(), [Some(1), Some(2)]);
         let of =
             |error: &Option<Error>| error.as_ref().map(|error| (error.kind(), error.to_string()));
         assert!(merged[0].repetition.is_none() && merged[0].invalid_files.is_none());

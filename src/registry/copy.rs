@@ -18,7 +18,7 @@ use crate::store::{self, Access, BUSY_WAIT, Store};
 
 /// The result of a backup: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct BackedUp {
+pub struct BackupReport {
     /// The size of the copy in bytes.
     pub bytes: u64,
     /// The number of datasets in it.
@@ -37,7 +37,7 @@ impl Registry {
     /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): a file already exists; of another
     /// kind: the registry cannot be read, or the copy cannot be written.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
-    pub fn back_up(&self, target: &Path) -> Result<BackedUp> {
+    pub fn back_up(&self, target: &Path) -> Result<BackupReport> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         Registry::check_is_file(target, "a backup")?;
         let read = self.read()?;
@@ -73,17 +73,17 @@ impl Registry {
         let unseen = |source| Error::cannot("look at", target, source).of_store();
         let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_in_place().map_err(in_target)?;
-        Ok(BackedUp { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
+        Ok(BackupReport { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
     }
 
     /// Copies a registry that is not in a file, row by row, into a file.
-    fn back_up_rows(&self, target: &Path) -> Result<BackedUp> {
+    fn back_up_rows(&self, target: &Path) -> Result<BackupReport> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         let copied = self.copy_to(target, PaymentIds::Copied)?;
         let metadata = std::fs::metadata(target);
         let unseen = |source| Error::cannot("look at", target, source).of_store();
         let bytes = metadata.map_err(|source| in_target(unseen(source)))?.len();
-        Ok(BackedUp { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
+        Ok(BackupReport { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
     }
 }
 
@@ -98,7 +98,7 @@ pub enum PaymentIds {
 
 /// The result of a copy: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Copied {
+pub struct CopyReport {
     /// The number of datasets.
     pub datasets: u64,
     /// The number of identifiers that were recomputed in the copy: all that were ever issued.
@@ -118,7 +118,7 @@ impl Registry {
     ///
     /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): there is a registry at the
     /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
-    pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<Copied> {
+    pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<CopyReport> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         let name = self.path().map(store::full_name).unwrap_or_default();
         let (store, copy) = Store::create(target, Some(&name), BUSY_WAIT).map_err(in_target)?;
@@ -130,7 +130,7 @@ impl Registry {
         let verified = verified.map_err(|error| self.named(error))?;
         drop((registry, store));
         copy.put_in_place(None).map_err(in_target)?;
-        Ok(Copied { datasets: verified.datasets, identifiers: verified.identifiers })
+        Ok(CopyReport { datasets: verified.datasets, identifiers: verified.identifiers })
     }
 
     /// Copies every row into an empty store, as of one moment.
@@ -171,7 +171,11 @@ const MAX_SUFFIX: u32 = 1_000;
 impl Registry {
     /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
     /// Returns its path.
-    pub fn back_up_into(&self, directory: &Path, now: Timestamp) -> Result<(PathBuf, BackedUp)> {
+    pub fn back_up_into(
+        &self,
+        directory: &Path,
+        now: Timestamp,
+    ) -> Result<(PathBuf, BackupReport)> {
         let (name, stamp) = (self.name_of_backups(), stamp_of(now));
         for suffix in 1..MAX_SUFFIX {
             let file = match suffix {

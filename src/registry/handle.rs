@@ -137,7 +137,7 @@ impl Registry {
     /// only datasets that have one of these names, or once had it. The others are as if they did not exist.
     /// Who recorded a change is shown of none.
     #[must_use]
-    pub fn published(&self, names: &[DatasetName]) -> Self {
+    pub fn public_view(&self, names: &[DatasetName]) -> Self {
         Registry { published: Some(names.into()), ..self.clone() }
     }
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 use super::batches::{MergedEvent, MergedEvents};
 use super::monitor::{Monitor, Work};
 use super::proof::{Recomputed, Recomputing};
-use super::snapshot::GranuleFiles;
+use super::snapshot::Granule;
 use super::staging::{Sorted, Staging};
 use crate::error::Result;
-use crate::model::{Digest, Entry, Event, EventKind, Identifier, Timestamp};
+use crate::model::{Digest, Event, EventKind, Identifier, ListingEntry, Timestamp};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
@@ -41,7 +41,7 @@ pub struct Listing {
 ///
 /// Its fields, in this order, are those of `identify` in the command line's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Identified {
+pub struct ListingSummary {
     /// The identifier of the listed granules, each counted once.
     pub identifier: Identifier,
     /// The digest of the listed granules and of what is stated of their files.
@@ -60,8 +60,8 @@ impl Listing {
     }
 
     /// Adds a granule.
-    pub fn add(&mut self, entry: impl Into<Entry>) -> Result<()> {
-        let Entry { granule_id, producer_granule, content, location } = entry.into();
+    pub fn add(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
+        let ListingEntry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
         self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
     }
@@ -101,7 +101,7 @@ impl Listing {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
     /// [`ErrorKind::StatedFile`](crate::ErrorKind::StatedFile): an id is listed twice, with other bytes.
-    pub fn identify(&self) -> Result<Identified> {
+    pub fn identify(&self) -> Result<ListingSummary> {
         self.identified(None)
     }
 
@@ -110,20 +110,20 @@ impl Listing {
     /// # Errors
     ///
     /// Those of [`Listing::identify`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
-    pub fn identify_with(&self, monitor: Arc<dyn Monitor>) -> Result<Identified> {
+    pub fn identify_with(&self, monitor: Arc<dyn Monitor>) -> Result<ListingSummary> {
         self.identified(Some(monitor))
     }
 
-    fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<Identified> {
+    fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<ListingSummary> {
         let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
         let mut recomputing = Recomputing::start();
         for entry in self.distinct()? {
-            let Entry { granule_id, content, .. } = entry?;
+            let ListingEntry { granule_id, content, .. } = entry?;
             recomputing.add(granule_id.as_str(), content.unwrap_or_default().encoded());
             work.advance()?;
         }
         let Recomputed { identifier, digest, granules } = recomputing.finish();
-        Ok(Identified { identifier, digest, granules, repeated: self.repeated(granules)? })
+        Ok(ListingSummary { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
     /// The listed granules in canonical order, each once, with its files. Granules that are added later are
@@ -132,10 +132,10 @@ impl Listing {
     /// # Errors
     ///
     /// Those of [`Listing::identify`], also of the iterator.
-    pub fn files(&self) -> Result<impl Iterator<Item = Result<GranuleFiles>> + use<>> {
+    pub fn files(&self) -> Result<impl Iterator<Item = Result<Granule>> + use<>> {
         Ok(self.distinct()?.map(|entry| {
-            let Entry { granule_id, content, .. } = entry?;
-            Ok(GranuleFiles { granule_id, content: content.unwrap_or_default() })
+            let ListingEntry { granule_id, content, .. } = entry?;
+            Ok(Granule { granule_id, content: content.unwrap_or_default() })
         }))
     }
 
@@ -158,17 +158,17 @@ impl Listing {
     /// The listed granules in canonical order, each once, as it was listed first, with all of its files.
     pub(in crate::registry) fn distinct(
         &self,
-    ) -> Result<impl Iterator<Item = Result<Entry>> + use<>> {
+    ) -> Result<impl Iterator<Item = Result<ListingEntry>> + use<>> {
         let merged = MergedEvents::of(self.sorted()?);
         Ok(merged.map(|merged| entry_of(merged?)))
     }
 }
 
 /// A granule of a list, whose entries were merged.
-fn entry_of(merged: MergedEvent) -> Result<Entry> {
+fn entry_of(merged: MergedEvent) -> Result<ListingEntry> {
     if let Some(error) = merged.invalid_files {
         return Err(error);
     }
     let Event { granule_id, producer_granule, content, location, .. } = merged.event;
-    Ok(Entry { granule_id, producer_granule, content, location })
+    Ok(ListingEntry { granule_id, producer_granule, content, location })
 }

@@ -6,7 +6,7 @@ use super::snapshot::Cursor;
 use super::staging::{Sorted, Staging};
 use crate::disk::Spool;
 use crate::error::{Error, Result};
-use crate::model::{Content, EncodedFiles, Entry, Event, EventKind, LogChange, Timestamp};
+use crate::model::{Content, EncodedFiles, Event, EventKind, ListingEntry, LogChange, Timestamp};
 
 /// The changes that were read of a log, consecutive. The memory does not depend on their number, nor
 /// on their notes: more than a few are kept in a temporary file.
@@ -62,7 +62,7 @@ const MAX_FORMER: usize = 16;
 struct Outcome {
     /// The granule, as it was ingested last, with what is known of its files (`None`: the events do not say);
     /// of one that was not ingested, only the id is known.
-    entry: Entry,
+    entry: ListingEntry,
     /// `None` means that no event says that other bytes replaced those that were known, or that the granule
     /// was deleted meanwhile. Else what was known of its files before those events, as far as it was read.
     replaced: Option<Vec<Content>>,
@@ -118,9 +118,9 @@ impl Outcomes {
     }
 }
 
-fn entry_of(event: &Event, content: Option<Content>) -> Entry {
+fn entry_of(event: &Event, content: Option<Content>) -> ListingEntry {
     let Event { granule_id, producer_granule, .. } = event.clone();
-    Entry { granule_id, producer_granule, content, location: None }
+    ListingEntry { granule_id, producer_granule, content, location: None }
 }
 
 impl Cursor for Outcomes {
@@ -132,7 +132,7 @@ impl Cursor for Outcomes {
         Ok(self.next.as_ref().map(|next| next.entry.granule_id.as_str()))
     }
 
-    fn take(&mut self) -> Result<Option<Entry>> {
+    fn take(&mut self) -> Result<Option<ListingEntry>> {
         Ok(self.next.take().map(|next| next.entry))
     }
 

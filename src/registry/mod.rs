@@ -31,34 +31,38 @@ mod verify;
 mod warnings;
 mod write;
 
-pub use copy::{BackedUp, Copied, PaymentIds};
+pub use copy::{BackupReport, CopyReport, PaymentIds};
 pub use handle::{NewRegistry, Registry};
-pub use listing::{Identified, Listing};
+pub use listing::{Listing, ListingSummary};
 pub(crate) use log::{LogChanges, Replay};
 pub use monitor::Monitor;
 pub(crate) use monitor::Work;
 pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
-pub use restore::{Lacks, Restored, restore};
+pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
-    Agreement, Cited, ContentCounts, Counts, Difference, Differences, DigestPeriod, Export,
-    Exported, FileList, FileTotals, GranuleFiles, Granules, HeldContents, History, IdPages,
-    NotedPeriod, OtherContent, Presence, Resolution, Resolved, Selected, Selection, SideBySide,
-    Snapshot, TwoSides, UnevenGranule,
+    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference, Differences,
+    DigestPeriod, Export, Exported, FileList, FileTotals, Granule, Granules, HeldContents, History,
+    IdPages, NotedPeriod, Period, Presence, Resolution, Selected, Selection, SideBySide, Snapshot,
+    TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
-pub use status::{DatasetStatus, FilesChecked, LastChange, MirrorSource, Mirrored, Oldest};
-pub use verify::{Code, Finding, Verification, Verifications, Verified, VerifyWork};
+pub use status::{
+    DatasetStatus, FilesChecked, KnownPrimary, LastChange, Mirrored, StatusThresholds,
+};
+pub use verify::{
+    DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
+};
 pub use write::{
-    Annotated, Applied, CameBack, Change, ChangeOptions, CitedMembers, EarlierSet, Edit, Effort,
-    FileCheck, Import, KeptAnnotations, Lease, MAX_EXAMPLES, Members, NewAnnotation, NewCheck,
-    SharedDoi, Skipped, Stamp,
+    Annotated, Change, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck, Import,
+    KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck, ReturnedGranules, SavedSubset,
+    SharedDoi, Skipped, Stamp, SubsetMembers, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
-pub use crate::model::{FoundPeriod, Listed, RecordVersion};
+pub use crate::model::{DatasetRecord, FoundPeriod, MetadataVersion};
 pub use crate::store::Span;
 pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 

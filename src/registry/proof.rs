@@ -145,7 +145,7 @@ impl Claim {
 }
 
 fn check(set: &Set, identifier: Identifier, granules: u64) -> Result<()> {
-    let stated = (set.identifier(), set.granules());
+    let stated = (set.identifier(), set.granule_count());
     if stated == (identifier, granules) {
         return Ok(());
     }

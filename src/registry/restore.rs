@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::handle::{End, Registry};
 use super::monitor::Monitor;
-use super::verify::Verified;
+use super::verify::VerificationTotals;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
@@ -17,7 +17,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, With
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The new path of the registry that was replaced. `None` means that there was none.
     pub moved: Option<PathBuf>,
     /// The size of the copy in bytes.
@@ -27,7 +27,7 @@ pub struct Restored {
     /// The number of identifiers that were recomputed in it: all that were ever issued.
     pub identifiers: u64,
     /// What the replaced registry has that the copy lacks; the error with which it cannot be read.
-    pub lacks: Result<Lacks>,
+    pub lacks: Result<MissingFromBackup>,
 }
 
 /// Replaces the registry at `target` by a copy of the backup at `copy`.
@@ -57,7 +57,7 @@ pub fn restore(
     target: &Path,
     now: Timestamp,
     monitor: Option<Arc<dyn Monitor>>,
-) -> Result<Restored> {
+) -> Result<RestoreReport> {
     let in_target = |error: Error| error.in_registry(&store::shown_name(target));
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
     // Where SQLite cannot create a file beside it, it reports that it is read-only.
@@ -83,8 +83,8 @@ pub fn restore(
     registry.into_store().close(&file).map_err(in_target)?;
     let bytes = size(file.path()).map_err(in_target)?;
     let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
-    let Verified { datasets, identifiers, .. } = verified;
-    Ok(Restored { moved, bytes, datasets, identifiers, lacks })
+    let VerificationTotals { datasets, identifiers, .. } = verified;
+    Ok(RestoreReport { moved, bytes, datasets, identifiers, lacks })
 }
 
 fn open(path: &Path, access: Access, monitor: Option<&Arc<dyn Monitor>>) -> Result<Registry> {
@@ -101,9 +101,9 @@ fn lacks(
     target: &Path,
     copy: &Registry,
     monitor: Option<&Arc<dyn Monitor>>,
-) -> Result<Result<Lacks>> {
+) -> Result<Result<MissingFromBackup>> {
     if target.symlink_metadata().is_err() {
-        return Ok(Ok(Lacks::default()));
+        return Ok(Ok(MissingFromBackup::default()));
     }
     let present = open(target, Access::Read, monitor);
     match present.and_then(|it| Resolving::of(&it).map_err(|error| it.named(error))) {
@@ -169,7 +169,7 @@ fn suffix(now: Timestamp) -> String {
 
 /// What a registry has that a copy of it lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
-pub struct Lacks {
+pub struct MissingFromBackup {
     /// The datasets that the copy has by none of their names, by name.
     pub datasets: Vec<DatasetName>,
     /// The identifiers, of instances and of cited subsets, that would no longer resolve: each once,
@@ -180,10 +180,10 @@ pub struct Lacks {
     pub digests: Vec<Digest>,
 }
 
-impl Lacks {
+impl MissingFromBackup {
     /// Whether the copy lacks nothing.
     pub fn is_empty(&self) -> bool {
-        *self == Lacks::default()
+        *self == MissingFromBackup::default()
     }
 }
 
@@ -220,9 +220,9 @@ impl Resolving {
     }
 
     /// Costs a look-up for each change and each cited subset.
-    fn lacking_in(self, copy: &Registry) -> Result<Lacks> {
+    fn lacking_in(self, copy: &Registry) -> Result<MissingFromBackup> {
         let read = copy.read()?;
-        let (mut lacks, mut lacking) = (Lacks::default(), HashSet::new());
+        let (mut lacks, mut lacking) = (MissingFromBackup::default(), HashSet::new());
         for names in self.datasets {
             let has = |name| Ok::<_, Error>(read.key_and_name(name)?.is_some());
             if !names.iter().map(has).collect::<Result<Vec<bool>>>()?.contains(&true) {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::disk::{Merge, Sorter, scratch};
 use crate::error::{Error, Result};
 use crate::model::{
-    Content, EncodedFiles, Event, EventKind, GranuleId, KnownFile, SourceLocation, Timestamp,
+    Content, EncodedFiles, Event, EventKind, FileRecord, GranuleId, SourceLocation, Timestamp,
     quoted,
 };
 
@@ -20,7 +20,7 @@ pub(super) fn check_limits(granule_id: &str, files: EncodedFiles<'_>) -> Result<
         let what = format!("the metadata of the files of {}", quoted(granule_id));
         return Err(Error::too_long(&what, "bytes", bytes, most));
     }
-    let (checksums, most) = (files.most_checksums(), KnownFile::MAX_CHECKSUMS);
+    let (checksums, most) = (files.most_checksums(), FileRecord::MAX_CHECKSUMS);
     if checksums > most as u64 {
         let what = format!("a file of {}", quoted(granule_id));
         let checksums = usize::try_from(checksums).unwrap_or(usize::MAX);
@@ -228,7 +228,7 @@ mod tests {
 
     use super::*;
     use crate::error::ErrorKind;
-    use crate::model::{FilePath, KnownFile};
+    use crate::model::{FilePath, FileRecord};
 
     fn event(granule_id: &str, second: i64, kind: EventKind, line: u64) -> Event {
         Event {
@@ -291,7 +291,7 @@ mod tests {
             // In descending order of their paths.
             let known = (0..files).rev().map(|number| {
                 let path = FilePath::new(format!("{number:080}")).unwrap();
-                KnownFile::new(&granule_id, Some(path), Some(1), None).unwrap()
+                FileRecord::new(&granule_id, Some(path), Some(1), None).unwrap()
             });
             Some(Content::of(&granule_id, known.collect()).unwrap())
         };

@@ -13,7 +13,9 @@ use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use super::write::noticeably_ahead_of;
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Dataset, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, count};
+use crate::model::{
+    DatasetMetadata, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, plural,
+};
 use crate::signed::{
     LogCheckpoint, Note, Policy, SetStatement, StatedSet, StatementProof, StatementTree, TreeHash,
 };
@@ -137,7 +139,7 @@ impl Registry {
     /// not in the history. The registry was restored from an older backup. Nothing is stated.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
     /// [`ErrorKind::ClockAhead`]; [`ErrorKind::Future`]: the last statement has a time after `now`.
-    pub fn state_sets(&self, now: Timestamp, signed: &[LogCheckpoint]) -> Result<StatementLog> {
+    pub fn add_statements(&self, now: Timestamp, signed: &[LogCheckpoint]) -> Result<StatementLog> {
         self.write(|transaction| {
             transaction.lock_registry()?;
             let mut log = StatementLog::read(transaction)?;
@@ -273,7 +275,7 @@ fn check_continued(tree: &StatementTree, size: u64, root: &TreeHash) -> Result<(
         found => {
             let what = match found {
                 None => {
-                    let stored = count(tree.size(), "statement");
+                    let stored = plural(tree.size(), "statement");
                     format!("the registry has {stored}, but {size} were signed")
                 }
                 Some(_) => format!("the first {size} statements are not those that were signed"),
@@ -307,7 +309,7 @@ struct NewStatements {
 
 impl NewStatements {
     fn add_dataset(&mut self, read: &Transaction, stored: &StoredDataset) -> Result<()> {
-        let StoredDataset { key: dataset, dataset: Dataset { doi, .. }, .. } = stored;
+        let StoredDataset { key: dataset, dataset: DatasetMetadata { doi, .. }, .. } = stored;
         let dataset = *dataset;
         let last = read.last_statement_of(dataset)?;
         let last = last.as_ref().map(statement_in).transpose()?;
@@ -378,7 +380,7 @@ fn stated_set(set: Set, doi: &Option<Doi>, changes: u64) -> StatedSet {
         doi: doi.clone(),
         identifier: set.identifier(),
         digest: set.digest(),
-        granules: set.granules(),
+        granules: set.granule_count(),
         held: (*timestamp, *until),
         part: set.subset().is_some(),
         changes,

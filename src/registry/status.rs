@@ -11,7 +11,7 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetName, Listed, LogChange, RefusedListing, Timestamp, quoted,
+    Confirmation, DatasetName, DatasetRecord, LogChange, RefusedListing, Timestamp, quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -67,7 +67,7 @@ pub struct FilesChecked {
 
 /// How old what is known of a dataset may be. `None` means of any age.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Oldest {
+pub struct StatusThresholds {
     /// When it must have been changed, confirmed, or identical to the primary of its last pull; and until
     /// when enough witnesses must have seen what was stated of it.
     pub seen: Option<Timestamp>,
@@ -92,7 +92,7 @@ impl Registry {
         &self,
         names: &[DatasetName],
         now: Timestamp,
-        oldest: Oldest,
+        oldest: StatusThresholds,
     ) -> Result<Vec<DatasetStatus>> {
         let mut unwitnessed = match oldest.seen {
             Some(_) => self.snapshot()?.unwitnessed()?,
@@ -129,9 +129,9 @@ impl Registry {
 /// The states of some datasets.
 fn of_page(
     snapshot: &Snapshot,
-    datasets: Vec<Listed>,
+    datasets: Vec<DatasetRecord>,
     now: Timestamp,
-    oldest: Oldest,
+    oldest: StatusThresholds,
 ) -> Result<Vec<DatasetStatus>> {
     let names: Vec<&DatasetName> = datasets.iter().map(|listed| &listed.dataset.name).collect();
     let mut mirrors: BTreeMap<DatasetName, Vec<StoredSource>> = BTreeMap::new();
@@ -140,7 +140,7 @@ fn of_page(
     }
     let mut rows = Vec::new();
     for mut listed in datasets {
-        snapshot.set_in_force(&mut listed, now)?;
+        snapshot.replace_future_instance(&mut listed, now)?;
         let mirrors = mirrors.remove(&listed.dataset.name).unwrap_or_default();
         let mut row = DatasetStatus::of(listed, mirrors, oldest.seen);
         row.refused = snapshot.refusal(&row.dataset)?;
@@ -154,8 +154,8 @@ fn of_page(
 }
 
 impl DatasetStatus {
-    fn of(listed: Listed, mirrors: Vec<StoredSource>, oldest: Option<Timestamp>) -> Self {
-        let Listed { dataset, latest, confirmed, .. } = listed;
+    fn of(listed: DatasetRecord, mirrors: Vec<StoredSource>, oldest: Option<Timestamp>) -> Self {
+        let DatasetRecord { dataset, latest, confirmed, .. } = listed;
         let mut problems = Vec::new();
         let annotations = latest.iter().flat_map(|latest| &latest.annotations);
         problems.extend(
@@ -290,7 +290,7 @@ impl Snapshot {
 
 /// A primary that was read for a dataset, which mirrors it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MirrorSource {
+pub struct KnownPrimary {
     /// The dataset.
     pub dataset: DatasetName,
     /// What is known of it.
@@ -302,7 +302,7 @@ pub struct MirrorSource {
     pub is_default: bool,
 }
 
-impl Deref for MirrorSource {
+impl Deref for KnownPrimary {
     type Target = StoredSource;
 
     fn deref(&self) -> &StoredSource {
@@ -312,7 +312,7 @@ impl Deref for MirrorSource {
 
 impl Snapshot {
     /// The primaries that were read for a dataset, by source.
-    pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<MirrorSource>> {
+    pub fn mirror_sources(&self, dataset: &DatasetName) -> Result<Vec<KnownPrimary>> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, dataset)?;
             let stored = read.mirror_sources(key)?;
@@ -321,7 +321,7 @@ impl Snapshot {
                 .max_by_key(|(_, stored)| stored.pulled.as_ref().map(|pulled| pulled.recorded))
                 .map(|(default, _)| *default);
             let sources = stored.into_iter().map(|(source_key, stored)| {
-                Ok(MirrorSource {
+                Ok(KnownPrimary {
                     is_default: default == Some(source_key),
                     dataset: present.clone(),
                     last: read.last_change_read(key, source_key)?,

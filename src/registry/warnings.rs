@@ -1,16 +1,17 @@
 //! What a reader of a dataset, or who changed it, should know: each is worded once, for every program that
 //! shows it.
 
-use super::snapshot::Cited;
-use super::write::{Applied, CameBack, CitedMembers, KeptAnnotations, Skipped};
+use super::snapshot::CitationFacts;
+use super::write::{ChangeReport, KeptAnnotations, ReturnedGranules, SavedSubset, Skipped};
 use crate::model::{
-    DatasetName, Instance, Listed, Moment, Timestamp, Warning, WarningKind, Withdrawal, count,
+    DatasetName, DatasetRecord, Instance, Moment, Timestamp, Warning, WarningKind, Withdrawal,
+    plural,
 };
 
 /// More identifiers of a day than these are counted.
 const MOST_NAMED: usize = 5;
 
-impl Applied {
+impl ChangeReport {
     /// Warnings about a change. The dataset was named `asked`. `program` is how a command begins that is
     /// to be typed next.
     pub fn warnings(&self, asked: &DatasetName, now: Timestamp, program: &str) -> Vec<Warning> {
@@ -32,7 +33,7 @@ impl Applied {
     pub fn import_warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let message = format!(
             "left out {} of a day that is not over: import the file again when it is",
-            count(self.left_out, "event")
+            plural(self.left_out, "event")
         );
         let left_out = Warning::new(WarningKind::DayNotOver, message);
         let mut warnings = Vec::from_iter(Some(left_out).filter(|_| self.left_out > 0));
@@ -57,7 +58,7 @@ impl Applied {
 impl KeptAnnotations {
     /// That some were left out.
     pub fn warning(self) -> Option<Warning> {
-        let left_out = count(self.left_out, "annotation");
+        let left_out = plural(self.left_out, "annotation");
         let message = format!(
             "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
         );
@@ -79,7 +80,7 @@ pub(super) fn warnings_of_dataset(
     former.into_iter().chain(withdrawn).chain(future).collect()
 }
 
-impl CitedMembers {
+impl SavedSubset {
     /// Warnings about the selection: that it is not stored, or is all of the set.
     pub fn warnings(&self) -> Vec<Warning> {
         let not_saved = self.not_stored.as_ref().map(|why| {
@@ -99,7 +100,7 @@ impl CitedMembers {
     }
 }
 
-impl Cited {
+impl CitationFacts {
     /// Warnings about the set that is cited: that its dataset was withdrawn, or last changed in the future;
     /// other identifiers of the day for which it is cited; and each annotation by which the set, or that from
     /// which it is selected, is questionable.
@@ -111,7 +112,7 @@ impl Cited {
             let message = format!("{identifier} of {dataset} is questionable: {}", annotation.note);
             Warning::new(WarningKind::Questionable, message)
         });
-        let Listed { dataset, withdrawn, latest, .. } = &self.dataset;
+        let DatasetRecord { dataset, withdrawn, latest, .. } = &self.dataset;
         let names = [&dataset.name, &dataset.name];
         let of_dataset = warnings_of_dataset(names, withdrawn.as_ref(), latest.as_ref(), now);
         let others = Warning::of_others(at, &self.others);
@@ -125,15 +126,15 @@ impl Skipped {
         let parts = [(held, "already held"), (missing, "not held"), (repeated, "repeated")];
         let parts = parts.into_iter().filter(|(number, _)| *number > 0);
         let parts: Vec<String> = parts.map(|(number, why)| format!("{number} {why}")).collect();
-        let skipped = count(held + repeated + missing, "granule");
+        let skipped = plural(held + repeated + missing, "granule");
         let message = format!("skipped {skipped}: {}", parts.join(", "));
         (!parts.is_empty()).then(|| Warning::new(WarningKind::Skipped, message))
     }
 }
 
-impl CameBack {
+impl ReturnedGranules {
     fn warning(&self, program: &str) -> Warning {
-        let CameBack { granules, without, earlier } = self;
+        let ReturnedGranules { granules, without, earlier } = self;
         let Instance { dataset, timestamp, .. } = without;
         let [were, are, they] = match granules {
             1 => ["was", "is", "it was"],
@@ -143,7 +144,7 @@ impl CameBack {
             let Instance { timestamp, identifier, .. } = earlier;
             format!(", and the set is again that of {timestamp}, DI:{identifier}")
         });
-        let granules = count(*granules, "granule");
+        let granules = plural(*granules, "granule");
         let message = format!(
             "{granules} that {were} deleted at {timestamp} {are} back{again}: if {they} never gone, `{program} annotate {dataset}@{timestamp} --note WHY --questionable` marks that set"
         );

@@ -30,4 +30,4 @@ pub use proof::StatementProof;
 pub use signature::NoteSignature;
 pub use statement::{SetStatement, StatedSet};
 pub use tree::{StatementTree, TreeHash};
-pub use verdict::{ListedBy, ProofProblem, ProofVerdict, Witnessed};
+pub use verdict::{Cosignature, ListedBy, ProofProblem, ProofVerdict};

@@ -11,7 +11,7 @@ use super::policy::Policy;
 use super::proof::StatementProof;
 use super::statement::SetStatement;
 use super::tree::{leaf, root_by_path};
-use crate::model::{Moment, Timestamp, count, quoted};
+use crate::model::{Moment, Timestamp, plural, quoted};
 
 /// What was found of a proof: it is proved if there is no problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -23,7 +23,7 @@ pub struct ProofVerdict {
     /// The keys of the log that signed it, each as a verification key.
     pub signed_by: Vec<String>,
     /// The witnesses of the policy that cosigned it.
-    pub witnesses: Vec<Witnessed>,
+    pub witnesses: Vec<Cosignature>,
     /// What the list proves. `None` means that there was none, or another one.
     pub list: Option<ListedBy>,
     /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
@@ -46,7 +46,7 @@ pub enum ListedBy {
 
 /// A witness that has seen a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Witnessed {
+pub struct Cosignature {
     /// Its name in the policy.
     pub name: String,
     /// Its key.
@@ -136,7 +136,7 @@ impl ProofVerdict {
         }
         for witness in &policy.witnesses {
             match proof.note.verified(&witness.key) {
-                Ok(seen) => self.witnesses.extend(seen.flatten().map(|at| Witnessed {
+                Ok(seen) => self.witnesses.extend(seen.flatten().map(|at| Cosignature {
                     name: witness.name.clone(),
                     key: witness.key.to_string(),
                     at,
@@ -146,7 +146,7 @@ impl ProofVerdict {
         }
         let names: BTreeSet<&str> = self.witnesses.iter().map(|witness| &*witness.name).collect();
         if !policy.is_met_by(&names) {
-            let seen = count(names.len() as u64, "witness");
+            let seen = plural(names.len() as u64, "witness");
             let text = match names.is_empty() {
                 true => "no witness of the policy has seen it".to_owned(),
                 false => format!("{seen} of the policy, which are not enough for its quorum"),
@@ -182,10 +182,10 @@ impl ProofVerdict {
         } else if list.identifier == Some(stated.identifier) {
             self.list = Some(ListedBy::Names);
         } else {
-            let listed = count(list.granules, "granule");
+            let listed = plural(list.granules, "granule");
             let text = format!(
                 "the list is not the one that is stated, which has {} and the digest {}: this one has {listed} and {}",
-                count(stated.granules, "granule"),
+                plural(stated.granules, "granule"),
                 stated.digest,
                 list.digest
             );
@@ -212,7 +212,7 @@ impl fmt::Display for ProofVerdict {
         }
         let these = if self.list.is_some() { "these " } else { "" };
         let and_others = if *part { ", among others" } else { "" };
-        write!(f, "held {these}{}{and_others}", count(*granules, "granule"))?;
+        write!(f, "held {these}{}{and_others}", plural(*granules, "granule"))?;
         match (self.list, self.with_checksums) {
             (Some(ListedBy::Names), _) => write!(f, ", names, by MD5 only")?,
             (_, Some(with_checksums)) => write!(f, ", with checksums of {with_checksums}")?,
@@ -226,7 +226,7 @@ impl fmt::Display for ProofVerdict {
         write!(f, "; signed by {}", signed_by.join(" and "))?;
         let witnesses = self.witnesses.iter();
         let witnesses: Vec<String> =
-            witnesses.map(|Witnessed { name, at, .. }| format!("{name} at {at}")).collect();
+            witnesses.map(|Cosignature { name, at, .. }| format!("{name} at {at}")).collect();
         match witnesses.is_empty() {
             true => write!(f, "; no witness"),
             false => write!(f, "; seen by {}", witnesses.join(", ")),

@@ -3,7 +3,7 @@
 use super::rows::Period;
 use super::statement::damaged;
 use super::{Error, Result};
-use crate::model::{Granule, GranuleId, IdPage, IdPageBuilder, LogChange, Timestamp};
+use crate::model::{GranuleId, Holding, IdPage, IdPageBuilder, LogChange, Timestamp};
 
 /// Checks that the first row of a page is after the position at which the page begins (`None` means at the
 /// first row of all), and that each row is after the previous one.
@@ -111,7 +111,7 @@ impl Page {
     /// # Errors
     ///
     /// [`ErrorKind::Damaged`]: a value is not valid.
-    pub fn granules(&self) -> Result<Vec<Granule>> {
+    pub fn granules(&self) -> Result<Vec<Holding>> {
         self.rows().map(granule).collect()
     }
 
@@ -132,14 +132,14 @@ impl Page {
     }
 }
 
-fn granule(row: Period<'_>) -> Result<Granule> {
+fn granule(row: Period<'_>) -> Result<Holding> {
     let granule_id =
         |bytes| GranuleId::new(std::str::from_utf8(bytes).map_err(damaged)?).map_err(damaged);
     let instant = |micros| {
         Timestamp::from_micros(micros)
             .ok_or_else(|| damaged(format_args!("{micros} is not an instant")))
     };
-    Ok(Granule {
+    Ok(Holding {
         granule_id: granule_id(row.granule_id)?,
         ingested: instant(row.ingested)?,
         deleted: row.deleted.map(instant).transpose()?,

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Annotation, Content, Dataset, FailedAttempt, GranuleId, Instance, LastPull, Limits, Timestamp,
-    Withdrawal,
+    Annotation, Content, DatasetMetadata, FailedAttempt, GranuleId, Instance, LastPull, Limits,
+    Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -119,7 +119,7 @@ pub(crate) struct StoredInstance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredDataset {
     pub key: DatasetKey,
-    pub dataset: Dataset,
+    pub dataset: DatasetMetadata,
     /// When it was withdrawn, and why. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
     pub limits: Limits,

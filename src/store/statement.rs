@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
 use crate::model::{
-    Criteria, DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern, SourceOptions,
-    Timestamp,
+    DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern, SourceOptions,
+    SubsetCriteria, Timestamp,
 };
 
 /// A table whose rows are read and written whole.
@@ -351,7 +351,7 @@ fields! {
     Limit: "limit", Value::Text(text) => text.parse().ok(), |limit| limit.to_string().into();
     SourceOptions: "JSON object of options", Value::Text(text) => serde_json::from_str(&text).ok(),
         |options| serde_json::json!(options).to_string().into();
-    Criteria: "JSON array of patterns", Value::Text(text) => criteria_from(&text),
+    SubsetCriteria: "JSON array of patterns", Value::Text(text) => criteria_from(&text),
         |criteria| criteria_text(criteria).into();
     SubsetKey: "key", Value::Int(key) => key.try_into().ok().map(SubsetKey), |subset| (*subset).into();
     SourceKey: "key", Value::Int(key) => key.try_into().ok().map(SourceKey), |source| (*source).into();
@@ -361,19 +361,19 @@ fields! {
 
 /// The criteria of a subset as a JSON array of strings: its patterns, or an empty array if the granules
 /// are named one by one.
-fn criteria_text(criteria: &Criteria) -> String {
+fn criteria_text(criteria: &SubsetCriteria) -> String {
     let patterns = match criteria {
-        Criteria::Patterns(patterns) => patterns.as_slice(),
-        Criteria::Named => &[],
+        SubsetCriteria::Patterns(patterns) => patterns.as_slice(),
+        SubsetCriteria::Named => &[],
     };
     serde_json::json!(patterns).to_string()
 }
 
 /// The criteria that a column states.
-fn criteria_from(text: &str) -> Option<Criteria> {
+fn criteria_from(text: &str) -> Option<SubsetCriteria> {
     let patterns = serde_json::from_str::<Option<Vec<Pattern>>>(text).ok()?;
-    let are_few = patterns.as_ref().is_none_or(|it| it.len() <= Criteria::MAX_PATTERNS);
-    are_few.then(|| Criteria::from(patterns))
+    let are_few = patterns.as_ref().is_none_or(|it| it.len() <= SubsetCriteria::MAX_PATTERNS);
+    are_few.then(|| SubsetCriteria::from(patterns))
 }
 
 /// Its own error names it: a testing version permitted other names.

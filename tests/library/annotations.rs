@@ -3,7 +3,7 @@
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, ErrorKind, Instance, Members, Moment, Registry, Selection, Stamp, Timestamp,
+    Annotation, ErrorKind, Instance, Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 use sha2::{Digest, Sha256};
 
@@ -127,7 +127,7 @@ fn a_withdrawn_dataset_can_be_annotated_by_its_former_name() {
 #[test]
 fn what_cannot_be_annotated_is_refused() {
     let registry = registry();
-    let patterns = Members::Patterns(vec!["B".parse().unwrap()]);
+    let patterns = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
     let at_2 = Some(Moment::Instant(second(2)));
     let cited = registry.cite_subset(&name("ONE"), at_2, &patterns, now()).unwrap();
     let identifier = cited.set.identifier();

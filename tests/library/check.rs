@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::check::{CheckedCitations, Checker, Verdict};
+use accession::citation::check::{CheckedCitations, Checker, CitationVerdict};
 use accession::citation::{Citation, CitationFormat, recognise};
-use accession::{Identifier, Members, Moment, Registry, Selection, Stamp};
+use accession::{Identifier, Moment, Registry, Selection, Stamp, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::history::{cases, change, name, now};
@@ -41,7 +41,7 @@ fn issued() -> BTreeSet<Identifier> {
 }
 
 /// What is known of each citation in a text, and of all together.
-fn checked(registry: &Registry, text: &str) -> (Vec<Verdict>, CheckedCitations) {
+fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, CheckedCitations) {
     let mut checker = Checker::new(registry, now()).unwrap();
     let pasted = recognise::find(text);
     let verdicts = (1..).zip(&pasted).map(|(number, pasted)| checker.check(number, pasted));
@@ -151,7 +151,7 @@ fn citations_of_different_sets_are_distinguished() {
 #[test]
 fn a_subset_that_is_cited_again_at_a_later_date_neither_agrees_nor_disagrees() {
     let registry = registry();
-    let wanted = Members::Patterns(vec!["A.*".parse().unwrap()]);
+    let wanted = SubsetMembers::Patterns(vec!["A.*".parse().unwrap()]);
     // From 2001-01-03 on, A.* selects what the whole dataset held before.
     let cite = |at: &str| {
         registry.cite_subset(&name("US"), Some(at.parse().unwrap()), &wanted, now()).unwrap()
@@ -205,7 +205,7 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
         let resolved = citation.clone().with_resolver(Some("https://data.example.org"));
         let formats = CitationFormat::ALL.iter();
         for (citation, format) in formats.flat_map(|it| [(&citation, it), (&resolved, it)]) {
-            let text = citation.write(*format);
+            let text = citation.render(*format);
             let (verdicts, _) = checked(&registry, &text);
             let reported: Vec<_> = verdicts
                 .iter()
@@ -290,7 +290,7 @@ proptest! {
         let selection = Selection::Dataset { name: name("US"), at };
         let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
-        let text = garbled(&citation.write(format), &garblings);
+        let text = garbled(&citation.render(format), &garblings);
         let squeezed = squeezed(&text);
         let (verdicts, checked) = checked(&registry, &text);
         prop_assert_eq!(verdicts.len(), recognise::find(&text).len());

@@ -7,7 +7,8 @@ use std::path::PathBuf;
 
 use accession::citation::{Citation, CitationFormat, record};
 use accession::{
-    Access, Change, Cited, Dataset, Members, Moment, Pattern, Registry, Selection, Stamp,
+    Access, Change, CitationFacts, DatasetMetadata, Moment, Pattern, Registry, Selection, Stamp,
+    SubsetMembers,
 };
 use biblatex::{Bibliography, ChunksExt};
 
@@ -16,8 +17,8 @@ use harness::store::new_registry;
 
 /// A record with everything that a format must escape: the special characters of TeX, quotes, the
 /// syntax of RIS, another script, an organisation with a comma.
-fn difficult() -> Dataset {
-    Dataset {
+fn difficult() -> DatasetMetadata {
+    DatasetMetadata {
         name: name("US.FOOL2.002"),
         doi: Some("10.9999/US/FOO_L2.v2<1::A%ID>#x".parse().unwrap()),
         title: Some(
@@ -51,18 +52,18 @@ fn difficult() -> Dataset {
 }
 
 /// A registry with a dataset of three changes, and a mirror of its second instance.
-fn registry(dataset: &Dataset) -> Registry {
+fn registry(dataset: &DatasetMetadata) -> Registry {
     let registry = new_registry();
     fill(&registry, dataset);
     registry
 }
 
 /// A record that has only a name.
-fn bare() -> Dataset {
-    Dataset::named(name("US.FOOL2.002"))
+fn bare() -> DatasetMetadata {
+    DatasetMetadata::named(name("US.FOOL2.002"))
 }
 
-fn fill(registry: &Registry, dataset: &Dataset) {
+fn fill(registry: &Registry, dataset: &DatasetMetadata) {
     registry.add_dataset(dataset, &Stamp::now(now())).unwrap();
     let apply = |dataset: &str, at: &str, change: Change| {
         let at: Moment = at.parse().unwrap();
@@ -73,7 +74,7 @@ fn fill(registry: &Registry, dataset: &Dataset) {
     apply("US.FOOL2.002", "2001-01-03", change(["B.1"], []));
     apply("US.FOOL2.002", "2001-02-03", change([], ["A.1"]));
     apply("THEM", "2001-02-01", change(["A.1", "A.2", "B.1"], []));
-    let set_doi = |them: &mut Dataset| them.doi = "10.9999/THEM/FOOL2".parse().ok();
+    let set_doi = |them: &mut DatasetMetadata| them.doi = "10.9999/THEM/FOOL2".parse().ok();
     registry.edit_dataset(&name("THEM"), &Stamp::now(now()), set_doi).unwrap();
 }
 
@@ -86,15 +87,16 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let day = at("2001-01-05");
     let today = "2026-01-02".parse().unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: day };
-    let cite = |dataset: &Dataset| registry(dataset).snapshot().unwrap().cite(&selection).unwrap();
+    let cite =
+        |dataset: &DatasetMetadata| registry(dataset).snapshot().unwrap().cite(&selection).unwrap();
     let whole = cite(&difficult());
     let bare = cite(&bare());
     let patterns: Vec<Pattern> = ["A.[12]", "?.9"].map(|text| text.parse().unwrap()).to_vec();
     let subset = registry(&difficult())
-        .cite_subset(&name("US.FOOL2.002"), day, &Members::Patterns(patterns), now())
+        .cite_subset(&name("US.FOOL2.002"), day, &SubsetMembers::Patterns(patterns), now())
         .unwrap();
     // Line ends, which a title cannot get any more, but may have in a registry that was damaged.
-    let with_line_ends = |mut cited: Cited| {
+    let with_line_ends = |mut cited: CitationFacts| {
         let title = &mut cited.dataset.dataset.title;
         *title = title.take().map(|title| title.replace(" ER  - - ", "\r\nER  - \n- "));
         cited
@@ -111,7 +113,7 @@ fn every_format_is_written_as_in_its_fixture() {
     for (kind, citation) in citations() {
         for format in CitationFormat::ALL {
             let file = directory.join(format!("{kind}.{format}"));
-            let written = citation.write(format);
+            let written = citation.render(format);
             if std::env::var_os("UPDATE_TRANSCRIPTS").is_some() {
                 std::fs::write(&file, &written).unwrap();
             }
@@ -145,7 +147,7 @@ fn a_url_that_is_not_a_web_address_is_not_cited() {
 #[test]
 fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
     let resolver = Some("https://data.example.org/".parse().unwrap());
-    let registry = registry(&Dataset { resolver, ..difficult() });
+    let registry = registry(&DatasetMetadata { resolver, ..difficult() });
     let at: Option<accession::Moment> = Some("2001-01-05".parse().unwrap());
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at };
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
@@ -153,7 +155,7 @@ fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
     // The record takes precedence over the environment.
     let citation = citation.with_resolver(Some("https://other.example"));
     let address = format!("https://data.example.org/DI:{}", cited.set.identifier());
-    let written = |format| citation.write(format);
+    let written = |format| citation.render(format);
     for (format, expected) in [
         (CitationFormat::Text, format!(" ({address}, as held at 2001-01-05 by US). ")),
         (CitationFormat::Bibtex, format!("  url          = {{{address}}},\n")),
@@ -186,7 +188,7 @@ fn what_was_noted_about_a_set_is_in_its_citations() {
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
     let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
     for format in CitationFormat::ALL {
-        let text = citation.write(format);
+        let text = citation.render(format);
         let is_noted = !matches!(format, CitationFormat::Text | CitationFormat::Tuple);
         assert_eq!(text.contains("one file was truncated"), is_noted, "{text}");
         assert_eq!(text.contains("Questionable"), is_noted, "{text}");
@@ -197,7 +199,7 @@ fn what_was_noted_about_a_set_is_in_its_citations() {
 #[test]
 fn another_parser_reads_the_bibtex() {
     for (kind, citation) in citations() {
-        let bibliography = Bibliography::parse(&citation.write(CitationFormat::Bibtex)).unwrap();
+        let bibliography = Bibliography::parse(&citation.render(CitationFormat::Bibtex)).unwrap();
         let [entry] = bibliography.iter().collect::<Vec<_>>()[..] else { panic!("one entry") };
         assert_eq!(entry.entry_type, biblatex::EntryType::Dataset);
         let verbatim = |field: &str| entry.get(field).unwrap().format_verbatim();
@@ -233,7 +235,7 @@ fn a_record_is_read_back_from_the_json_formats() {
     let original = difficult();
     for format in [CitationFormat::CslJson, CitationFormat::DataciteJson] {
         let mut read = bare();
-        record::read(&whole.write(format), &mut read).unwrap();
+        record::read(&whole.render(format), &mut read).unwrap();
         assert_eq!(read.doi, original.doi, "{format}");
         assert_eq!(read.creators, original.creators, "{format}");
         assert_eq!(read.publisher, original.publisher, "{format}");

@@ -10,8 +10,8 @@ use accession::citation::check::Checker;
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::Agreement;
 use accession::{
-    ChangeOptions, EarlierSet, EventKind, Identifier, Import, Members, Moment, Registry, Selection,
-    Stamp, Timestamp,
+    ChangeOptions, EarlierSet, EventKind, Identifier, Import, Moment, Registry, Selection, Stamp,
+    SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -100,10 +100,10 @@ impl World {
     fn new() -> Self {
         let registry = Registry::in_memory().unwrap();
         let now: Timestamp = "2020-02-27T00:30:00Z".parse().unwrap();
-        let dataset = accession::Dataset {
+        let dataset = accession::DatasetMetadata {
             doi: Some("10.9999/DATASET".parse().unwrap()),
             title: Some("FOO".to_owned()),
-            ..accession::Dataset::named(name("dataset"))
+            ..accession::DatasetMetadata::named(name("dataset"))
         };
         registry.add_dataset(&dataset, &Stamp::now(now)).unwrap();
         World { registry, now, changes: Vec::new(), written: Vec::new() }
@@ -207,7 +207,7 @@ impl World {
         let cited = match pattern {
             None => self.registry.snapshot().unwrap().cite(&selection),
             Some(pattern) => {
-                let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
+                let wanted = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
                 self.registry.cite_subset(&dataset, at, &wanted, self.now)
             }
         };
@@ -217,7 +217,7 @@ impl World {
         };
         let identifier = cited.set.identifier();
         let moment = at.unwrap_or(Moment::Instant(cited.set.instance().timestamp));
-        let text = Citation::new(cited, at, self.now.day()).write(format);
+        let text = Citation::new(cited, at, self.now.day()).render(format);
         self.written.push(Written { text, identifier, moment });
     }
 

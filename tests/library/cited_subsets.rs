@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Access, Criteria, Listing, Members, Moment, Monitor, Pattern, Registry, Selection, Stamp,
-    Subset, Timestamp,
+    Access, Listing, Moment, Monitor, Pattern, Registry, Selection, Stamp, Subset, SubsetCriteria,
+    SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -71,7 +71,7 @@ fn cite(
     registry: &Registry,
     held: &BTreeSet<String>,
     at: Timestamp,
-    wanted: &Members,
+    wanted: &SubsetMembers,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Option<Cited> {
     let dataset = name("dataset");
@@ -125,7 +125,7 @@ proptest! {
                     self::named(named.map(String::as_str))
                 } else {
                     let parsed = texts.iter().map(|text| text.parse::<Pattern>().unwrap());
-                    Members::Patterns(parsed.collect())
+                    SubsetMembers::Patterns(parsed.collect())
                 };
                 cited.extend(cite(&registry, held, at, &wanted, is_wanted));
             }
@@ -160,14 +160,14 @@ fn history_of(sets: &[&[&str]]) -> (Registry, History) {
     (registry, history)
 }
 
-fn named<'a>(ids: impl IntoIterator<Item = &'a str>) -> Members {
+fn named<'a>(ids: impl IntoIterator<Item = &'a str>) -> SubsetMembers {
     let mut named = Listing::new();
     ids.into_iter().for_each(|text| named.add(id(text)).unwrap());
-    Members::Listed(named)
+    SubsetMembers::Listed(named)
 }
 
-fn patterns(texts: &[&str]) -> Members {
-    Members::Patterns(texts.iter().map(|text| text.parse().unwrap()).collect())
+fn patterns(texts: &[&str]) -> SubsetMembers {
+    SubsetMembers::Patterns(texts.iter().map(|text| text.parse().unwrap()).collect())
 }
 
 #[test]
@@ -185,7 +185,7 @@ fn selections_with_the_same_meaning_are_one() {
     assert_ne!(other.criteria, first.criteria);
     assert_eq!(
         first.criteria,
-        Criteria::Patterns(vec!["A*".parse().unwrap(), "B*".parse().unwrap()])
+        SubsetCriteria::Patterns(vec!["A*".parse().unwrap(), "B*".parse().unwrap()])
     );
 }
 

@@ -6,8 +6,8 @@
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, Dataset, EarlierSet, EventKind, Import, Limits, Listing, Members,
-    Moment, Registry, Selection, Stamp, Timestamp,
+    Change, ChangeOptions, DatasetMetadata, EarlierSet, EventKind, Import, Limits, Listing, Moment,
+    Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 
 use harness::events::event;
@@ -27,11 +27,11 @@ fn registry() -> Registry {
     let stamp = Stamp::now(second(0));
     registry.change(&name("D"), &change(["A", "B"], []), &stamp).unwrap();
     registry.change(&name("D"), &change(["C"], []), &Stamp::now(second(0))).unwrap();
-    registry.add_dataset(&Dataset::named(name("EMPTY")), &Stamp::now(second(0))).unwrap();
+    registry.add_dataset(&DatasetMetadata::named(name("EMPTY")), &Stamp::now(second(0))).unwrap();
     registry
 }
 
-fn set_title(dataset: &mut Dataset) {
+fn set_title(dataset: &mut DatasetMetadata) {
     dataset.title = Some("Edited".to_owned());
 }
 
@@ -60,7 +60,9 @@ const WRITES: [Write; 10] = [
         import.add(event(second(9), EventKind::Ingested, "imported"))?;
         registry.import(&name("D"), &import, stamp).map(drop)
     }),
-    ("dataset add", |registry, stamp| registry.add_dataset(&Dataset::named(name("ADDED")), stamp)),
+    ("dataset add", |registry, stamp| {
+        registry.add_dataset(&DatasetMetadata::named(name("ADDED")), stamp)
+    }),
     ("dataset edit", |registry, stamp| {
         registry.edit_dataset(&name("EMPTY"), stamp, set_title).map(drop)
     }),
@@ -167,7 +169,7 @@ fn what_stores_nothing_is_not_refused() {
 #[test]
 fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     let registry = registry();
-    let wanted = Members::Patterns(vec!["[AB]".parse().unwrap()]);
+    let wanted = SubsetMembers::Patterns(vec!["[AB]".parse().unwrap()]);
     let cite = |now| registry.cite_subset(&name("D"), None, &wanted, now);
     assert_eq!(cite(days_later(5_000)).unwrap_err().kind().as_str(), "clock-ahead");
     assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());

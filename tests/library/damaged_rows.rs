@@ -4,7 +4,7 @@
 use accession::mirror::manifest;
 use accession::model::Checksum;
 use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
-use accession::{Dataset, Stamp};
+use accession::{DatasetMetadata, Stamp};
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::stored::{granule_id, latest};
@@ -172,7 +172,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
     for flip in ["record = replace(record, '\"title\"', '\"tytle\"')", "record = '[]'", "doi = 'x'"]
     {
         let world = World::new();
-        let edit = |dataset: &mut Dataset| {
+        let edit = |dataset: &mut DatasetMetadata| {
             dataset.granule_url = Some("https://data.example.org/{granule}".parse().unwrap());
         };
         world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
@@ -238,7 +238,8 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
         let mut annotation = NewAnnotation::new("first note").unwrap();
         annotation.questionable = true;
         world.registry.annotate(&latest(), &annotation, &Stamp::now(now())).unwrap();
-        let edit = |dataset: &mut Dataset| dataset.title = Some("The title of it".to_owned());
+        let edit =
+            |dataset: &mut DatasetMetadata| dataset.title = Some("The title of it".to_owned());
         world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
         world.sync(&[]).unwrap();
         world

@@ -1,7 +1,9 @@
 //! A history that is exported up to a time is the history that the dataset had then.
 
 use accession::mirror::manifest;
-use accession::{Dataset, ErrorKind, Instance, Members, Moment, Registry, Stamp, Timestamp};
+use accession::{
+    DatasetMetadata, ErrorKind, Instance, Moment, Registry, Stamp, SubsetMembers, Timestamp,
+};
 
 use harness::exported::import_of;
 use harness::history::{change, instances, name, now, second};
@@ -15,7 +17,7 @@ fn registry() -> Registry {
     for (seconds, (ingest, delete)) in (10..).zip(CHANGES) {
         let change = change(ingest.iter().copied(), delete.iter().copied());
         registry.change(&name("us"), &change, &Stamp::at(second(seconds), now())).unwrap();
-        let wanted = Members::Patterns(vec!["*".parse().unwrap(), "A*".parse().unwrap()]);
+        let wanted = SubsetMembers::Patterns(vec!["*".parse().unwrap(), "A*".parse().unwrap()]);
         let at = Some(Moment::Instant(second(seconds)));
         registry.cite_subset(&name("us"), at, &wanted, now()).ok();
     }
@@ -58,7 +60,7 @@ fn the_import_of_it_has_the_history_up_to_then() {
                 "until {until}"
             );
             let listed = copy.snapshot().unwrap().dataset(&name("copy")).unwrap();
-            assert_eq!(listed.dataset, Dataset::named(name("copy")));
+            assert_eq!(listed.dataset, DatasetMetadata::named(name("copy")));
             assert!(listed.withdrawn.is_none() && listed.former_names.is_empty());
             let of = |registry: &Registry, name_: &str| {
                 let subsets = registry.snapshot().unwrap().subsets(&name(name_)).unwrap();

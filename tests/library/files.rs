@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use accession::model::{Algorithm, Checksum, Content, Digest, Extent, FilePath, KnownFile};
+use accession::model::{Algorithm, Checksum, Content, Coverage, Digest, FilePath, FileRecord};
 use accession::registry::SharedDoi;
 use accession::{
-    Access, Applied, Change, ChangeOptions, EarlierSet, Entry, ErrorKind, EventKind, Import, Limit,
-    Limits, Listing, Moment, Registry, Selection, Set, SourceLocation, Stamp,
+    Access, Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, Import, Limit,
+    Limits, Listing, ListingEntry, Moment, Registry, Selection, Set, SourceLocation, Stamp,
 };
 
 use harness::events::event;
@@ -17,21 +17,21 @@ use harness::store::{new_registry, new_registry_in};
 type Stated<'a> = (&'a str, Option<u64>, Option<(Algorithm, u8)>);
 
 /// A granule with what is stated of its files.
-fn entry(granule: &str, files: &[Stated<'_>]) -> Entry {
+fn entry(granule: &str, files: &[Stated<'_>]) -> ListingEntry {
     let granule_id = id(granule);
     let files = files.iter().map(|(path, size, sum)| {
         let checksum = sum.as_ref().map(|(algorithm, byte)| {
             let bytes = vec![*byte; algorithm.checksum_bytes().unwrap()];
             Checksum::from_bytes(algorithm.clone(), &bytes).unwrap()
         });
-        KnownFile::new(&granule_id, Some(FilePath::new(*path).unwrap()), *size, checksum).unwrap()
+        FileRecord::new(&granule_id, Some(FilePath::new(*path).unwrap()), *size, checksum).unwrap()
     });
     let content = Content::of(&granule_id, files.collect()).unwrap();
-    Entry { content: Some(content), ..granule_id.into() }
+    ListingEntry { content: Some(content), ..granule_id.into() }
 }
 
 /// A granule that is one file with this SHA-256.
-fn sha256(granule: &str, byte: u8) -> Entry {
+fn sha256(granule: &str, byte: u8) -> ListingEntry {
     entry(granule, &[(granule, None, Some((Algorithm::Sha256, byte)))])
 }
 
@@ -47,10 +47,10 @@ fn accepting(granules: u64) -> ChangeOptions {
 fn add(
     registry: &Registry,
     at: i64,
-    entries: impl IntoIterator<Item = Entry>,
+    entries: impl IntoIterator<Item = ListingEntry>,
     options: ChangeOptions,
-) -> accession::error::Result<Applied> {
-    let mut change = Change::stating(Extent::Named);
+) -> accession::error::Result<ChangeReport> {
+    let mut change = Change::stating(Coverage::Named);
     change.options = options;
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
     registry.change(&name("D"), &change, &Stamp::at(second(at), now()))
@@ -60,9 +60,9 @@ fn add(
 fn sync(
     registry: &Registry,
     at: i64,
-    entries: impl IntoIterator<Item = Entry>,
+    entries: impl IntoIterator<Item = ListingEntry>,
     options: &ChangeOptions,
-) -> accession::error::Result<Applied> {
+) -> accession::error::Result<ChangeReport> {
     let mut listing = Listing::new();
     entries.into_iter().for_each(|entry| listing.add(entry).unwrap());
     let stamp = Stamp::at(second(at), now());
@@ -111,7 +111,7 @@ fn digest_of(list: &[u8]) -> Digest {
 }
 
 /// How many granules a change ingested, deleted, described and replaced.
-fn sides(applied: &Applied) -> [u64; 4] {
+fn sides(applied: &ChangeReport) -> [u64; 4] {
     let instance = applied.instance().expect("something changed");
     [instance.ingested, instance.deleted, instance.described, instance.replaced]
 }
@@ -201,7 +201,7 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
 fn one_input_that_contradicts_itself_is_never_accepted() {
     let registry = with_granules(new_registry());
     let line = |number| SourceLocation::Line { source: Arc::from("sums.txt"), line: number };
-    let at = |entry: Entry, number| Entry { location: Some(line(number)), ..entry };
+    let at = |entry: ListingEntry, number| ListingEntry { location: Some(line(number)), ..entry };
     for options in [ChangeOptions::default(), accepting(10)] {
         let browse = (2..20_000).map(|number| {
             let path = format!("browse/{number:05}.png");

@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 use accession::fixity::{
-    Check, CheckedFile, Depth, FileProblem, Mounted, Purpose, ReadOptions, RecordedFile, Root,
+    CheckedFile, Depth, FileProblem, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile,
+    Root,
 };
 use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{Error, ErrorKind, Monitor};
@@ -60,7 +61,7 @@ impl Tree {
     }
 
     fn root(&self) -> Arc<Root> {
-        Arc::new(Root::open(self.directory.path(), Mounted::Unknown).unwrap())
+        Arc::new(Root::open(self.directory.path(), MountCheck::Unknown).unwrap())
     }
 
     fn check(&self, depth: Depth) -> Vec<(String, Option<FileProblem>)> {
@@ -102,16 +103,17 @@ fn check(
     options: ReadOptions,
 ) -> Vec<CheckedFile> {
     let check =
-        Check::start(root, files.into_iter().map(Ok), Purpose::Check(depth), options).unwrap();
+        FileReader::start(root, files.into_iter().map(Ok), Purpose::Check(depth), options).unwrap();
     check.map(Result::unwrap).collect()
 }
 
 fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent, FileProblem> {
-    let root = Arc::new(Root::open(root, Mounted::Unknown).unwrap());
+    let root = Arc::new(Root::open(root, MountCheck::Unknown).unwrap());
     let mut file = RecordedFile::unrecorded("A".parse().unwrap());
     file.path = path.to_owned();
     let files = [Ok(file)].into_iter();
-    let mut computed = Check::start(&root, files, Purpose::Compute(algorithm), options(1)).unwrap();
+    let mut computed =
+        FileReader::start(&root, files, Purpose::Compute(algorithm), options(1)).unwrap();
     computed.next().unwrap().unwrap().content.map(Option::unwrap)
 }
 
@@ -241,7 +243,8 @@ fn computed_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str>
     let (tree, options) = while_reading(act);
     let files = std::iter::once(Ok(RecordedFile::unrecorded("A".parse().unwrap())));
     let mut computed =
-        Check::start(&tree.root(), files, Purpose::Compute(Algorithm::Sha256), options).unwrap();
+        FileReader::start(&tree.root(), files, Purpose::Compute(Algorithm::Sha256), options)
+            .unwrap();
     computed.next().unwrap().unwrap().content.err().map(|problem| problem.status)
 }
 
@@ -289,7 +292,7 @@ fn a_panic_of_a_thread_that_reads_is_passed_on() {
     let options = ReadOptions { monitor: Some(Arc::new(panicking)), ..options(1) };
     let files = tree.recorded.clone().into_iter().map(Ok);
     let mut check =
-        Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
+        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| check.next())).is_err());
 }
 
@@ -320,7 +323,7 @@ fn no_more_of_the_input_is_taken_than_a_window() {
         Ok(file)
     });
     let mut check =
-        Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
+        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
     for returned in 1..=10_000 {
         assert_eq!(check.next().unwrap().unwrap().problem(), None);
         assert!(taken.load(Ordering::Relaxed) <= returned + 4_096, "after {returned}");
@@ -346,7 +349,8 @@ fn a_monitor_stops_the_check_within_a_file() {
     let stopping = AtAdvance(|_| ControlFlow::Break(()));
     let options = ReadOptions { monitor: Some(Arc::new(stopping)), ..options(2) };
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let check = Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
+    let check =
+        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
     let results: Vec<_> = check.collect();
     let error = results.into_iter().next_back().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Interrupted);
@@ -359,7 +363,7 @@ fn an_error_of_the_input_ends_the_check_at_its_place() {
     let error = Error::new(ErrorKind::Damaged, "a row is damaged");
     let files = [Ok(abc("A")), Err(error), Ok(abc("A"))].into_iter();
     let mut check =
-        Check::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
+        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
     assert_eq!(check.next().unwrap().unwrap().problem(), None);
     assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Damaged);
     assert!(check.next().is_none());
@@ -387,7 +391,8 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
     tree.recorded[3].checksums = abc("D").checksums;
     let files = tree.recorded.clone().into_iter().map(Ok);
     let compute =
-        Check::start(&tree.root(), files, Purpose::Compute(Algorithm::Crc32), options(2)).unwrap();
+        FileReader::start(&tree.root(), files, Purpose::Compute(Algorithm::Crc32), options(2))
+            .unwrap();
     let contents: Vec<_> =
         compute.map(|computed| computed.unwrap().content.map(Option::unwrap)).collect();
     let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();
@@ -498,7 +503,7 @@ fn what_is_no_regular_file_is_not_opened() {
         tree.statuses(),
         ["fifo unreadable: a FIFO", "fifo-link unreadable: a FIFO", "socket unreadable: a socket"]
     );
-    let devices = Arc::new(Root::open(Path::new("/dev"), Mounted::Unknown).unwrap());
+    let devices = Arc::new(Root::open(Path::new("/dev"), MountCheck::Unknown).unwrap());
     let checked = check(&devices, vec![abc("null")], Depth::Content, options(1));
     let problem = checked[0].problem().cloned();
     assert_eq!(line("null", problem), "null unreadable: a device");
@@ -508,7 +513,7 @@ fn what_is_no_regular_file_is_not_opened() {
 #[cfg(target_os = "linux")]
 #[test]
 fn an_error_of_the_disk_is_unreadable_and_named() {
-    let process = Arc::new(Root::open(Path::new("/proc/self"), Mounted::Unknown).unwrap());
+    let process = Arc::new(Root::open(Path::new("/proc/self"), MountCheck::Unknown).unwrap());
     let mut file = abc("mem");
     file.size = None;
     let checked = check(&process, vec![file, abc("status")], Depth::Content, options(1));

@@ -3,15 +3,15 @@
 use std::fs;
 use std::path::Path;
 
-use accession::fixity::{DirectoryFiles, FoundFiles, Mounted, RecordedFile, Root};
-use accession::model::{Algorithm, Checksum, Content, KnownFile};
-use accession::{Entry, Selection, Stamp};
+use accession::fixity::{DirectoryFiles, FoundFiles, MountCheck, RecordedFile, Root};
+use accession::model::{Algorithm, Checksum, Content, FileRecord};
+use accession::{ListingEntry, Selection, Stamp};
 
 use harness::history::{change, name, now, second, stating, with_file};
 use harness::store::new_registry;
 
 fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
-    let root = Root::open(root, Mounted::Unknown).unwrap();
+    let root = Root::open(root, MountCheck::Unknown).unwrap();
     let mut files = DirectoryFiles::list(&root).unwrap();
     for path in expected {
         files.expect(path).unwrap();
@@ -100,11 +100,11 @@ fn recorded(path: &str, size: Option<u64>, checksums: &[Checksum]) -> RecordedFi
 }
 
 /// What was found of a file whose path is the id of its granule.
-fn found(path: &str, size: Option<u64>, checksum: Option<Checksum>) -> Entry {
+fn found(path: &str, size: Option<u64>, checksum: Option<Checksum>) -> ListingEntry {
     let granule_id = path.parse().unwrap();
-    let file = KnownFile::new(&granule_id, None, size, checksum).unwrap();
+    let file = FileRecord::new(&granule_id, None, size, checksum).unwrap();
     let content = Some(Content::of(&granule_id, vec![file]).unwrap());
-    Entry { content, ..Entry::from(granule_id) }
+    ListingEntry { content, ..ListingEntry::from(granule_id) }
 }
 
 #[test]

@@ -8,8 +8,8 @@ use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, EarlierSet, Import, Limits, Listing, Members, Moment, Registry, Selection, Set,
-    Stamp,
+    ChangeOptions, EarlierSet, Import, Limits, Listing, Moment, Registry, Selection, Set, Stamp,
+    SubsetMembers,
 };
 
 use crate::stored::{even, granule_id, latest};
@@ -84,8 +84,8 @@ impl World {
         let mut list = Listing::new();
         list.add(id(&granule_id(1_000))).unwrap();
         list.add(id(&granule_id(2_000))).unwrap();
-        let patterns = cite(Members::Patterns(vec!["granule.001*".parse().unwrap()]));
-        let named = cite(Members::Listed(list));
+        let patterns = cite(SubsetMembers::Patterns(vec!["granule.001*".parse().unwrap()]));
+        let named = cite(SubsetMembers::Listed(list));
         World { directory, path, registry, later, patterns, named }
     }
 
@@ -298,13 +298,13 @@ const TRIALS: &[Trial] = &[
         Ok(())
     }),
     ("cite a subset", [true, false], |world| {
-        let wanted = Members::Patterns(vec!["granule.00000*".parse()?]);
-        world.registry.snapshot()?.describe_subset(&name("dataset"), None, &wanted, now())?;
+        let wanted = SubsetMembers::Patterns(vec!["granule.00000*".parse()?]);
+        world.registry.snapshot()?.preview_subset(&name("dataset"), None, &wanted, now())?;
         Ok(())
     }),
     // What changes something comes last.
     ("cite a subset of the past", [true, true], |world| {
-        let wanted = Members::Patterns(vec!["granule.00001*".parse()?]);
+        let wanted = SubsetMembers::Patterns(vec!["granule.00001*".parse()?]);
         world.registry.cite_subset(&name("dataset"), Some(first()), &wanted, now())?;
         Ok(())
     }),

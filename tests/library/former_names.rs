@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use accession::citation::check::Checker;
 use accession::citation::recognise::find;
 use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Members, Moment,
-    Registry, Selection, Stamp, Timestamp,
+    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Moment, Registry,
+    Selection, Stamp, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -70,13 +70,13 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
             Step::CitePattern(pattern, index) => {
                 let times: Vec<Timestamp> = history.sets.keys().copied().collect();
                 let at = Some(Moment::Instant(times[index % times.len()]));
-                let wanted = Members::Patterns(vec![PATTERNS[*pattern].parse().unwrap()]);
+                let wanted = SubsetMembers::Patterns(vec![PATTERNS[*pattern].parse().unwrap()]);
                 let _ = registry.cite_subset(&dataset, at, &wanted, now());
             }
             Step::CiteNamed(count) => {
                 let mut named = Listing::new();
                 history.held().iter().take(*count).for_each(|it| named.add(id(it)).unwrap());
-                let _ = registry.cite_subset(&dataset, None, &Members::Listed(named), now());
+                let _ = registry.cite_subset(&dataset, None, &SubsetMembers::Listed(named), now());
             }
             Step::Rename => {
                 rename(called, (called + 1) % NAMES.len());
@@ -189,7 +189,7 @@ fn answers(
     );
     add("history", format!("{:?}", instances(registry, dataset)));
     add("verify", outcome(registry.verify(dataset)));
-    let shown = registry.published(std::slice::from_ref(dataset)).snapshot().unwrap();
+    let shown = registry.public_view(std::slice::from_ref(dataset)).snapshot().unwrap();
     add("published", outcome(shown.dataset(&name(NAMES[2]))));
     add("others published", outcome(shown.has_dataset(&name("other"))));
     drop(shown);
@@ -218,10 +218,10 @@ fn add_changes(
         let to = EarlierSet::At(Moment::Instant(*at));
         add("revert", outcome(registry.revert(dataset, &to, &options, &stamp)));
     }
-    let wanted = Members::Patterns(vec!["A*".parse().unwrap()]);
+    let wanted = SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);
     add(
         "describe",
-        outcome(registry.snapshot().unwrap().describe_subset(dataset, None, &wanted, now())),
+        outcome(registry.snapshot().unwrap().preview_subset(dataset, None, &wanted, now())),
     );
 }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::chain::{Lanes, Sweep};
 use accession::error::Result;
-use accession::registry::Effort;
-use accession::{Applied, Event, EventKind, Import, Registry, Stamp};
+use accession::registry::WorkCounts;
+use accession::{ChangeReport, Event, EventKind, Import, Registry, Stamp};
 use proptest::prelude::*;
 
 use harness::events::event;
@@ -38,7 +38,7 @@ fn history_of(toggles: &[BTreeSet<usize>]) -> (History, Vec<Event>) {
     (history, events)
 }
 
-fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Applied> {
+fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<ChangeReport> {
     let mut import = Import::new();
     for event in events {
         import.add(event.clone())?;
@@ -120,7 +120,7 @@ fn an_import_after_a_large_dataset_hashes_from_the_last_checkpoint() {
     // The first granule is held in both new instances, which are one run until the second change.
     let is_checkpoint = |id: &String| accession::chain::is_checkpoint(id);
     let rows = granule_ids.iter().rev().position(is_checkpoint).unwrap() as u64;
-    assert_eq!(imported.effort, Effort { steps: rows + 2, rows, checkpoints: 0 });
+    assert_eq!(imported.effort, WorkCounts { steps: rows + 2, rows, checkpoints: 0 });
 
     let events = [event(second(3), EventKind::Deleted, "granule.19990")];
     let imported = import(&registry, "large", &events).unwrap();

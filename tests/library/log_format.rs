@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
-use accession::{Change, Entry, Listing, Members, Moment, Registry, Selection, Stamp};
+use accession::{Change, Listing, ListingEntry, Moment, Registry, Selection, Stamp, SubsetMembers};
 
 use harness::exported::{import_of, manifest_of};
 use harness::history::{change, id, instances, name, now, second, stating, with_file};
@@ -30,7 +30,7 @@ fn registry() -> Registry {
     for (granule_id, producer) in [("A_1", Some("A")), ("say \"ä\" \\", None)] {
         let (granule_id, producer_granule) = (id(granule_id), producer.map(id));
         second_change
-            .ingest(Entry { granule_id, producer_granule, content: None, location: None })
+            .ingest(ListingEntry { granule_id, producer_granule, content: None, location: None })
             .unwrap();
     }
     second_change.delete(id("granule.00007")).unwrap();
@@ -55,12 +55,13 @@ fn registry() -> Registry {
     let replaced = [with_file("A_2.nc", "A_2.nc", None, Some(sum(3)))];
     registry.change(&us, &stating(replaced), &stamp(4)).unwrap();
 
-    let patterns = Members::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
+    let patterns =
+        SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
     let at = Some(Moment::Instant(half));
     registry.cite_subset(&us, at, &patterns, second(3)).unwrap();
     let mut named = Listing::new();
     many.iter().skip(500).take(1_200).for_each(|text| named.add(id(text)).unwrap());
-    registry.cite_subset(&us, None, &Members::Listed(named), second(4)).unwrap();
+    registry.cite_subset(&us, None, &SubsetMembers::Listed(named), second(4)).unwrap();
 
     let selection = Selection::Dataset { name: us.clone(), at };
     let mut annotation = NewAnnotation::new("\"ä\",\nincomplete").unwrap();

@@ -4,8 +4,8 @@ use accession::mirror::{HttpOptions, Primary, PullOptions, compare, pull};
 use accession::model::Checksum;
 use accession::registry::Withdrawn;
 use accession::{
-    Change, ChangeOptions, Dataset, ErrorKind, Import, Limits, Listing, Members, Pattern, Registry,
-    Stamp,
+    Change, ChangeOptions, DatasetMetadata, ErrorKind, Import, Limits, Listing, Pattern, Registry,
+    Stamp, SubsetMembers,
 };
 
 use crate::properties::resealed;
@@ -131,7 +131,10 @@ fn control_characters_in_notes_and_metadata_are_refused() {
         let error = title(refused).unwrap_err();
         assert!(error.to_string().contains("character 2 of the title"), "{error}");
     }
-    let dataset = Dataset { publisher: Some("a\tb".to_owned()), ..Dataset::named(name("them")) };
+    let dataset = DatasetMetadata {
+        publisher: Some("a\tb".to_owned()),
+        ..DatasetMetadata::named(name("them"))
+    };
     assert_eq!(us.add_dataset(&dataset, &Stamp::now(now())).unwrap_err().kind().as_str(), "input");
     title("a+b").unwrap();
     let text = String::from_utf8(manifest_of(&us, "us")).unwrap();
@@ -203,7 +206,7 @@ fn what_no_mirror_could_read_is_not_recorded() {
     let error = registry.withdraw_dataset(&name("us"), &why, &stamp).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
     let patterns: Vec<Pattern> = (0..20_000).map(|n| format!("{n:05}*").parse().unwrap()).collect();
-    let wanted = Members::Patterns(patterns);
+    let wanted = SubsetMembers::Patterns(patterns);
     let error = registry.cite_subset(&name("us"), None, &wanted, now()).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
 }
@@ -274,7 +277,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
         let algorithm = format!("x{n}").parse().unwrap();
         with_file("A", "A", None, Some(Checksum::parse(algorithm, "1").unwrap()))
     };
-    let state = |entries: Vec<accession::Entry>, at: i64| {
+    let state = |entries: Vec<accession::ListingEntry>, at: i64| {
         registry.change(&name("us"), &stating(entries), &Stamp::at(second(at), now()))
     };
     for n in 0..64 {
@@ -312,7 +315,7 @@ fn a_subset_is_selected_by_at_most_20_patterns() {
     harness::history::step(&registry, "us", 0, ["A", "B"], []);
     let members = |count: usize| {
         let patterns = (0..count).map(|n| format!("A*{}", "?".repeat(n)).parse().unwrap());
-        Members::Patterns(patterns.collect())
+        SubsetMembers::Patterns(patterns.collect())
     };
     registry.cite_subset(&name("us"), None, &members(20), second(1)).unwrap();
     let refused = registry.cite_subset(&name("us"), None, &members(21), second(2)).unwrap_err();

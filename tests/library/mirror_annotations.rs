@@ -3,7 +3,9 @@
 use std::io::Write;
 use std::path::Path;
 
-use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, Status, pull};
+use accession::mirror::{
+    Address, HttpOptions, MirrorStatus, Primary, PullOptions, PullReport, Remote, pull,
+};
 use accession::registry::{KeptAnnotations, NewAnnotation};
 use accession::{Annotation, Change, Moment, Registry, Selection, Stamp, Timestamp};
 use flate2::Compression;
@@ -33,13 +35,13 @@ fn notes(registry: &Registry) -> Vec<Vec<String>> {
     instances(registry, &name("mirror")).into_iter().map(|it| of(it.annotations)).collect()
 }
 
-fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::error::Result<Pulled> {
+fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::error::Result<PullReport> {
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     pull(mirror, &name("mirror"), primary, options, &Stamp::at(second(at), now()))
 }
 
 fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
-    let accession::Applied { annotations, in_force, .. } =
+    let accession::ChangeReport { annotations, in_force, .. } =
         try_pull(mirror, primary, at).unwrap().applied;
     assert_eq!(annotations.left_out, 0);
     assert_eq!(in_force.as_ref(), instances(mirror, &name("mirror")).last());
@@ -125,7 +127,7 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         let pulled = try_pull(&mirror, &open(&world).unwrap(), 15).unwrap();
         assert_eq!(
             (pulled.before.status, pulled.applied.instances),
-            (Status::Identical, vec![]),
+            (MirrorStatus::Identical, vec![]),
             "{kind}"
         );
         assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");

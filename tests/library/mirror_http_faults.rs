@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Primary, Remote, Status, compare};
+use accession::mirror::{Address, HttpOptions, MirrorStatus, Primary, Remote, compare};
 use accession::registry::Withdrawn;
 use accession::{ErrorKind, Registry};
 
@@ -29,7 +29,7 @@ fn a_connection_that_is_cut_anywhere_is_resumed() {
                 }
             });
             let (compared, missing) = world.compare().unwrap();
-            assert_eq!(compared.status().status, Status::Behind, "{path} {cut}");
+            assert_eq!(compared.status().status, MirrorStatus::Behind, "{path} {cut}");
             assert!(missing.iter().eq(["B", "C", "D"]), "{path} {cut}: {missing:?}");
             positions += 1;
         }
@@ -195,7 +195,7 @@ fn redirects_stay_within_the_origin() {
             reply.headers.push(("Location".to_owned(), "/datasets/us/head.json".to_owned()));
         }
     });
-    assert_eq!(world.compare().unwrap().0.status().status, Status::Behind);
+    assert_eq!(world.compare().unwrap().0.status().status, MirrorStatus::Behind);
     world.server.misbehave(|request, reply| {
         reply.status = 308;
         reply.headers.push(("Location".to_owned(), format!("/{}", request.path)));

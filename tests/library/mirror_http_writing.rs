@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use accession::{Identifier, Members, Pattern, Registry, Subset};
+use accession::{Identifier, Pattern, Registry, Subset, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::exported::{enlarge, publish_all};
@@ -57,7 +57,7 @@ impl Writer {
             let held = self.history.held();
             if let Some(first) = held.first() {
                 let pattern: Pattern = glob::Pattern::escape(first).parse().unwrap();
-                let wanted = Members::Patterns(vec![pattern]);
+                let wanted = SubsetMembers::Patterns(vec![pattern]);
                 self.us.cite_subset(&name("us"), None, &wanted, second(seconds)).unwrap();
             }
         }

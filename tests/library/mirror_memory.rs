@@ -7,11 +7,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::{
-    Comparison, FirstDifference, HttpOptions, Outcome, Primary, PrimarySource, PullOptions,
-    PullPolicy, Pulled, Status, compare, pull, source_name,
+    Comparison, FirstDifference, HttpOptions, MirrorStatus, Outcome, Primary, PrimarySource,
+    PullOptions, PullPolicy, PullReport, compare, pull, source_name,
 };
 use accession::model::SourceOptions;
-use accession::registry::{MirrorSource, NewAnnotation};
+use accession::registry::{KnownPrimary, NewAnnotation};
 use accession::{ErrorKind, Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ impl Mirror {
         compared
     }
 
-    fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> Pulled {
+    fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> PullReport {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, dry_run, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
@@ -95,22 +95,22 @@ fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_
     write_manifest(&mirror.path, &other);
     for dry_run in [REHEARSE, COMMIT] {
         let pulled = mirror.pull(1, FOLLOW, dry_run);
-        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Rewritten, false));
+        assert_eq!((pulled.before.status, pulled.is_identical()), (MirrorStatus::Rewritten, false));
         assert_eq!(mirror.remembered(), (3, true));
     }
     mirror.pull(2, RESET, REHEARSE);
-    assert_eq!(mirror.compare().status().status, Status::Rewritten);
+    assert_eq!(mirror.compare().status().status, MirrorStatus::Rewritten);
     let pulled = mirror.pull(3, RESET, COMMIT);
     assert!(pulled.applied.instance().is_none() && pulled.is_identical());
-    assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, Status::Identical);
+    assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, MirrorStatus::Identical);
     // An older state: what came after it is forgotten with a reset.
     write_manifest(&mirror.path, &other[..1]);
     let pulled = mirror.pull(5, FOLLOW, COMMIT);
-    assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
+    assert_eq!((pulled.before.status, pulled.is_identical()), (MirrorStatus::Stale, false));
     assert_eq!(mirror.remembered().0, 2);
     assert!(mirror.pull(6, RESET, COMMIT).is_identical());
     assert_eq!(mirror.remembered().0, 1);
-    assert_eq!(mirror.compare().status().status, Status::Identical);
+    assert_eq!(mirror.compare().status().status, MirrorStatus::Identical);
 }
 
 proptest! {
@@ -151,12 +151,12 @@ proptest! {
         match differs {
             Some(index) => {
                 let change = FirstDifference { change: index as u64 + 1, timestamp: second(index as i64) };
-                prop_assert_eq!(status.status, Status::Rewritten);
+                prop_assert_eq!(status.status, MirrorStatus::Rewritten);
                 prop_assert_eq!(status.first_difference, Some(change));
             }
-            None if found.len() < known.len() => prop_assert_eq!(status.status, Status::Stale),
-            None if found.len() == known.len() => prop_assert_eq!(status.status, Status::Identical),
-            None => prop_assert_eq!(status.status, Status::Behind),
+            None if found.len() < known.len() => prop_assert_eq!(status.status, MirrorStatus::Stale),
+            None if found.len() == known.len() => prop_assert_eq!(status.status, MirrorStatus::Identical),
+            None => prop_assert_eq!(status.status, MirrorStatus::Behind),
         }
     }
 }
@@ -164,7 +164,7 @@ proptest! {
 /// The sources of the mirror: the name of each file, whether it is the default, and its failure.
 fn sources(mirror: &Mirror) -> Vec<(String, bool, Option<String>)> {
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    let of = |known: MirrorSource| {
+    let of = |known: KnownPrimary| {
         let file = Path::new(&known.source).file_name().unwrap().to_str().unwrap().to_owned();
         (file, known.is_default, known.stored.failed.map(|failed| failed.message))
     };
@@ -247,7 +247,7 @@ fn site() -> (tempfile::TempDir, Registry) {
     (directory, us)
 }
 
-fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<Pulled> {
+fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<PullReport> {
     let primary = Primary::open(directory, &name("mirror"), None, now())?;
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     pull(mirror, &name("mirror"), &primary, options, &Stamp::now(now()))
@@ -357,13 +357,13 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
 }
 
 /// Pulls `mirror` from a source.
-fn pull_source(mirror: &Registry, source: &PrimarySource) -> accession::error::Result<Pulled> {
+fn pull_source(mirror: &Registry, source: &PrimarySource) -> accession::error::Result<PullReport> {
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     source.pull(mirror, &name("mirror"), options, &Stamp::now(now()))
 }
 
 /// The only source of `mirror`.
-fn source_of(mirror: &Registry) -> MirrorSource {
+fn source_of(mirror: &Registry) -> KnownPrimary {
     mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0)
 }
 

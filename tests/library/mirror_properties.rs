@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::mirror::{Primary, PullOptions, PullPolicy, Status, compare, pull};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
 use accession::{Difference, Identifier, Limits, Registry, Stamp};
 use proptest::prelude::*;
 
@@ -93,20 +93,20 @@ proptest! {
         let (theirs_ever, ours_ever) = (identifiers(&there), identifiers(&here));
         let latest = theirs_ever.last().unwrap();
         let status = if *latest == ours_now {
-            Status::Identical
+            MirrorStatus::Identical
         } else if theirs_ever.contains(&ours_now) {
-            Status::Behind
+            MirrorStatus::Behind
         } else if ours_ever.contains(latest) {
-            Status::Ahead
+            MirrorStatus::Ahead
         } else {
-            Status::Diverged
+            MirrorStatus::Diverged
         };
         prop_assert_eq!(found.status, status);
 
         let stamp = Stamp::at(second(100), now());
         // Without a reset, only a mirror that follows its primary is changed.
         let before = compare(&mirror, &name("mirror"), &primary).unwrap().status().clone();
-        let follows = matches!(before.status, Status::Identical | Status::Behind);
+        let follows = matches!(before.status, MirrorStatus::Identical | MirrorStatus::Behind);
         let options = PullOptions { dry_run: true, ..PullOptions::default() };
         let rehearsed = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(rehearsed.is_identical(), follows);
@@ -125,7 +125,7 @@ proptest! {
         let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(pulled.applied.instance().is_none(), here.held() == there.held());
         let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
-        prop_assert_eq!(compared.status().status, Status::Identical);
+        prop_assert_eq!(compared.status().status, MirrorStatus::Identical);
         prop_assert!(compared.differences().unwrap().finish().unwrap().is_identical());
         prop_assert!(mirror.verify(&name("mirror")).unwrap().ok);
     }
@@ -221,7 +221,7 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let path = directory.path().join("primary.db");
     let registry = Registry::create(&path).unwrap();
     for n in 10..33 {
-        let dataset = accession::Dataset::named(name(&format!("D{n}")));
+        let dataset = accession::DatasetMetadata::named(name(&format!("D{n}")));
         registry.add_dataset(&dataset, &Stamp::now(now())).unwrap();
     }
     let error = Primary::open(&path, &name("OTHER"), None, now()).err().unwrap();

@@ -1,8 +1,8 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
-use accession::mirror::{Primary, PullOptions, PullPolicy, Pulled, Status};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
 use accession::model::{Algorithm, Checksum, Content};
-use accession::{Change, Entry, Limit, Limits, Registry, Selection, Stamp};
+use accession::{Change, Limit, Limits, ListingEntry, Registry, Selection, Stamp};
 
 use harness::exported::{manifest_of, primary_of};
 use harness::history::{change, id, instances, name, now, second, step};
@@ -26,7 +26,7 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
     primary_of(manifest_of(&us, dataset)).unwrap()
 }
 
-fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> Pulled {
+fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> PullReport {
     try_pull(mirror, primary, policy, at).unwrap()
 }
 
@@ -35,7 +35,7 @@ fn try_pull(
     primary: &Primary,
     policy: PullPolicy,
     at: i64,
-) -> accession::error::Result<Pulled> {
+) -> accession::error::Result<PullReport> {
     let options = PullOptions { create_dataset: true, policy, ..PullOptions::default() };
     let stamp = Stamp::at(second(at), now());
     accession::mirror::pull(mirror, &name("mirror"), primary, options, &stamp)
@@ -51,7 +51,7 @@ fn a_mirror_that_is_behind_follows_and_only_a_new_one_gets_the_record_of_its_pri
             step(&mirror, "mirror", 8, ["A"], []);
         }
         let pulled = pull(&mirror, &primary("us", SETS), PullPolicy::Follow, 9);
-        assert_eq!(pulled.before.status, Status::Behind);
+        assert_eq!(pulled.before.status, MirrorStatus::Behind);
         assert_eq!((pulled.before.mirror.is_none(), pulled.is_identical()), (is_new, true));
         let record = mirror.snapshot().unwrap().dataset(&name("mirror")).unwrap().dataset;
         assert_eq!((record.name, record.title.as_deref()), (name("mirror"), title));
@@ -78,7 +78,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
         PullPolicy::Reset(Limits { max_delete: Some(Limit::Granules(40)), ..Limits::default() }),
         9,
     );
-    assert_eq!(pulled.before.status, Status::Diverged);
+    assert_eq!(pulled.before.status, MirrorStatus::Diverged);
     assert!(pulled.is_identical());
     assert_eq!(pulled.applied.instances[0].identifier, pulled.before.primary.identifier);
 }
@@ -113,27 +113,27 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let backup = directory.path().join("older.db");
     us.back_up(&backup).unwrap();
     ingest(&us, "C", 3);
-    assert_eq!(follow(11).before.status, Status::Behind);
+    assert_eq!(follow(11).before.status, MirrorStatus::Behind);
     assert_eq!(source().last.map(|last| last.number), Some(3));
-    assert_eq!(follow(12).before.status, Status::Identical);
+    assert_eq!(follow(12).before.status, MirrorStatus::Identical);
     drop(us);
     // An older state of it, and then another history; each night says so.
     std::fs::copy(&backup, &path).unwrap();
     for at in 13..15 {
         let pulled = follow(at);
-        assert_eq!((pulled.before.status, pulled.is_identical()), (Status::Stale, false));
+        assert_eq!((pulled.before.status, pulled.is_identical()), (MirrorStatus::Stale, false));
     }
     ingest(&Registry::open(&path, accession::Access::Write).unwrap(), "X", 4);
     for at in 15..17 {
         let pulled = follow(at);
         let first = pulled.before.first_difference.map(|it| (it.change, it.timestamp));
-        assert_eq!((pulled.before.status, first), (Status::Rewritten, Some((3, second(3)))));
+        assert_eq!((pulled.before.status, first), (MirrorStatus::Rewritten, Some((3, second(3)))));
         assert!(source().failed.is_some());
     }
     let reset = PullPolicy::Reset(Limits::NONE);
     assert!(try_pull(&mirror, &primary(), reset, 17).unwrap().is_identical());
     assert_eq!(source().last.map(|last| last.timestamp), Some(second(4)));
-    assert_eq!(follow(18).before.status, Status::Identical);
+    assert_eq!(follow(18).before.status, MirrorStatus::Identical);
 }
 
 /// What is stated of the file of granule A: `s1` is a SHA-256, `x1` a SHA-512, `m1` an MD5, `7` a size.
@@ -150,7 +150,7 @@ fn stated(text: &str) -> Change {
     });
     let contents = entries.flat_map(|entry| entry.content.unwrap().files());
     let content = Content::of(&id("A"), contents.collect()).unwrap();
-    stating([Entry { content: Some(content), ..id("A").into() }])
+    stating([ListingEntry { content: Some(content), ..id("A").into() }])
 }
 
 /// What is known of A, as it is stated.

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use accession::error::Result;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, Members, Moment, Monitor,
-    Registry, Selection, Stamp,
+    ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, Moment, Monitor, Registry,
+    Selection, Stamp, SubsetMembers,
 };
 
 use crate::stored::{even, granule_id};
@@ -165,7 +165,7 @@ fn import(registry: &Registry) -> Result<()> {
 }
 
 fn cite(registry: &Registry) -> Result<()> {
-    let wanted = Members::Patterns(vec!["*0".parse().unwrap()]);
+    let wanted = SubsetMembers::Patterns(vec!["*0".parse().unwrap()]);
     registry.cite_subset(&name("dataset"), None, &wanted, now()).map(drop)
 }
 

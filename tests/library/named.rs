@@ -2,7 +2,7 @@
 
 use accession::model::IdentifierPrefix;
 use accession::registry::FoundPeriod;
-use accession::{ErrorKind, Members};
+use accession::{ErrorKind, SubsetMembers};
 
 use harness::history::{name, now, step};
 use harness::store::new_registry;
@@ -17,7 +17,7 @@ fn an_identifier_is_found_by_its_first_digits_if_only_one_begins_so() {
     step(&registry, "US", 0, ["A"], []);
     step(&registry, "US", 1, ["B"], []);
     step(&registry, "THEM", 0, ["A"], []);
-    let patterns = Members::Patterns(vec!["B".parse().unwrap()]);
+    let patterns = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
     let cited = registry.cite_subset(&name("US"), None, &patterns, now()).unwrap();
     let snapshot = registry.snapshot().unwrap();
     let found = |text: &str, dataset: Option<&str>| {
@@ -80,7 +80,7 @@ fn granules_are_found_by_how_their_ids_begin_page_by_page_in_every_dataset() {
         loop {
             let last: Option<&FoundPeriod> = found.last();
             let after = last.map(|last| (&last.dataset, &last.granule, last.ingested));
-            let page = registry.snapshot().unwrap().find_beginning(&prefix, after, limit).unwrap();
+            let page = registry.snapshot().unwrap().find_prefix(&prefix, after, limit).unwrap();
             let is_last = page.len() < limit as usize;
             found.extend(page);
             if is_last {

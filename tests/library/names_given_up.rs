@@ -1,9 +1,9 @@
 //! A name that a dataset gave up goes to another one only when the first is withdrawn.
 
-use accession::mirror::{PullOptions, Status, pull};
+use accession::mirror::{MirrorStatus, PullOptions, pull};
 use accession::publish::publish;
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, Dataset, Error, ErrorKind, Registry, Stamp};
+use accession::{Access, DatasetMetadata, Error, ErrorKind, Registry, Stamp};
 
 use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
 use harness::history::{change, name, now, second, step};
@@ -13,7 +13,7 @@ fn stamp() -> Stamp {
     Stamp::now(now())
 }
 
-fn rename(registry: &Registry, old: &str, new: &str) -> accession::error::Result<Dataset> {
+fn rename(registry: &Registry, old: &str, new: &str) -> accession::error::Result<DatasetMetadata> {
     registry.rename_dataset(&name(old), &name(new), &stamp())
 }
 
@@ -44,7 +44,7 @@ fn registry() -> Registry {
 #[test]
 fn a_former_name_is_refused_as_long_as_its_dataset_is_not_withdrawn() {
     let registry = registry();
-    let added = registry.add_dataset(&Dataset::named(name("name")), &stamp());
+    let added = registry.add_dataset(&DatasetMetadata::named(name("name")), &stamp());
     for refused in [rename(&registry, "new", "name").map(drop), added] {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::DatasetExists);
@@ -106,7 +106,7 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
         pull(&registry, &name("name"), &primary, options, &Stamp::at(second(2), now()))
     };
     // The name leads to a dataset that holds something else, until that is withdrawn.
-    assert_eq!(follow(true).unwrap().before.status, Status::Diverged);
+    assert_eq!(follow(true).unwrap().before.status, MirrorStatus::Diverged);
     registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
     assert_eq!(follow(false).unwrap_err().kind(), ErrorKind::Withdrawn);
     let pulled = follow(true).unwrap();

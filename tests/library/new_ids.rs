@@ -2,8 +2,8 @@
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
 use accession::{
-    Access, Change, ChangeOptions, EarlierSet, Entry, ErrorKind, Event, EventKind, GranuleId,
-    Import, Limits, Listing, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
+    Access, Change, ChangeOptions, EarlierSet, ErrorKind, Event, EventKind, GranuleId, Import,
+    Limits, Listing, ListingEntry, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -13,9 +13,14 @@ use harness::store::new_registry;
 
 const REFUSED: [&str; 2] = ["\u{feff}x", "./x"];
 
-fn entry(text: &str) -> Entry {
+fn entry(text: &str) -> ListingEntry {
     let location = SourceLocation::Line { source: "ids.txt".into(), line: 7 };
-    Entry { granule_id: id(text), producer_granule: None, content: None, location: Some(location) }
+    ListingEntry {
+        granule_id: id(text),
+        producer_granule: None,
+        content: None,
+        location: Some(location),
+    }
 }
 
 fn options() -> ChangeOptions {
@@ -37,7 +42,7 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
         listing.add(entry("a")).unwrap();
         listing.add(entry(text)).unwrap();
         let mut import = Import::new();
-        let Entry { granule_id, producer_granule, content, location } = entry(text);
+        let ListingEntry { granule_id, producer_granule, content, location } = entry(text);
         let kind = EventKind::Ingested;
         import
             .add(Event { at: second(5), kind, granule_id, producer_granule, content, location })

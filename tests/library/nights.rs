@@ -2,8 +2,8 @@
 
 use accession::registry::SharedDoi;
 use accession::{
-    Applied, Change, ChangeOptions, Dataset, ErrorKind, Limit, Limits, Listing, Registry, Stamp,
-    Timestamp,
+    Change, ChangeOptions, ChangeReport, DatasetMetadata, ErrorKind, Limit, Limits, Listing,
+    Registry, Stamp, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
@@ -23,7 +23,7 @@ fn sync(
     listing: &Listing,
     limits: Limits,
     stamp: &Stamp,
-) -> Result<Applied, ErrorKind> {
+) -> Result<ChangeReport, ErrorKind> {
     let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
     registry.sync(&name("D"), listing, limits, &options, stamp).map_err(|error| error.kind())
 }
@@ -69,7 +69,7 @@ fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_
 fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let registry = registry();
     let own = |max_delete: &str, max_add: &str| {
-        let edit = |_: &mut Dataset, limits: &mut Limits| {
+        let edit = |_: &mut DatasetMetadata, limits: &mut Limits| {
             limits.max_delete = max_delete.parse().ok();
             limits.max_add = max_add.parse().ok();
         };
@@ -103,7 +103,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let limits = registry.snapshot().unwrap().dataset(&name("D")).unwrap().limits;
     assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), ..Limits::default() }));
     // Nobody else sees them.
-    let public = registry.published(&[]).snapshot().unwrap().dataset(&name("D")).unwrap();
+    let public = registry.public_view(&[]).snapshot().unwrap().dataset(&name("D")).unwrap();
     assert_eq!(public.limits, None);
     let public = serde_json::to_value(&public).unwrap();
     assert!(public.get("max_delete").is_none() && public.get("name").is_some());
@@ -151,7 +151,7 @@ fn confirmed_now(now: Timestamp) -> Stamp {
 fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
     let registry = new_registry();
     let stamp = Stamp::now(now());
-    registry.add_dataset(&Dataset::named(name("D")), &stamp).unwrap();
+    registry.add_dataset(&DatasetMetadata::named(name("D")), &stamp).unwrap();
     let try_change = |stamp: &Stamp| {
         let mut tried = change(["X"], []);
         tried.options.dry_run = true;

@@ -94,8 +94,8 @@ fn ids_of_the_old_scheme_are_skipped() {
     let registry = new_registry();
     let second = scheme.second_at(noon()).unwrap();
     let old = [0, 1, 3].map(|counter| scheme.encode(second, worker, counter));
-    assert_eq!(registry.take_payment_ids(&old).unwrap(), 3);
-    assert_eq!(registry.take_payment_ids(&old).unwrap(), 0);
+    assert_eq!(registry.reserve_payment_ids(&old).unwrap(), 3);
+    assert_eq!(registry.reserve_payment_ids(&old).unwrap(), 0);
     let lease = registry.lease_payment_ids(scheme, worker, 3, noon).unwrap();
     let counters: Vec<u32> = lease.ids.iter().map(|decoded| decoded.counter).collect();
     assert_eq!(counters, [2, 4, 5]);

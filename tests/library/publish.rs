@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
 use accession::publish::{publish, unknown_datasets};
-use accession::{ErrorKind, Members, Registry, Stamp};
+use accession::{ErrorKind, Registry, Stamp, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::exported::{enlarge, manifest_of, published, verified};
@@ -232,7 +232,7 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
 
 /// Cites the granules that a pattern selects.
 fn cite(registry: &Registry, pattern: &str, at: i64) {
-    let members = Members::Patterns(vec![pattern.parse().unwrap()]);
+    let members = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
     registry.cite_subset(&name("us"), None, &members, second(at)).unwrap();
 }
 
@@ -305,7 +305,7 @@ fn two_datasets_are_published_at_the_same_time() {
 fn damaged_subsets_are_written_again() {
     let directory = harness::directory();
     let registry = lines(&["A", "B"]);
-    let wanted = accession::Members::Patterns(vec!["A*".parse().unwrap()]);
+    let wanted = accession::SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);
     registry.cite_subset(&name("us"), None, &wanted, now()).unwrap();
     published(&registry, directory.path()).unwrap();
     let path = directory.path().join("datasets/us/subsets.jsonl");
@@ -343,7 +343,9 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
 fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
     let directory = harness::directory();
     let registry = lines(&["A"]);
-    registry.add_dataset(&accession::Dataset::named(name("OLD")), &Stamp::now(now())).unwrap();
+    registry
+        .add_dataset(&accession::DatasetMetadata::named(name("OLD")), &Stamp::now(now()))
+        .unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
     published(&registry, directory.path()).unwrap();
     assert!(unknown_datasets(&registry, directory.path()).unwrap().is_empty());
@@ -380,7 +382,9 @@ fn a_damaged_directory_is_refused_and_left_as_it_is() {
 fn a_dataset_without_history_has_a_head_and_the_first_line_of_a_log() {
     let directory = harness::directory();
     let registry = Registry::in_memory().unwrap();
-    registry.add_dataset(&accession::Dataset::named(name("us")), &Stamp::now(now())).unwrap();
+    registry
+        .add_dataset(&accession::DatasetMetadata::named(name("us")), &Stamp::now(now()))
+        .unwrap();
     for _ in 0..2 {
         published(&registry, directory.path()).unwrap();
         assert_eq!(assembled(&files(directory.path()), "us"), manifest_of(&registry, "us"));

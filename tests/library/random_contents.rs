@@ -7,11 +7,11 @@ use accession::citation::check::Checker;
 use accession::citation::recognise::find;
 use accession::mirror::{PullOptions, pull};
 use accession::model::{
-    Algorithm, Checksum, Content, Digest, DigestPrefix, Extent, FilePath, KnownFile,
+    Algorithm, Checksum, Content, Coverage, Digest, DigestPrefix, FilePath, FileRecord,
 };
 use accession::{
-    Change, ChangeOptions, EarlierSet, Entry, Error, ErrorKind, Identifier, Limit, Limits, Listing,
-    Members, Moment, Registry, Selection, Set, Stamp, Timestamp,
+    Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, Limit, Limits, Listing,
+    ListingEntry, Moment, Registry, Selection, Set, Stamp, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -109,15 +109,15 @@ fn content(granule: &str, files: &Files) -> Content {
             Some(Checksum::from_bytes(algorithm, &bytes).unwrap())
         });
         for sum in sums.chain([None]) {
-            known.extend(KnownFile::new(&granule_id, Some(path.clone()), *size, sum));
+            known.extend(FileRecord::new(&granule_id, Some(path.clone()), *size, sum));
         }
     }
     Content::of(&granule_id, known).unwrap()
 }
 
-fn entry(granule: &str, files: &Files) -> Entry {
+fn entry(granule: &str, files: &Files) -> ListingEntry {
     let content = Some(content(granule, files)).filter(|content| !content.is_empty());
-    Entry { content, ..id(granule).into() }
+    ListingEntry { content, ..id(granule).into() }
 }
 
 /// How many bytes are replaced, and what is known then, as the rule says it.
@@ -262,7 +262,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             for (index, file) in all {
                 stated.entry(&POOL[*index]).or_default().push(*file);
             }
-            let mut change = Change::stating(Extent::Named);
+            let mut change = Change::stating(Coverage::Named);
             change.options = ChangeOptions { skip_missing: true, ..options(*most) };
             for (granule, files) in stated {
                 let Some(files) = files_of(granule, &files) else { continue };
@@ -339,7 +339,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 held.into_iter().filter(|(granule, _)| granule.starts_with(first)).collect();
             let Ok(pattern) = format!("{first}*").parse() else { return };
             if !part.is_empty() && part.len() < model.held().len() {
-                let members = Members::Patterns(vec![pattern]);
+                let members = SubsetMembers::Patterns(vec![pattern]);
                 registry.cite_subset(&dataset, None, &members, now()).unwrap();
                 model.cited.push((*then, first, digest(&part)));
             }

@@ -1,7 +1,7 @@
 //! Citations are recognised in whatever people paste.
 
 use accession::citation::recognise::{
-    Pasted, Statement, citations_of, dois_without_identifier, find,
+    FoundCitation, ParsedField, citations_of, dois_without_identifier, find,
 };
 use accession::citation::references::{Reference, references};
 
@@ -9,17 +9,17 @@ const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
 /// The identifier, the DOI and the date of each citation found; `!` marks what cannot be read.
 fn found(text: &str) -> Vec<String> {
-    let one = |pasted: Pasted| {
+    let one = |pasted: FoundCitation| {
         let identifier = match pasted.identifier {
-            Some(Statement::Read(identifier)) => identifier.to_string().replace(DI, "A"),
-            Some(Statement::Unreadable(text)) => format!("!{text}"),
+            Some(ParsedField::Read(identifier)) => identifier.to_string().replace(DI, "A"),
+            Some(ParsedField::Unreadable(text)) => format!("!{text}"),
             None => "-".to_owned(),
         };
         let doi = pasted.doi.map_or("-".to_owned(), |doi| doi.to_string());
         let date = match pasted.date {
             None => "-".to_owned(),
-            Some(Statement::Read(moment)) => moment.to_string(),
-            Some(Statement::Unreadable(text)) => format!("!{text}"),
+            Some(ParsedField::Read(moment)) => moment.to_string(),
+            Some(ParsedField::Unreadable(text)) => format!("!{text}"),
         };
         format!("{identifier} {doi} {date}")
     };
@@ -48,8 +48,8 @@ fn digests_are_found_beside_identifiers_and_alone() {
     for (text, expected) in cases {
         let [pasted] = find(&text).try_into().unwrap();
         let digest = pasted.digest.map(|digest| match digest {
-            Statement::Read(digest) => digest.to_string(),
-            Statement::Unreadable(text) => format!("!{text}"),
+            ParsedField::Read(digest) => digest.to_string(),
+            ParsedField::Unreadable(text) => format!("!{text}"),
         });
         assert_eq!(digest.as_deref(), expected, "{text}");
         assert_eq!(pasted.identifier.is_none(), !text.contains("DI:"), "{text}");

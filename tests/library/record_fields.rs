@@ -1,12 +1,12 @@
 //! The fields of a record that say what a dataset is about and where its granules are. A transcript of the
 //! command line shows that they are kept and cleared.
 
-use accession::{Access, Dataset, GranuleId, Registry, Stamp};
+use accession::{Access, DatasetMetadata, GranuleId, Registry, Stamp};
 
 use harness::history::{name, now, step};
 use harness::store::new_registry_in;
 
-fn set_fields(dataset: &mut Dataset) {
+fn set_fields(dataset: &mut DatasetMetadata) {
     dataset.granule_url = Some("https://example.org/{granule}".parse().unwrap());
     dataset.keywords = ["b", "a", "\"é\""].map(|it| it.parse().unwrap()).to_vec();
     dataset.free_access = Some(false);

@@ -4,7 +4,7 @@ use std::error::Error as _;
 
 use accession::mirror::Primary;
 use accession::registry::Withdrawn;
-use accession::{Access, Dataset, Import, Registry, Stamp};
+use accession::{Access, DatasetMetadata, Import, Registry, Stamp};
 
 use crate::properties::resealed;
 use harness::history::{change, name, now, second};
@@ -18,7 +18,7 @@ fn manifest(record: &str) -> Vec<u8> {
     resealed(&text, str::to_owned)
 }
 
-fn record(manifest: &[u8]) -> accession::error::Result<Dataset> {
+fn record(manifest: &[u8]) -> accession::error::Result<DatasetMetadata> {
     let reader = Primary::from_manifest(manifest, "us.jsonl", None, now())?;
     reader.read_into(&mut Import::new(), |_| {})
 }

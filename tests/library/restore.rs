@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
-use accession::registry::{Lacks, NewAnnotation, PaymentIds, restore};
+use accession::registry::{MissingFromBackup, NewAnnotation, PaymentIds, restore};
 use accession::{
-    Access, DatasetName, Identifier, Members, Monitor, Registry, Selection, Stamp, Timestamp,
+    Access, DatasetName, Identifier, Monitor, Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -170,7 +170,7 @@ fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
     let noted = Selection::Dataset { name: name("renamed"), at: None };
     let note = NewAnnotation::new("later").unwrap();
     registry.annotate(&noted, &note, &Stamp::now(now())).unwrap();
-    let wanted = Members::Patterns(vec!["*.1".parse().unwrap()]);
+    let wanted = SubsetMembers::Patterns(vec!["*.1".parse().unwrap()]);
     registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
     registry
 }
@@ -200,9 +200,9 @@ fn what_the_copy_lacks_is_listed() {
     assert_eq!(std::fs::read(&backup).unwrap(), bytes);
     // Restored again, the copy lacks nothing; and what was there lacks nothing of the copy.
     let again = restore(&backup, &path, at(1), None).unwrap();
-    assert_eq!(again.lacks.unwrap(), Lacks::default());
+    assert_eq!(again.lacks.unwrap(), MissingFromBackup::default());
     let back = restore(&kept, &path, at(2), None).unwrap();
-    assert_eq!(back.lacks.unwrap(), Lacks::default());
+    assert_eq!(back.lacks.unwrap(), MissingFromBackup::default());
 }
 
 /// Each way in which a registry can be unreadable, and the command after it.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, Mounted, ReadOptions,
+    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, MountCheck, ReadOptions,
 };
 use accession::model::{Algorithm, Checksum};
-use accession::registry::{FileCheck, GranuleFiles, NewCheck, Oldest, OpenFinding, RootState};
+use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{Access, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp};
 use proptest::prelude::*;
 
@@ -79,7 +79,7 @@ fn with_files(granules: &[&str]) -> Registry {
 /// A check, and the granules that it reads ahead.
 struct Running {
     check: FileCheck,
-    granules: Box<dyn Iterator<Item = Result<GranuleFiles, Error>>>,
+    granules: Box<dyn Iterator<Item = Result<Granule, Error>>>,
 }
 
 impl Running {
@@ -92,12 +92,12 @@ impl Running {
         Running { granules: Box::new(check.granules().unwrap()), check }
     }
 
-    fn next(&mut self) -> Option<GranuleFiles> {
+    fn next(&mut self) -> Option<Granule> {
         self.granules.next().transpose().unwrap()
     }
 
     /// Checks all files of a granule: each is good, or has the status.
-    fn add(&mut self, granule: &GranuleFiles, status: Option<&'static str>) {
+    fn add(&mut self, granule: &Granule, status: Option<&'static str>) {
         let id = &granule.granule_id;
         let paths: Vec<String> = match granule.content.files().as_slice() {
             [] => vec![id.to_string()],
@@ -230,7 +230,7 @@ fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
 
 fn tree(directory: &Path) -> FileTree {
     let (root, reading) = (directory.to_owned(), ReadOptions::new(NonZeroUsize::MIN));
-    FileTree { root, mounted: Mounted::Unknown, reading }
+    FileTree { root, mounted: MountCheck::Unknown, reading }
 }
 
 fn compute(registry: &Registry, directory: &Path) -> Result<CheckSummary, Error> {
@@ -244,7 +244,7 @@ fn here() -> CheckOptions {
     CheckOptions { root_name: Some("here".to_owned()), ..CheckOptions::default() }
 }
 
-fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions) -> FileRun {
+fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions) -> FixityRun {
     let (writable, select) = (|| Ok(registry.clone()), |_: &Snapshot| Ok(set.clone()));
     let of = (tree(directory), options);
     fixity::check(registry, writable, select, of, &at(2)).unwrap()
@@ -335,7 +335,7 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
     registry.change(&name("NAMES"), &change(["A"], []), &at(0)).unwrap();
     let status = |checked: Option<i64>| {
         let checked = checked.map(|second| (at(second).clock)());
-        let oldest = Oldest { seen: None, checked };
+        let oldest = StatusThresholds { seen: None, checked };
         // A dataset that is named twice is reported once, with all that is known of it.
         let names = [name("D"), name("NAMES"), name("D")];
         let rows = registry.status(&names, (at(9).clock)(), oldest).unwrap();
@@ -448,7 +448,7 @@ impl Model {
             None => (self.seconds, String::new()),
         };
         let mut running = Running::of(&self.registry, check.clone(), &stamp);
-        let mut taken: Vec<GranuleFiles> = (0..ahead).map_while(|_| running.next()).collect();
+        let mut taken: Vec<Granule> = (0..ahead).map_while(|_| running.next()).collect();
         let mut checked = Vec::new();
         for _ in 0..most {
             let next = if taken.is_empty() { running.next() } else { Some(taken.remove(0)) };

@@ -2,24 +2,24 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::model::{Checksum, Content, KnownFile};
+use accession::model::{Checksum, Content, FileRecord};
 use accession::registry::{Presence, SideBySide};
-use accession::{Entry, GranuleId, Listing};
+use accession::{GranuleId, Listing, ListingEntry};
 use proptest::prelude::*;
 
 /// A side: for some of the ids the algorithm and a digit of their checksum, or none.
 type Side = BTreeMap<u8, Option<(bool, u8)>>;
 
-fn entry(id: u8, digit: Option<(bool, u8)>) -> Entry {
+fn entry(id: u8, digit: Option<(bool, u8)>) -> ListingEntry {
     let granule_id: GranuleId = format!("granule-{id}").parse().unwrap();
     let content = digit.map(|(is_md5, digit)| {
         let (algorithm, digits) = if is_md5 { ("md5", 32) } else { ("sha-256", 64) };
         let digits = digit.to_string().repeat(digits);
         let checksum = Checksum::parse(algorithm.parse().unwrap(), &digits);
-        let file = KnownFile::new(&granule_id, None, None, Some(checksum.unwrap())).unwrap();
+        let file = FileRecord::new(&granule_id, None, None, Some(checksum.unwrap())).unwrap();
         Content::of(&granule_id, vec![file]).unwrap()
     });
-    Entry { content, ..Entry::from(granule_id) }
+    ListingEntry { content, ..ListingEntry::from(granule_id) }
 }
 
 proptest! {

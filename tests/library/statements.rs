@@ -10,7 +10,7 @@ use accession::signed::{
     ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
     StatementTree,
 };
-use accession::{Access, Members, Moment, Pattern, Registry, Selection, Stamp, Timestamp};
+use accession::{Access, Moment, Pattern, Registry, Selection, Stamp, SubsetMembers, Timestamp};
 
 use crate::stored::Stored;
 use harness::history::{change, name, now, plan, second};
@@ -65,7 +65,7 @@ fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
     let registry = new_registry();
     let stamp = Stamp::at(second(1), second(1));
     registry.change(&name("D"), &change(["A"], []), &stamp).unwrap();
-    let stated = registry.state_sets(second(3), &[]).unwrap();
+    let stated = registry.add_statements(second(3), &[]).unwrap();
     for witness in [2, 3].map(witness_key) {
         sign(&registry, &stated, &key(1), &[&witness], second(4));
     }
@@ -87,12 +87,12 @@ fn the_proof_of_the_seed_is_the_one_that_is_kept() {
     registry.change(&dataset, &first, &stamp("2001-01-02", "2001-01-02T00:00:00Z")).unwrap();
     let (log, one, two) = (key(1), witness_key(2), witness_key(3));
     let nights = ["2001-01-02T02:00:00.5Z", "2001-01-06T02:00:00Z"].map(|it| it.parse().unwrap());
-    let stated = registry.state_sets(nights[0], &[]).unwrap();
+    let stated = registry.add_statements(nights[0], &[]).unwrap();
     assert_eq!((stated.added, stated.tree.size()), (1, 1));
     let before = sign(&registry, &stated, &log, &[], nights[0]);
     let second = change(seed::ids("us-2001-01-03.txt").iter().map(String::as_str), []);
     registry.change(&dataset, &second, &stamp("2001-01-03", "2001-01-03T00:00:00Z")).unwrap();
-    let stated = registry.state_sets(nights[1], &[before.checkpoint]).unwrap();
+    let stated = registry.add_statements(nights[1], &[before.checkpoint]).unwrap();
     assert_eq!((stated.added, stated.tree.size()), (2, 3));
     sign(&registry, &stated, &log, &[&one, &two], nights[1]);
     let proof = prove(&registry, &at("US.FOOL2.002", "2001-01-05")).unwrap();
@@ -185,14 +185,14 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
         let change = change(ids.iter().copied(), []);
         registry.change(&d, &change, &Stamp::at(t(at), t(at))).unwrap();
     };
-    let added = |at: i64| registry.state_sets(t(at), &[]).unwrap().added;
+    let added = |at: i64| registry.add_statements(t(at), &[]).unwrap().added;
     assert_eq!(added(0), 0);
     step(&registry, 1, &["A", "B"]);
     assert_eq!([added(1), added(1), added(2)], [1, 0, 0]);
     // Two changes since: the first set has ended, the second has come and gone, the third is there.
     step(&registry, 3, &["C"]);
     step(&registry, 4, &["D"]);
-    let log = registry.state_sets(t(4), &[]).unwrap();
+    let log = registry.add_statements(t(4), &[]).unwrap();
     assert_eq!((log.added, log.tree.size()), (3, 4));
     let day = |n: u32| at("D", &format!("2001-01-{:02}", n + 1));
     let stated = statements(&log, &registry, &[day(1), day(3), day(4)]);
@@ -205,12 +205,12 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     assert!(stated[0].1.covers(text));
     // A subset is stated once, under the name that the dataset has then.
     let patterns: Vec<Pattern> = vec!["A*".parse().unwrap()];
-    let members = Members::Patterns(patterns);
+    let members = SubsetMembers::Patterns(patterns);
     let cited =
         registry.cite_subset(&d, Some("2001-01-02".parse().unwrap()), &members, t(6)).unwrap();
     registry.rename_dataset(&d, &name("E"), &Stamp::at(t(6), t(6))).unwrap();
     assert_eq!([added(7), added(7)], [1, 0]);
-    let log = registry.state_sets(t(7), &[]).unwrap();
+    let log = registry.add_statements(t(7), &[]).unwrap();
     let identifier = cited.set.identifier();
     let subset = Selection::Identifier { identifier, dataset: None, at: None };
     let stated = statements(&log, &registry, &[subset, day(1)]);
@@ -230,7 +230,7 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
         registry.change(&name("A"), &change, &Stamp::at(at, at)).unwrap();
     };
     let state = |at: &str| {
-        let log = registry.state_sets(at.parse().unwrap(), &[]).unwrap();
+        let log = registry.add_statements(at.parse().unwrap(), &[]).unwrap();
         (log.added, log.is_behind)
     };
     make(["A"], "00.5");
@@ -251,13 +251,13 @@ fn nothing_is_stated_after_a_statement_in_the_future_and_a_clock_that_is_far_ahe
     let registry = new_registry();
     let t = |days: i64| second(days * 86_400);
     registry.change(&name("D"), &change(["A"], []), &Stamp::at(t(0), t(0))).unwrap();
-    let ahead_of = |days| registry.state_sets(t(days), &[]).unwrap().clock_ahead_of;
+    let ahead_of = |days| registry.add_statements(t(days), &[]).unwrap().clock_ahead_of;
     assert_eq!(ahead_of(31), None);
     // The times of statements count as recorded times, too.
     assert_eq!(ahead_of(62), None);
     assert_eq!(ahead_of(94), Some(t(62)));
     let refuse = |at| {
-        let error = registry.state_sets(at, &[]).unwrap_err();
+        let error = registry.add_statements(at, &[]).unwrap_err();
         assert_eq!(error.kind().as_str(), "future", "{error}");
         error.to_string()
     };
@@ -270,7 +270,7 @@ fn nothing_is_stated_after_a_statement_in_the_future_and_a_clock_that_is_far_ahe
     // This also applies if the clock is behind by less than a second, and if nothing is new.
     refuse(Timestamp::from_micros(t(94).as_micros() - 1).unwrap());
     assert_eq!(registry.snapshot().unwrap().statement_log().unwrap().tree.size(), stored);
-    assert_eq!(registry.state_sets(t(94), &[]).unwrap().added, 2);
+    assert_eq!(registry.add_statements(t(94), &[]).unwrap().added, 2);
     refuse(t(93));
 }
 
@@ -282,7 +282,7 @@ fn what_was_not_signed_has_no_proof_yet() {
         assert_eq!(error.kind().as_str(), "not-stated", "{error}");
     };
     not_stated(&stored.registry);
-    let log = stored.registry.state_sets(now(), &[]).unwrap();
+    let log = stored.registry.add_statements(now(), &[]).unwrap();
     not_stated(&stored.registry);
     sign(&stored.registry, &log, &key(1), &[], now());
     assert_eq!(prove(&stored.registry, &at("dataset", "2001-01-01")).unwrap().index, 0);
@@ -305,20 +305,20 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     registry.copy_to(&older, PaymentIds::LeftOut).unwrap();
     let other = directory.path().join("other.db");
     registry.copy_to(&other, PaymentIds::LeftOut).unwrap();
-    let log = registry.state_sets(second(1), &[]).unwrap();
+    let log = registry.add_statements(second(1), &[]).unwrap();
     let signed = log.checkpoint(ORIGIN);
     let differs = |registry: &Registry, signed: &LogCheckpoint| {
-        let error = registry.state_sets(second(9), std::slice::from_ref(signed)).unwrap_err();
+        let error = registry.add_statements(second(9), std::slice::from_ref(signed)).unwrap_err();
         assert_eq!(error.kind().as_str(), "tree-differs", "{error}");
         error.to_string()
     };
     let older = Registry::open(&older, Access::Write).unwrap();
     assert!(differs(&older, &signed).ends_with("the registry has 0 statements, but 1 were signed"));
-    assert_eq!(older.state_sets(second(1), &[]).unwrap().tree.root(1), Some(signed.root));
+    assert_eq!(older.add_statements(second(1), &[]).unwrap().tree.root(1), Some(signed.root));
     // The same dataset with another history, under the same key: a fork.
     let other = Registry::open(&other, Access::Write).unwrap();
     other.change(&name("D"), &change(["B"], []), &Stamp::at(second(1), second(1))).unwrap();
-    other.state_sets(second(2), &[]).unwrap();
+    other.add_statements(second(2), &[]).unwrap();
     assert!(
         differs(&other, &signed).ends_with("the first 1 statements are not those that were signed")
     );
@@ -335,7 +335,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, Access::Write).unwrap();
-    let again = copy.state_sets(second(3), &[signed]).unwrap();
+    let again = copy.add_statements(second(3), &[signed]).unwrap();
     assert_eq!((again.added, again.tree.size()), (0, 1));
     assert_eq!(again.signed, copy.snapshot().unwrap().statement_log().unwrap().signed);
     assert!(again.signed.is_some());
@@ -359,7 +359,7 @@ fn statements_that_are_lost_or_altered_are_found() {
     ] {
         let stored = Stored::with(3);
         stored.change(1, &plan(["x"], []));
-        let log = stored.registry.state_sets(now(), &[]).unwrap();
+        let log = stored.registry.add_statements(now(), &[]).unwrap();
         assert_eq!(log.added, 2);
         sign(&stored.registry, &log, &key(1), &[], now());
         assert!(stored.registry.verify_all(&[]).unwrap().finish().unwrap().findings == 0);
@@ -378,7 +378,7 @@ fn statements_that_are_lost_or_altered_are_found() {
             .map(|finding| finding.text)
             .collect();
         assert!(texts.iter().any(|text| text.contains(found)), "{sql}: {texts:?}");
-        let error = stored.registry.state_sets(now(), &[]).unwrap_err();
+        let error = stored.registry.add_statements(now(), &[]).unwrap_err();
         let kind = if is_of_history { "tree-differs" } else { "damaged" };
         assert_eq!(error.kind().as_str(), kind, "{sql}: {error}");
     }
@@ -411,7 +411,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let mut listed = Vec::new();
     for (changes, size) in [(0..200, 200), (200..320, 321), (320..320, 321)] {
         changes.for_each(change_to);
-        let log = registry.state_sets(second(400), &[]).unwrap();
+        let log = registry.add_statements(second(400), &[]).unwrap();
         sign(&registry, &log, &key(1), &[], second(400));
         assert_eq!(publish(&registry).unwrap(), size);
         listed.clear();
@@ -470,14 +470,14 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     assert_eq!(verify(&registry), (321, false, vec!["statements/checkpoint".to_owned()]));
     sign(&registry, &log, &key(1), &[], second(400));
     change_to(321);
-    let log = registry.state_sets(second(401), &[]).unwrap();
+    let log = registry.add_statements(second(401), &[]).unwrap();
     sign(&registry, &log, &key(1), &[], second(401));
     assert_eq!(verify(&registry), (321, false, Vec::new()));
     assert_eq!(std::fs::read(site.join("checkpoint")).unwrap(), before);
     // Another registry, and one that was restored from an older backup, contradict what is there.
     let other = new_registry();
     other.change(&name("D"), &change(["X"], []), &Stamp::now(second(0))).unwrap();
-    let log = other.state_sets(second(1), &[]).unwrap();
+    let log = other.add_statements(second(1), &[]).unwrap();
     sign(&other, &log, &key(1), &[], second(1));
     assert_eq!(publish(&other).unwrap_err().kind().as_str(), "tree-differs");
     assert_eq!(verify(&other).2, ["statements/checkpoint"]);
@@ -495,7 +495,7 @@ fn signed_site() -> tempfile::TempDir {
     let (registry, directory) = (new_registry(), harness::directory());
     for (at, granule) in [(0, "A"), (1, "B")] {
         registry.change(&name("D"), &change([granule], []), &Stamp::now(second(at))).unwrap();
-        let log = registry.state_sets(second(at), &[]).unwrap();
+        let log = registry.add_statements(second(at), &[]).unwrap();
         sign(&registry, &log, &key(1), &[&witness_key(2)], second(at));
     }
     publish_statements(&registry, directory.path()).unwrap();

@@ -3,9 +3,10 @@
 use accession::mirror::{Comparison, Primary, Remote};
 use accession::registry::Verifications;
 use accession::{
-    Access, Applied, Change, ChangeOptions, Cited, Dataset, Difference, Differences, Error,
-    ErrorKind, Exported, Finding, Granules, History, Import, Listing, Members, Registry,
-    Resolution, Selected, Selection, Set, Snapshot, Stamp, Verification,
+    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetMetadata,
+    DatasetVerification, Difference, Differences, Error, ErrorKind, Exported, Finding, Granules,
+    History, Import, Listing, Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp,
+    SubsetMembers,
 };
 
 #[test]
@@ -17,9 +18,17 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     shared::<Stamp>();
     owned_and_send::<(Snapshot, Granules, History, Differences<'static>)>();
     owned_and_send::<Verifications>();
-    owned_and_send::<(Change, Import, Listing, Members)>();
-    owned_and_send::<(Applied, Applied, Cited, Resolution, Selected, Verification, Finding)>();
-    owned_and_send::<(Access, Selection, Set, Dataset, Difference, Exported)>();
+    owned_and_send::<(Change, Import, Listing, SubsetMembers)>();
+    owned_and_send::<(
+        ChangeReport,
+        ChangeReport,
+        CitationFacts,
+        Resolution,
+        Selected,
+        DatasetVerification,
+        Finding,
+    )>();
+    owned_and_send::<(Access, Selection, Set, DatasetMetadata, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
     owned_and_send::<(Primary, Comparison, Remote)>();
 }

@@ -1,7 +1,7 @@
 //! Unique granule ids, compared with those of Cumulus' reference code.
 
 use accession::minting::unique_granule::{Formula, explain, split, unique};
-use accession::{Change, Entry, GranuleId, SourceLocation, Stamp};
+use accession::{Change, GranuleId, ListingEntry, SourceLocation, Stamp};
 
 use harness::history::{id, name, now, second};
 use harness::store::new_registry;
@@ -26,14 +26,14 @@ fn unique_ids_equal_those_of_the_python_and_node_js_code_in_the_document() {
 
 #[test]
 fn a_repeated_unique_id_names_both_producer_ids() {
-    let entry = |unique: &str, producer: &str, number| Entry {
+    let entry = |unique: &str, producer: &str, number| ListingEntry {
         granule_id: id(unique),
         producer_granule: Some(id(producer)),
         content: None,
         location: Some(SourceLocation::Argument { number }),
     };
     let registry = new_registry();
-    let apply = |entries: &[Entry], seconds| {
+    let apply = |entries: &[ListingEntry], seconds| {
         let mut change = Change::new();
         change.options.create_dataset = true;
         entries.iter().try_for_each(|entry| change.ingest(entry.clone()))?;
@@ -56,7 +56,7 @@ fn every_holding_period_is_found_by_the_producers_id() {
     let mut times = 0..;
     for nanoseconds in [1, 2] {
         let made = unique(&producer, &collection, Default::default(), Some(nanoseconds)).unwrap();
-        let entry = Entry {
+        let entry = ListingEntry {
             granule_id: made.clone(),
             producer_granule: Some(producer.clone()),
             content: None,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use accession::chain::{CanonicalList, Chain};
-use accession::model::{Checksum, Content, FilePath, GranuleId, KnownFile};
+use accession::model::{Checksum, Content, FilePath, FileRecord, GranuleId};
 use serde_json::{Map, Value};
 
 use harness::installed::installed;
@@ -48,7 +48,7 @@ fn the_library_computes_the_vectors() {
                 let path = Some(FilePath::new(path.as_str()).unwrap());
                 let size = known.strip_prefix("size:");
                 let checksum = size.is_none().then(|| known.parse::<Checksum>().unwrap());
-                KnownFile::new(&granule_id, path, size.map(|it| it.parse().unwrap()), checksum)
+                FileRecord::new(&granule_id, path, size.map(|it| it.parse().unwrap()), checksum)
             });
             let content = Content::of(&granule_id, files.collect()).unwrap();
             let mut line = Vec::new();

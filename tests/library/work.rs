@@ -2,7 +2,7 @@
 
 use accession::Registry;
 use accession::chain::is_checkpoint;
-use accession::registry::Effort;
+use accession::registry::WorkCounts;
 
 use harness::history::{name, step};
 use harness::store::new_registry;
@@ -20,7 +20,7 @@ fn even_numbers() -> Registry {
     let effort = step(&registry, "even", 0, granule_ids.iter().map(String::as_str), []).effort;
     let checkpoints = granule_ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
     // They are hashed as they are stored.
-    assert_eq!(effort, Effort { steps: GRANULES as u64, rows: 0, checkpoints });
+    assert_eq!(effort, WorkCounts { steps: GRANULES as u64, rows: 0, checkpoints });
     assert!((70..130).contains(&checkpoints), "one in 1,024: {checkpoints}");
     registry
 }
@@ -28,14 +28,14 @@ fn even_numbers() -> Registry {
 /// The work of a change that ingests or deletes a granule of a dataset that holds the even numbers
 /// otherwise: each row after the last checkpoint before it is read, and hashed for the instance in force
 /// and, from the granule on, once more for the new one.
-fn rewound(n: usize, is_held_then: bool) -> Effort {
+fn rewound(n: usize, is_held_then: bool) -> WorkCounts {
     let checkpoint = (0..n).rev().find(|&m| is_even(m) && is_checkpoint(&granule_id(m)));
     let rest = checkpoint.map_or(0, |checkpoint| checkpoint + 1);
     let read: Vec<usize> = (rest..4 * GRANULES).filter(|&m| is_even(m) || m == n).collect();
     let twice = read.iter().filter(|&&m| m > n).count();
     let checkpoints = read.iter().filter(|&&m| m != n || is_held_then);
     let checkpoints = checkpoints.filter(|&&m| is_checkpoint(&granule_id(m))).count() as u64;
-    Effort { steps: (read.len() + twice) as u64, rows: read.len() as u64, checkpoints }
+    WorkCounts { steps: (read.len() + twice) as u64, rows: read.len() as u64, checkpoints }
 }
 
 fn is_even(n: usize) -> bool {
@@ -53,7 +53,7 @@ fn appending_n_ids_at_the_end_hashes_n_and_the_rows_after_the_last_checkpoint() 
         let rows = held.iter().rev().take_while(|id| !is_checkpoint(id)).count() as u64;
         let added = ids.iter().map(String::as_str);
         let effort = step(&registry, "even", 1 + day as i64, added, []).effort;
-        assert_eq!(effort, Effort { steps: rows + n as u64, rows, checkpoints });
+        assert_eq!(effort, WorkCounts { steps: rows + n as u64, rows, checkpoints });
         held.extend(ids);
     }
 }
@@ -80,6 +80,6 @@ fn deleting_everything_reads_and_hashes_what_was_held_once() {
     let ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     let applied = step(&registry, "even", 1, [], ids.iter().map(String::as_str));
     let all = GRANULES as u64;
-    assert_eq!(applied.effort, Effort { steps: all, rows: all, checkpoints: 0 });
+    assert_eq!(applied.effort, WorkCounts { steps: all, rows: all, checkpoints: 0 });
     assert_eq!(applied.instances[0].identifier, accession::Identifier::EMPTY);
 }

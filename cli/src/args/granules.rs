@@ -6,7 +6,7 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{InputFormat, Options, UnknownInputFormat};
+use accession::input::{InputFormat, ListingOptions, UnknownInputFormat};
 use accession::model::{Algorithm, Limit, quoted};
 use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -160,9 +160,14 @@ impl FromStr for TypedFormat {
 
 impl FormatArgs {
     /// The options of the library, which leave out what is stated of files.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> ListingOptions {
         let column = self.column.clone();
-        Options { format: self.format.0, column, without_files: true, ..Options::default() }
+        ListingOptions {
+            format: self.format.0,
+            column,
+            without_files: true,
+            ..ListingOptions::default()
+        }
     }
 
     /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
@@ -275,11 +280,11 @@ pub struct FileColumns {
 
 impl FileArgs {
     /// The options of reading the input. What cannot be read is skipped, unless it was asked for.
-    pub fn reading(&self, options: Options) -> Options {
+    pub fn reading(&self, options: ListingOptions) -> ListingOptions {
         let without_files = self.no_files;
         let skips_odd_files = !self.columns.is_any();
         let root = self.inventory.root.clone();
-        Options { without_files, skips_odd_files, root, ..self.columns.reading(options) }
+        ListingOptions { without_files, skips_odd_files, root, ..self.columns.reading(options) }
     }
 }
 
@@ -290,9 +295,9 @@ impl FileColumns {
     }
 
     /// The options of reading the input.
-    pub fn reading(&self, options: Options) -> Options {
+    pub fn reading(&self, options: ListingOptions) -> ListingOptions {
         let FileColumns { algorithm, size_column, checksum_column, path_column, etag_md5 } = self;
-        Options {
+        ListingOptions {
             without_files: false,
             algorithm: algorithm.clone(),
             size_column: size_column.clone(),

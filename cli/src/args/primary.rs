@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::mirror::{Address, PrimarySource, Remote, Retry};
-use accession::model::{SourceOptions, age, quoted};
-use accession::registry::MirrorSource;
+use accession::model::{SourceOptions, parse_duration, quoted};
+use accession::registry::KnownPrimary;
 use accession::{Access, DatasetName};
 use clap::builder::RangedU64ValueParser;
 
@@ -58,7 +58,7 @@ impl PrimaryArgs {
     /// The primary from which a mirror was last pulled. `None`: `known` is another one.
     pub fn default_source(
         &self,
-        known: MirrorSource,
+        known: KnownPrimary,
         session: &Session,
     ) -> Result<Option<PrimarySource>> {
         let mut options = self.http.options()?;
@@ -100,7 +100,7 @@ pub struct HttpArgs {
 
     /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. For a manifest or a
     /// published directory, the time of its last write counts
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     max_age: Option<Duration>,
 
     /// Trust the certificates in this PEM file, and no others

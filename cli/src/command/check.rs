@@ -2,16 +2,16 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
 use accession::Access;
-use accession::citation::check::{CheckedCitations, Checker, Verdict};
-use accession::citation::recognise::{self, Pasted, Statement};
+use accession::citation::check::{CheckedCitations, Checker, CitationVerdict};
+use accession::citation::recognise::{self, FoundCitation, ParsedField};
 use accession::disk::scratch;
 use accession::model::{WarningKind, quoted};
-use accession::registry::Resolved;
+use accession::registry::Period;
 use serde::Serialize;
 
 use crate::args::{SiteArgs, TypedName, TypedSet};
 use crate::error::{Error, Exit, Result};
-use crate::output::{count, json, lines_below, one_line, selected_in};
+use crate::output::{json, lines_below, one_line, plural, selected_in};
 use crate::reading::{CitationText, InputFile, read_citations, read_references};
 use crate::session::Session;
 
@@ -81,7 +81,7 @@ impl Args {
         }
         let left_out = items.len() as u64 - number;
         if self.site.is_given() && left_out > 0 {
-            let left_out = count(left_out, "reference");
+            let left_out = plural(left_out, "reference");
             let message = format!(
                 "left out {left_out} without an identifier, of no dataset that was read: \
                  --site ADDRESS/datasets/NAME/ reads that of a DOI"
@@ -131,10 +131,10 @@ impl Args {
 }
 
 /// What leads to the set of a citation on a published site. `None` means that nothing can be read that does.
-fn name_of(pasted: &Pasted) -> Option<TypedSet> {
+fn name_of(pasted: &FoundCitation) -> Option<TypedSet> {
     match (&pasted.identifier, &pasted.digest) {
-        (Some(Statement::Read(identifier)), _) => Some((*identifier).into()),
-        (_, Some(Statement::Read(digest))) => {
+        (Some(ParsedField::Read(identifier)), _) => Some((*identifier).into()),
+        (_, Some(ParsedField::Read(digest))) => {
             Some(TypedSet::Name(TypedName::Digest(digest.clone())))
         }
         _ => None,
@@ -143,7 +143,7 @@ fn name_of(pasted: &Pasted) -> Option<TypedSet> {
 
 /// A citation, and the reference that has it.
 struct Item {
-    pasted: Pasted,
+    pasted: FoundCitation,
     key: Option<String>,
     line: Option<u64>,
 }
@@ -152,7 +152,7 @@ struct Item {
 #[derive(Serialize)]
 struct Row<'a> {
     #[serde(flatten)]
-    verdict: Verdict,
+    verdict: CitationVerdict,
     key: Option<&'a str>,
     line: Option<u64>,
 }
@@ -164,7 +164,7 @@ fn write_same_sets(out: &mut impl Write, checked: &CheckedCitations) -> io::Resu
         let (last, first) = numbers
             .split_last()
             .map_or(("", String::new()), |(last, first)| (last.as_str(), first.join(", ")));
-        writeln!(out, "{first} and {last} cite the same {}", count(set.granules, "granule"))?;
+        writeln!(out, "{first} and {last} cite the same {}", plural(set.granules, "granule"))?;
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
         write!(out, "{digest}  ")?;
     }
     match (&verdict.problem, verdict.known) {
-        (Some(problem), _) if problem == Verdict::NO_IDENTIFIER => {
+        (Some(problem), _) if problem == CitationVerdict::NO_IDENTIFIER => {
             let doi = verdict.doi.as_ref().map(ToString::to_string).unwrap_or_default();
             writeln!(out, "cites {doi} without an identifier")?;
         }
@@ -212,8 +212,8 @@ fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
     }
 }
 
-fn write_interval(out: &mut impl Write, resolved: &Resolved) -> io::Result<()> {
-    let granules = count(resolved.set.granules(), "granule");
+fn write_interval(out: &mut impl Write, resolved: &Period) -> io::Result<()> {
+    let granules = plural(resolved.set.granule_count(), "granule");
     write!(out, "   {}  {}  {granules}", resolved.set.dataset(), resolved.in_force())?;
     let row = serde_json::to_value(resolved).unwrap_or_default();
     match resolved.set.subset() {

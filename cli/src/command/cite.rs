@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, listed_dataset};
-use accession::input::Options;
+use accession::input::ListingOptions;
 use accession::model::{Annotation, ValueError, WarningKind};
-use accession::registry::GranuleFiles;
-use accession::{Access, DatasetName, Listing, Members, Moment, Pattern, Selection, Set};
+use accession::registry::Granule;
+use accession::{Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
@@ -158,7 +158,8 @@ impl Args {
         let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
-        let options = files.reading(Options { column: column.clone(), ..Options::default() });
+        let options =
+            files.reading(ListingOptions { column: column.clone(), ..ListingOptions::default() });
         let (listing, _) = listing(session, from, options, &self.paths)?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
@@ -207,10 +208,10 @@ impl Args {
                 for entry in Entries::of_file(session, file, &self.paths) {
                     listing.add(entry?)?;
                 }
-                Some(Members::Listed(listing))
+                Some(SubsetMembers::Listed(listing))
             }
             None if self.select.is_empty() => None,
-            None => Some(Members::Patterns(self.select.clone())),
+            None => Some(SubsetMembers::Patterns(self.select.clone())),
         };
         let mut is_stored = true;
         let cited = match (&members, &selection) {
@@ -241,7 +242,7 @@ impl Args {
         }
         let files = |set: &Set| Ok(registry.snapshot()?.files(set)?);
         let text = match &members {
-            Some(Members::Listed(listing)) if !is_stored => {
+            Some(SubsetMembers::Listed(listing)) if !is_stored => {
                 let instance = Set::Instance(cited_set.instance().clone());
                 self.text(&citation, || Ok(listed_of(files(&instance)?, listing)?))?
             }
@@ -263,14 +264,14 @@ impl Args {
         granules: impl FnOnce() -> Result<Granules>,
     ) -> Result<String>
     where
-        Granules: Iterator<Item = accession::error::Result<GranuleFiles>>,
+        Granules: Iterator<Item = accession::error::Result<Granule>>,
     {
         Ok(match (self.format, &self.output) {
-            (Format::Citation(format), _) => citation.write(format),
+            (Format::Citation(format), _) => citation.render(format),
             (Format::RoCrate, None) => citation.write_ro_crate(granules()?)?,
             (Format::RoCrate, Some(directory)) => {
                 citation.save_ro_crate(directory, granules()?)?;
-                citation.write(CitationFormat::Text)
+                citation.render(CitationFormat::Text)
             }
         })
     }
@@ -278,9 +279,9 @@ impl Args {
 
 /// The granules of an instance that a list names, all of which the instance has: no registry has the list.
 fn listed_of<E>(
-    granules: impl Iterator<Item = Result<GranuleFiles, E>>,
+    granules: impl Iterator<Item = Result<Granule, E>>,
     listing: &Listing,
-) -> Result<impl Iterator<Item = Result<GranuleFiles, E>>, E>
+) -> Result<impl Iterator<Item = Result<Granule, E>>, E>
 where
     E: From<accession::Error>,
 {

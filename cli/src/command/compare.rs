@@ -9,7 +9,7 @@ use std::sync::Arc;
 use accession::disk::Spool;
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{
-    ContentCounts, Counts, HeldContents, Identified, Presence, SideBySide, TwoSides,
+    ContentCounts, Counts, HeldContents, ListingSummary, Presence, SideBySide, TwoSides,
 };
 use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
 use serde::Serialize;
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::args::{ListArgs, TypedName, TypedSet};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Ids, Object, Progress, count};
+use crate::output::{Column, Ids, Object, Progress, plural};
 use crate::paths::OF_PATHS;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
@@ -244,7 +244,7 @@ fn report(
         let tried = tried.join(" and ");
         if is_identical {
             let to = if tried.is_empty() { "" } else { " to " };
-            let granules = count(matched, "granule");
+            let granules = plural(matched, "granule");
             writeln!(session.out(), "identical{to}{tried}: {granules}")?;
         } else {
             writeln!(
@@ -286,7 +286,7 @@ pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
 fn compared(contents: &[HeldContents], index: usize) -> Compared {
     let compared = &contents[index];
     let HeldContents { ref set, from, until } = *compared;
-    let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granules());
+    let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
     let held = (contents.len() > 1).then(|| HeldPeriod {
         from,
@@ -411,7 +411,7 @@ fn compare_many(
     } else {
         let same = sides.same();
         match different {
-            0 => writeln!(session.out(), "identical: {}", count(same, "granule"))?,
+            0 => writeln!(session.out(), "identical: {}", plural(same, "granule"))?,
             _ => {
                 writeln!(
                     session.out(),
@@ -477,7 +477,7 @@ fn read_sides(
             sides.add_set(&snapshot, &set)?;
             let (name, identifier) = (named.name.clone(), Some(set.identifier()));
             let timestamp = Some(set.instance().timestamp);
-            rows.push(SideRow { name, identifier, timestamp, granules: set.granules() });
+            rows.push(SideRow { name, identifier, timestamp, granules: set.granule_count() });
         }
     }
     for (name, list) in listings {
@@ -564,7 +564,7 @@ impl Identify {
         let (listing, _) = self.lists.listing(session, &self.files)?;
         let progress = Arc::new(Progress::new());
         let identified = listing.identify_with(progress)?;
-        let Identified { identifier, digest, repeated, .. } = identified;
+        let ListingSummary { identifier, digest, repeated, .. } = identified;
         warn_of_repeated(session, repeated);
         const COLUMNS: &[Column] =
             &[Column::text("identifier"), Column::text("digest"), Column::number("granules")];

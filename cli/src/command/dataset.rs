@@ -4,18 +4,18 @@ use std::io::Write;
 
 use accession::citation::record;
 use accession::model::{
-    Creator, Doi, GranuleUrl, Keyword, Licence, Listed, RefusedListing, Temporal, Warning,
+    Creator, DatasetRecord, Doi, GranuleUrl, Keyword, Licence, RefusedListing, Temporal, Warning,
     WebAddress, Year, quoted,
 };
-use accession::registry::{Edit as Change, RecordVersion, SharedDoi, Withdrawn};
-use accession::{Access, Dataset, DatasetName, Limit, Limits, Registry, Stamp};
+use accession::registry::{Edit as Change, MetadataVersion, SharedDoi, Withdrawn};
+use accession::{Access, DatasetMetadata, DatasetName, Limit, Limits, Registry, Stamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::applied::Created;
 use crate::args::{ClockArgs, Refusal, TypedDataset, edit, edit_as};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, annotation_in, count, in_words, write_fields};
+use crate::output::{Column, annotation_in, in_words, plural, write_fields};
 use crate::reading::{InputFile, read_record};
 use crate::session::{Create, Session};
 
@@ -68,13 +68,13 @@ pub struct EditDataset {
 #[derive(Serialize)]
 struct Added<'a> {
     #[serde(flatten)]
-    listed: &'a Listed,
+    listed: &'a DatasetRecord,
     created: Created,
 }
 
 impl AddDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut dataset = Dataset::named(self.name);
+        let mut dataset = DatasetMetadata::named(self.name);
         let mut limits = Limits::default();
         let (record, file) = (&self.record, self.record.read_file()?);
         record.apply_to(file.as_ref(), &mut dataset, &mut limits);
@@ -332,7 +332,7 @@ impl RecordArgs {
     }
 
     /// Applies what the file states, and then the options.
-    fn apply_to(&self, file: Option<&String>, dataset: &mut Dataset, limits: &mut Limits) {
+    fn apply_to(&self, file: Option<&String>, dataset: &mut DatasetMetadata, limits: &mut Limits) {
         if let Some(file) = file {
             record::read(file, dataset).expect("it was read before");
         }
@@ -395,7 +395,7 @@ pub struct Show {
 #[derive(Serialize)]
 struct ShownDataset {
     #[serde(flatten)]
-    listed: Listed,
+    listed: DatasetRecord,
     refused: Option<RefusedListing>,
 }
 
@@ -412,14 +412,14 @@ impl Show {
         }
         let now = session.now()?;
         session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
-        snapshot.set_in_force(&mut listed, now)?;
+        snapshot.replace_future_instance(&mut listed, now)?;
         let refused = snapshot.refusal(&listed.dataset.name)?;
         drop(snapshot);
         session.fields(DATASET, &ShownDataset { listed, refused })
     }
 }
 
-fn print_versions(session: &mut Session, versions: &[RecordVersion]) -> Result<Exit> {
+fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result<Exit> {
     const COLUMNS: &[Column] = &[
         Column::text("recorded"),
         Column::text("by"),
@@ -429,7 +429,7 @@ fn print_versions(session: &mut Session, versions: &[RecordVersion]) -> Result<E
     let mut list = session.list(COLUMNS);
     let mut before = None;
     for version in versions {
-        let RecordVersion { recorded, recorded_by: by, action, dataset, .. } = version;
+        let MetadataVersion { recorded, recorded_by: by, action, dataset, .. } = version;
         match session.is_json() {
             true => session.json(version)?,
             false => {
@@ -503,7 +503,7 @@ impl ListDatasets {
             after = Some(last.dataset.name.clone());
             for listed in &mut page {
                 session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
-                snapshot.set_in_force(listed, now)?;
+                snapshot.replace_future_instance(listed, now)?;
             }
             drop(snapshot);
             for listed in &page {
@@ -550,7 +550,7 @@ const DATASET: &[Column] = &[
 
 /// The latest instance of a dataset, as it is serialized.
 fn latest(latest: &Value) -> String {
-    let granules = count(latest["granules"].as_u64().unwrap_or_default(), "granule");
+    let granules = plural(latest["granules"].as_u64().unwrap_or_default(), "granule");
     let [identifier, since] = ["identifier", "timestamp"].map(|member| in_words(&latest[member]));
     format!("{identifier}, {granules} since {since}")
 }

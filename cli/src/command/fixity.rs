@@ -8,11 +8,11 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileRun, FileTree, FoundFiles, ListStyle, Mounted,
-    ReadOptions, each_checksum,
+    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, ListStyle,
+    MountCheck, ReadOptions, each_checksum,
 };
-use accession::input::Options;
-use accession::model::{Algorithm, Extent, WarningKind, age};
+use accession::input::ListingOptions;
+use accession::model::{Algorithm, Coverage, WarningKind, parse_duration};
 use accession::registry::HeldContents;
 use accession::{
     Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot, Timestamp,
@@ -26,7 +26,7 @@ use crate::args::{
     Refusal, SetArgs, TypedSet, named_path,
 };
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Object, Progress, count};
+use crate::output::{Column, Object, Progress, plural};
 use crate::paths::{OF_PATHS, PathArgs};
 use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -91,8 +91,8 @@ const KNOWN: &str = "all that the input states is known";
 impl AddFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
-        let options = Options { root: self.inventory.root, ..options };
-        let mut change = Change::stating(Extent::Named);
+        let options = ListingOptions { root: self.inventory.root, ..options };
+        let mut change = Change::stating(Coverage::Named);
         change.options = ChangeOptions {
             skip_missing: self.skip_missing,
             max_replace: self.contradicting.max_replace,
@@ -249,7 +249,7 @@ pub struct CheckFiles {
 
 /// Reads how long files are checked: without any time, none would be.
 fn duration(text: &str) -> Result<Duration, Refusal> {
-    let duration = age(text)?;
+    let duration = parse_duration(text)?;
     match duration.is_zero() {
         true => Err("no file is checked in no time".into()),
         false => Ok(duration),
@@ -357,7 +357,7 @@ impl ForgetRoot {
         };
         let forgotten = object!({ "dataset": dataset, "root": self.root, "findings": findings });
         session.confirm(&forgotten, |out| {
-            let findings = count(findings, "finding");
+            let findings = plural(findings, "finding");
             writeln!(out, "{dataset}: forgot {} and {findings}", self.root)
         })
     }
@@ -454,7 +454,7 @@ impl TreeArgs {
         let monitor: Option<Arc<dyn Monitor>> = Some(Arc::new(progress));
         Ok(FileTree {
             root: root.to_owned(),
-            mounted: if self.mounted { Mounted::Yes } else { Mounted::Unknown },
+            mounted: if self.mounted { MountCheck::Yes } else { MountCheck::Unknown },
             reading: ReadOptions { monitor, begin_until, ..ReadOptions::new(self.jobs) },
         })
     }
@@ -480,7 +480,7 @@ const FINDINGS: &[Column] = &[
 /// what is done with them.
 fn print_run(
     session: &mut Session,
-    mut run: FileRun,
+    mut run: FixityRun,
     verb: &str,
     contents: Option<&HeldContents>,
 ) -> Result<Exit> {
@@ -531,7 +531,7 @@ fn print_summary(
     contents: Option<&HeldContents>,
 ) -> Result<Exit> {
     if summary.sizes_unknown > 0 {
-        let files = count(summary.sizes_unknown, "file");
+        let files = plural(summary.sizes_unknown, "file");
         let what = format!(
             "no size is recorded of {files}, so --size-only has nothing to compare; without it, their checksums are compared"
         );
@@ -548,13 +548,13 @@ fn print_summary(
     if session.is_quiet() && summary.findings == 0 {
         return Ok(exit);
     }
-    let (files, bytes) = (count(summary.files, "file"), count(summary.bytes, "byte"));
+    let (files, bytes) = (plural(summary.files, "file"), plural(summary.bytes, "byte"));
     let part = if summary.complete { "" } else { " of a part of the set" };
     let result = match summary.findings {
         // What was not looked at is not good.
         0 if summary.files == 0 && !summary.complete => "nothing was checked".to_owned(),
         0 => "all good".to_owned(),
-        findings => format!("NOT good, {}", count(findings, "finding")),
+        findings => format!("NOT good, {}", plural(findings, "finding")),
     };
     writeln!(session.out(), "{verb} {files}{part}, read {bytes}: {result}")?;
     if let Some(contents) = contents {

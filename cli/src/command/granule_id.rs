@@ -5,7 +5,7 @@ use std::io::Write;
 use accession::minting::unique_granule::{
     CollectionId, Formula, HashLength, explain, split, unique,
 };
-use accession::{Entry, GranuleId, Timestamp};
+use accession::{GranuleId, ListingEntry, Timestamp};
 use serde_json::json;
 
 use crate::args::GranuleArgs;
@@ -79,7 +79,7 @@ impl NewGranuleIds {
         let now = session.now()?;
         for (index, entry) in (0..).zip(entries) {
             let entry = uniquify.apply(entry, index, now)?;
-            let Entry { granule_id, producer_granule, .. } = &entry;
+            let ListingEntry { granule_id, producer_granule, .. } = &entry;
             let made = json!({ "granule": granule_id, "producer_granule": producer_granule });
             session.print(&made, |out| writeln!(out, "{}", granule_id.as_str()))?;
         }
@@ -133,7 +133,7 @@ impl Uniquify {
     /// # Errors
     ///
     /// The hash is not long enough, or the id becomes too long. The error has the source location.
-    pub fn apply(&self, entry: Entry, index: u128, now: Timestamp) -> Result<Entry> {
+    pub fn apply(&self, entry: ListingEntry, index: u128, now: Timestamp) -> Result<ListingEntry> {
         let now_nanos = u128::try_from(now.as_micros()).unwrap_or(0) * 1_000;
         // Each id is hashed with a different nanosecond.
         let nanoseconds = self.hashes_time.then_some(now_nanos + index);
@@ -143,6 +143,6 @@ impl Uniquify {
                 Some(location) => Error::usage(format!("{location}: {cause}")),
                 None => Error::usage(cause.to_string()),
             })?;
-        Ok(Entry { granule_id, producer_granule: Some(producer), ..entry })
+        Ok(ListingEntry { granule_id, producer_granule: Some(producer), ..entry })
     }
 }

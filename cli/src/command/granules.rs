@@ -1,8 +1,8 @@
 use std::io::Write;
 
 use accession::model::{Content, GranuleUrl, WarningKind, quoted};
-use accession::registry::{FileList, GranuleFiles};
-use accession::{Access, DatasetName, Granule, GranuleId, Granules, Monitor, Pattern, Snapshot};
+use accession::registry::{FileList, Granule};
+use accession::{Access, DatasetName, GranuleId, Granules, Holding, Monitor, Pattern, Snapshot};
 use serde::Serialize;
 use serde_json::json;
 
@@ -81,14 +81,14 @@ struct Filter {
 #[derive(Serialize)]
 struct Addressed {
     #[serde(flatten)]
-    granule: Granule,
+    granule: Holding,
     url: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<Content>,
 }
 
 impl Addressed {
-    fn new(granule: Granule, files: Option<Content>, template: Option<&GranuleUrl>) -> Self {
+    fn new(granule: Holding, files: Option<Content>, template: Option<&GranuleUrl>) -> Self {
         let url = template.and_then(|template| template.address_of(&granule.granule_id));
         Addressed { granule, url, files }
     }
@@ -139,7 +139,7 @@ impl Args {
         drop(snapshot);
         let files = match files {
             Some(files) if self.list => {
-                return print_list(session, files, selected.set.granules());
+                return print_list(session, files, selected.set.granule_count());
             }
             files => files,
         };
@@ -147,16 +147,16 @@ impl Args {
             granules = granules.after(after);
         }
         if !self.filter.is_whole() {
-            granules = granules.unproved();
+            granules = granules.unverified();
         }
         let progress = Progress::new();
         // A list that is printed on the terminal is its own progress.
         if self.filter.count || session.out().columns().is_none() {
-            progress.begin("listing", "granules", Some(selected.set.granules()));
+            progress.begin("listing", "granules", Some(selected.set.granule_count()));
         }
         let counted = match files {
             // The history has the number.
-            _ if self.filter.count && self.filter.is_whole() => selected.set.granules(),
+            _ if self.filter.count && self.filter.is_whole() => selected.set.granule_count(),
             Some(files) => {
                 self.filter.list_json(session, granules, files, template.as_ref(), &progress)?
             }
@@ -258,7 +258,7 @@ fn print_list(session: &mut Session, list: FileList, granules: u64) -> Result<Ex
     }
     let mut line = Vec::new();
     for granule in list {
-        let GranuleFiles { granule_id, content } = granule?;
+        let Granule { granule_id, content } = granule?;
         progress.advance_row();
         line.clear();
         content.write_line(granule_id.as_str(), &mut line);

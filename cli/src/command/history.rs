@@ -264,7 +264,7 @@ impl Find {
                     }
                     Sought::Beginning(prefix) => {
                         let after = last.map(|last| (&last.dataset, &last.granule, last.ingested));
-                        snapshot.find_beginning(prefix, after, PAGE_ROWS)?
+                        snapshot.find_prefix(prefix, after, PAGE_ROWS)?
                     }
                 };
                 is_held |= !page.is_empty();

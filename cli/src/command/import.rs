@@ -4,11 +4,12 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::PathBuf;
 
 use accession::disk::scratch;
-use accession::input::Options;
-use accession::mirror::{Replica, export, manifest, read_replica};
+use accession::input::ListingOptions;
+use accession::mirror::{LogCopy, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
 use accession::{
-    Access, Applied, ChangeOptions, DatasetName, ErrorKind, Import, Instance, Moment, Timestamp,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Import, Instance, Moment,
+    Timestamp,
 };
 
 use super::history::INSTANCES;
@@ -17,7 +18,7 @@ use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
 use crate::args::{ClockArgs, DryRunArgs};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::count;
+use crate::output::plural;
 use crate::reading::{InputFile, MissingPages, import_events};
 use crate::session::{Create, Session};
 
@@ -162,7 +163,7 @@ impl ImportArgs {
                 false => Ok(()),
             }
         })?;
-        let Applied { instances, annotations, .. } = imported;
+        let ChangeReport { instances, annotations, .. } = imported;
         if session.is_json()
             && let (Some(first), Some(last)) = (instances.first(), instances.last())
             && annotations.added > 0
@@ -236,17 +237,17 @@ impl ImportArgs {
     fn replica(
         &self,
         session: &Session,
-        options: &Options,
+        options: &ListingOptions,
         import: &mut Import,
-    ) -> Result<Option<Replica>> {
+    ) -> Result<Option<LogCopy>> {
         let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
         options.check_log().with_context(|| self.file.name())?;
         let registry = session.open_existing()?;
         Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))
     }
 
-    fn options(&self, now: Timestamp) -> Options {
-        Options {
+    fn options(&self, now: Timestamp) -> ListingOptions {
+        ListingOptions {
             ingested_column: self.ingested.clone(),
             deleted_column: self.deleted.clone(),
             unfinished_day: Some(now.day()),
@@ -256,11 +257,11 @@ impl ImportArgs {
 }
 
 /// Writes what was imported. `why_none`: why there may be no events.
-fn write_imported(out: &mut impl Write, imported: &Applied, why_none: &str) -> io::Result<()> {
+fn write_imported(out: &mut impl Write, imported: &ChangeReport, why_none: &str) -> io::Result<()> {
     let instances = &imported.instances;
     let skipped = imported.skipped.held;
     if imported.subsets > 0 {
-        writeln!(out, "kept {}", count(imported.subsets, "cited subset"))?;
+        writeln!(out, "kept {}", plural(imported.subsets, "cited subset"))?;
     }
     write_kept(out, imported.annotations)?;
     let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
@@ -271,10 +272,10 @@ fn write_imported(out: &mut impl Write, imported: &Applied, why_none: &str) -> i
         };
     };
     if skipped > 0 {
-        writeln!(out, "skipped {} already in the history", count(skipped, "event"))?;
+        writeln!(out, "skipped {} already in the history", plural(skipped, "event"))?;
     }
-    let sides = sides(imported.sides());
-    let changes = count(instances.len() as u64, "change");
+    let sides = sides(imported.counts());
+    let changes = plural(instances.len() as u64, "change");
     writeln!(
         out,
         "{}: {changes} from {} to {}: {sides}, holds {}",

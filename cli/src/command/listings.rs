@@ -7,11 +7,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accession::disk::scratch::ScratchDirectory;
-use accession::input::Options;
-use accession::model::{Day, Warning, WarningKind, count, quoted};
+use accession::input::ListingOptions;
+use accession::model::{Day, Warning, WarningKind, plural, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
-    Access, Applied, ChangeOptions, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
     Stamp, Timestamp,
 };
 
@@ -49,7 +49,7 @@ pub struct Listings<'a> {
     pub dataset: &'a DatasetName,
     pub arguments: &'a ListingArgs,
     pub format: &'a FormatArgs,
-    pub options: Options,
+    pub options: ListingOptions,
     pub change: ChangeOptions,
     /// Whether the clock is right, however long ago the last time was recorded.
     is_clock_confirmed: bool,
@@ -66,7 +66,7 @@ struct Dated {
 #[derive(Default)]
 pub struct Taken {
     /// All their changes together.
-    pub applied: Applied,
+    pub applied: ChangeReport,
     /// Warnings of sets whose granules were back in the next one, which are marked one by one; and the
     /// first of each other kind, and of how many listings there are such.
     warnings: Vec<(Warning, u64)>,
@@ -97,7 +97,7 @@ impl ListingArgs {
         &'a self,
         directory: &InputFile,
         dataset: &'a DatasetName,
-        (format, options): (&'a FormatArgs, Options),
+        (format, options): (&'a FormatArgs, ListingOptions),
         change: ChangeOptions,
         (now, is_clock_confirmed): (Timestamp, bool),
     ) -> Result<Listings<'a>> {
@@ -369,7 +369,7 @@ impl Listings<'_> {
             let what = match row.len() {
                 1 => named(first),
                 number => {
-                    let listings = count(number as u64, "listing");
+                    let listings = plural(number as u64, "listing");
                     format!("{listings}, from {} to {}", named(first), named(last_of_row))
                 }
             };
@@ -388,8 +388,8 @@ impl Listings<'_> {
 
     /// How many listings became changes, and what became of the others, in words.
     pub fn summary(&self, taken: &Taken) -> String {
-        let listings = count(self.dated.len() as u64, "listing");
-        let changes = count(taken.applied.instances.len() as u64, "change");
+        let listings = plural(self.dated.len() as u64, "listing");
+        let changes = plural(taken.applied.instances.len() as u64, "change");
         let others = [
             (taken.unchanged, "without a change"),
             (taken.known, "already in the history"),
@@ -409,7 +409,7 @@ impl Taken {
             let Warning { kind, message } = warning;
             let message = match listings {
                 1 => message.clone(),
-                _ => format!("{message}; {} have such a warning", count(*listings, "listing")),
+                _ => format!("{message}; {} have such a warning", plural(*listings, "listing")),
             };
             Warning::new(*kind, message)
         })
@@ -421,7 +421,7 @@ impl Taken {
     }
 
     /// Adds what one more listing changed.
-    fn add(&mut self, next: Applied, all_examples: bool) {
+    fn add(&mut self, next: ChangeReport, all_examples: bool) {
         let all = &mut self.applied;
         if all.instances.is_empty() {
             all.last = next.last;

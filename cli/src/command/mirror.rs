@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use accession::mirror::{
-    ComparedMirror, FirstDifference, MirrorStatus, PrimarySource, PullOptions, PullPolicy, Pulled,
-    Standing, Status,
+    ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus,
+    PrimarySource, PullOptions, PullPolicy, PullReport,
 };
-use accession::model::{WarningKind, age};
-use accession::registry::{ContentCounts, Counts, MirrorSource, TwoSides, Withdrawn};
+use accession::model::{WarningKind, parse_duration};
+use accession::registry::{ContentCounts, Counts, KnownPrimary, TwoSides, Withdrawn};
 use accession::{Access, DatasetName, Instance, Limit, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -18,7 +18,7 @@ use super::compare::{MAX_LISTED, side, write_differences, write_sides};
 use crate::applied::{Application, Created, write_change, write_kept};
 use crate::args::{LimitArgs, PrimaryArgs};
 use crate::error::{Context, Exit, Result};
-use crate::output::{Column, Ids, Object, Output, count};
+use crate::output::{Column, Ids, Object, Output, plural};
 use crate::session::{ChangeTime, Session};
 
 commands! {
@@ -67,7 +67,7 @@ impl CompareMirror {
         let ComparedMirror { dataset, status, sides, open_findings, warnings } = compared;
         session.warn_all(warnings);
         if session.is_json() {
-            let behind = status.standing.filter(|_| status.status == Status::Behind);
+            let behind = status.standing.filter(|_| status.status == MirrorStatus::Behind);
             session.json(&ComparedMirrorJson {
                 status: status.status,
                 mirror: status.mirror.as_ref(),
@@ -102,7 +102,7 @@ impl CompareMirror {
 /// If files of a mirror are not as recorded, prints their number and the command that lists them.
 fn write_open(session: &mut Session, dataset: &DatasetName, open: u64) -> Result<()> {
     if open > 0 {
-        let files = count(open, "file");
+        let files = plural(open, "file");
         let program = session.program();
         let what =
             format!("{dataset}: {files} not as recorded; `{program} status {dataset}` lists them");
@@ -114,7 +114,7 @@ fn write_open(session: &mut Session, dataset: &DatasetName, open: u64) -> Result
 /// The result of `mirror compare`, as JSON.
 #[derive(Serialize)]
 struct ComparedMirrorJson<'a> {
-    status: Status,
+    status: MirrorStatus,
     mirror: Option<&'a Instance>,
     primary: &'a Instance,
     behind_by: Option<u64>,
@@ -132,28 +132,30 @@ struct ComparedMirrorJson<'a> {
 
 fn write_found(
     out: &mut impl Write,
-    found: &MirrorStatus,
+    found: &HistoryComparison,
     sides: &TwoSides,
     open_findings: u64,
 ) -> io::Result<()> {
     let TwoSides { contents, .. } = sides;
     let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts;
-    let both = count(matched, "granule");
+    let both = plural(matched, "granule");
     match found.status {
-        Status::Identical if open_findings > 0 => {
+        MirrorStatus::Identical if open_findings > 0 => {
             writeln!(out, "records identical, files on disk not: {both}")?;
         }
-        Status::Identical => writeln!(out, "identical: {both}")?,
-        Status::OtherContent => {
+        MirrorStatus::Identical => writeln!(out, "identical: {both}")?,
+        MirrorStatus::OtherContent => {
             writeln!(out, "other content: equal names, other bytes in {}", contents.other)?;
         }
-        Status::Behind => {
+        MirrorStatus::Behind => {
             writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
         }
-        Status::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
-        Status::Diverged => writeln!(out, "diverged")?,
-        Status::Stale => writeln!(out, "stale: an older state of the log than was read before")?,
-        Status::Rewritten => {
+        MirrorStatus::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
+        MirrorStatus::Diverged => writeln!(out, "diverged")?,
+        MirrorStatus::Stale => {
+            writeln!(out, "stale: an older state of the log than was read before")?
+        }
+        MirrorStatus::Rewritten => {
             let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
             writeln!(out, "rewritten{change}")?;
         }
@@ -161,17 +163,19 @@ fn write_found(
     if found.contents.is_some() {
         writeln!(out, "names equal; bytes compared for {} of {matched}", contents.compared)?;
     }
-    if found.status == Status::Identical {
+    if found.status == MirrorStatus::Identical {
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
 }
 
 /// How many changes one side is behind the other, and when the identifier was in force `location`.
-fn by_changes(location: &str, standing: Option<Standing>) -> String {
-    let Some(Standing { since, until, changes_ago }) = standing else { return String::new() };
+fn by_changes(location: &str, standing: Option<HistoryPosition>) -> String {
+    let Some(HistoryPosition { since, until, changes_ago }) = standing else {
+        return String::new();
+    };
     let until = until.map_or("now".to_owned(), |until| until.to_string());
-    let changes = count(changes_ago, "change");
+    let changes = plural(changes_ago, "change");
     format!(" by {changes}: in force {location} {since} until {until}")
 }
 
@@ -277,7 +281,7 @@ impl PullMirror {
         dataset: &DatasetName,
         source: &PrimarySource,
         session: &mut Session,
-    ) -> Result<(Pulled, Created)> {
+    ) -> Result<(PullReport, Created)> {
         let options = PullOptions {
             create_dataset: self.create,
             policy: match self.reset {
@@ -299,7 +303,7 @@ impl PullMirror {
     fn report(
         &self,
         dataset: &DatasetName,
-        (pulled, created): &(Pulled, Created),
+        (pulled, created): &(PullReport, Created),
         session: &mut Session,
         text: impl FnOnce(&mut Output) -> io::Result<()>,
     ) -> Result<Exit> {
@@ -337,7 +341,7 @@ fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
 fn write_line(
     out: &mut Output,
     dataset: &DatasetName,
-    pulled: &Pulled,
+    pulled: &PullReport,
     dry_run: bool,
 ) -> io::Result<()> {
     if dry_run {
@@ -353,7 +357,7 @@ fn write_line(
     }
 }
 
-fn write_pulled(out: &mut Output, pulled: &Pulled, dry_run: bool) -> io::Result<()> {
+fn write_pulled(out: &mut Output, pulled: &PullReport, dry_run: bool) -> io::Result<()> {
     let primary = &pulled.before.primary;
     write_kept(out, pulled.applied.annotations)?;
     let Some(change) = pulled.applied.instance() else {
@@ -391,7 +395,7 @@ pub struct ListPrimaries {
     dataset: Option<DatasetName>,
 
     /// The longest time since a mirror was identical to its primary: 90m, 36h or 2d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     max_age: Option<Duration>,
 }
 
@@ -412,7 +416,7 @@ impl ListPrimaries {
         drop(snapshot);
         let now = session.now()?;
         let oldest = self.max_age.map(|age| now.before(age));
-        let open_of = |source: &MirrorSource| open.get(&source.dataset).copied().unwrap_or(0);
+        let open_of = |source: &KnownPrimary| open.get(&source.dataset).copied().unwrap_or(0);
         let rows = found.iter().map(|source| Ok(row(source, oldest, open_of(source))));
         session.rows(SOURCES, rows)?;
         if !session.is_json() {
@@ -420,7 +424,7 @@ impl ListPrimaries {
                 write_open(session, dataset, *open)?;
             }
         }
-        let is_wrong = |source: &MirrorSource| {
+        let is_wrong = |source: &KnownPrimary| {
             let verdict = verdict(source, oldest, open_of(source));
             open_of(source) > 0 || source.is_default && [OLD, FAILED].contains(&verdict)
         };
@@ -429,7 +433,7 @@ impl ListPrimaries {
 }
 
 /// The primaries of all datasets that were not withdrawn.
-fn sources(snapshot: &Snapshot) -> accession::error::Result<Vec<MirrorSource>> {
+fn sources(snapshot: &Snapshot) -> accession::error::Result<Vec<KnownPrimary>> {
     let datasets = snapshot.all_datasets(Withdrawn::LeftOut)?;
     let sources = datasets.iter().map(|listed| snapshot.mirror_sources(&listed.dataset.name));
     Ok(sources.collect::<accession::error::Result<Vec<_>>>()?.into_iter().flatten().collect())
@@ -447,7 +451,7 @@ const DAMAGED: &str = "damaged";
 /// The verdict on a mirror and one of its primaries. `open` is the number of the mirror's files that are not
 /// as recorded. A mirror must have been identical to its default primary since `oldest`, or at any time
 /// (`None`).
-fn verdict(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> &'static str {
+fn verdict(source: &KnownPrimary, oldest: Option<Timestamp>, open: u64) -> &'static str {
     let oldest = oldest.filter(|_| source.is_default);
     match source.identical {
         _ if source.failed.is_some() => FAILED,
@@ -460,7 +464,7 @@ fn verdict(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> &'sta
 }
 
 /// A primary of a mirror.
-fn row(source: &MirrorSource, oldest: Option<Timestamp>, open: u64) -> Object {
+fn row(source: &KnownPrimary, oldest: Option<Timestamp>, open: u64) -> Object {
     let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
     object!({
         "dataset": source.dataset,

@@ -99,7 +99,7 @@ impl NewPaymentIds {
         };
         let registry = session.open(Access::Write)?;
         if !old_ids.is_empty() {
-            registry.take_payment_ids(&old_ids)?;
+            registry.reserve_payment_ids(&old_ids)?;
         }
         let mut left = self.count;
         while left > 0 {

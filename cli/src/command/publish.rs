@@ -21,7 +21,7 @@ use serde_json::json;
 use crate::args::{edit, edit_as, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Result};
 use crate::key_file::check_private;
-use crate::output::{count, for_shell, one_line};
+use crate::output::{for_shell, one_line, plural};
 use crate::session::Session;
 
 /// Publish datasets as files for any web server, from which mirrors read
@@ -86,7 +86,7 @@ impl Publish {
                     return Ok(());
                 }
             };
-            let (dataset, changes) = (&published.dataset, count(published.changes, "change"));
+            let (dataset, changes) = (&published.dataset, plural(published.changes, "change"));
             let (new, bytes) = (published.new_changes, published.bytes);
             // The rest is published also if nobody reads what was: that is reported at the end.
             let _ = session.confirm(&published, |out| match new {
@@ -124,7 +124,7 @@ impl Publish {
             if !found.ok {
                 exit = Exit::Differs;
             }
-            let (dataset, changes) = (&found.dataset, count(found.changes, "change"));
+            let (dataset, changes) = (&found.dataset, plural(found.changes, "change"));
             let what = (!session.is_quiet()).then(|| format!("{dataset}: {changes}"));
             let state = (found.ok, found.current);
             session.print(&found, |out| write_found(out, what, state, &found.differences))?;
@@ -139,7 +139,7 @@ impl Publish {
             if !found.ok {
                 exit = Exit::Differs;
             }
-            let what = (!session.is_quiet()).then(|| count(found.statements, "statement"));
+            let what = (!session.is_quiet()).then(|| plural(found.statements, "statement"));
             let state = (found.ok, found.current);
             session.print(&found, |out| write_found(out, what, state, &found.differences))?;
         }
@@ -240,7 +240,7 @@ impl Serve {
             let (open, datasets) = (session.opener(Access::Write), datasets.clone());
             // What cannot be registered is said now, and not to the first client.
             open()?;
-            Some(Registration { open: Box::new(move || Ok(open()?.published(&datasets))), token })
+            Some(Registration { open: Box::new(move || Ok(open()?.public_view(&datasets))), token })
         } else {
             None
         };
@@ -252,7 +252,7 @@ impl Serve {
                 serves: Serves::Everything { is_public },
                 resolver: resolver()?,
             },
-            open: Box::new(move || Ok(open()?.published(&datasets))),
+            open: Box::new(move || Ok(open()?.public_view(&datasets))),
             clock: Box::new(session.clock()),
             limits: ServerLimits { connections: self.max_connections, ..ServerLimits::default() },
             registration,
@@ -275,7 +275,7 @@ impl Serve {
         }
         drop(snapshot);
         // Damaged statements are reported to those who ask for them.
-        let log = registry.published(&self.datasets).snapshot()?.statement_log();
+        let log = registry.public_view(&self.datasets).snapshot()?.statement_log();
         if log.is_ok_and(|log| !log.is_shown) {
             let what = "/statements/ is not served: statements name datasets that are not";
             session.warn(WarningKind::StatementsNotServed, what);

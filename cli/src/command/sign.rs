@@ -15,7 +15,7 @@ use accession::{Access, ErrorKind, Registry, Timestamp};
 use crate::args::{SetArgs, timeout};
 use crate::error::{Context, Error, Exit, Result};
 use crate::key_file::{self, KeyInUse};
-use crate::output::count;
+use crate::output::plural;
 use crate::reading::{InputFile, read_policy};
 use crate::session::Session;
 
@@ -114,7 +114,7 @@ impl Sign {
                 self.recover(&registry, (place, &last), &origin, (&policy, &parsed), now)?;
             session.note_commit();
             if !session.is_quiet() && !session.is_json() {
-                let taken = count(recovered, "statement");
+                let taken = plural(recovered, "statement");
                 writeln!(session.out(), "took back {taken} that were published")?;
             }
         }
@@ -252,7 +252,7 @@ impl RefusedByWitness {
     /// The error of the command: what was sent, and what to do next.
     fn into_error(self, checkpoint: &LogCheckpoint, keys: &[KeyInUse]) -> Error {
         let RefusedByWitness { name, error } = self;
-        let stated = count(checkpoint.size, "statement");
+        let stated = plural(checkpoint.size, "statement");
         let message = format!(
             "the witness {name} was sent the signed checkpoint of {stated}, and refuses it: {error}"
         );
@@ -266,7 +266,7 @@ impl RefusedByWitness {
 
 /// Adds statements about everything that is new.
 fn state_sets(registry: &Registry, now: Timestamp, last: &[LogCheckpoint]) -> Result<StatementLog> {
-    registry.state_sets(now, last).map_err(|error| match error.kind() {
+    registry.add_statements(now, last).map_err(|error| match error.kind() {
         ErrorKind::Future => Error::from(error).with_hint(
             "`date -u` shows the clock: correct it if it is behind; if it is right, it was ahead when that statement was made, and nothing can be signed before that time",
         ),
@@ -335,7 +335,7 @@ fn report(
         writeln!(
             out,
             "stated {added} new of {}; signed {origin}; {seen}{quorum}",
-            count(*size, "statement")
+            plural(*size, "statement")
         )
     })
 }

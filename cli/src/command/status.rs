@@ -1,13 +1,13 @@
 use std::io::Write;
 use std::time::Duration;
 
-use accession::model::{Warning, age};
-use accession::registry::{DatasetStatus, Oldest};
+use accession::model::{Warning, parse_duration};
+use accession::registry::{DatasetStatus, StatusThresholds};
 use accession::{Access, DatasetName};
 use serde_json::json;
 
 use crate::error::{Exit, Result};
-use crate::output::{Column, count};
+use crate::output::{Column, plural};
 use crate::session::Session;
 
 /// Show when datasets were last changed and confirmed, and what is wrong with them
@@ -32,12 +32,12 @@ pub struct Args {
 
     /// The greatest age of the last change or confirmation, of the last time that a mirror was
     /// identical, and of what was signed and waits for witnesses: 90m, 36h or 2d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     max_age: Option<Duration>,
 
     /// The time within which all files were checked, in each directory where they ever were, or in
     /// which a check of them has begun: 36h or 90d
-    #[arg(long, value_name = "AGE", value_parser = age)]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     checked_within: Option<Duration>,
 }
 
@@ -48,7 +48,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open(Access::Read)?;
         let now = session.now()?;
-        let oldest = Oldest {
+        let oldest = StatusThresholds {
             seen: self.max_age.map(|age| now.before(age)),
             checked: self.checked_within.map(|age| now.before(age)),
         };
@@ -76,7 +76,7 @@ impl Args {
             let checked =
                 rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
             for (row, checked) in checked.filter(|(_, checked)| checked.open > 0) {
-                let files = count(checked.open, "file");
+                let files = plural(checked.open, "file");
                 writeln!(session.out(), "\n{}: {files} not as recorded", row.dataset)?;
                 session.rows(OPEN_FINDINGS, checked.first.iter().map(Ok))?;
                 let more = checked.open - checked.first.len() as u64;
@@ -88,7 +88,7 @@ impl Args {
             if more > 0 {
                 writeln!(session.out(), "… and {more} more; --json lists all")?;
             }
-            let datasets = count(rows.len() as u64, "dataset");
+            let datasets = plural(rows.len() as u64, "dataset");
             match wrong {
                 0 => writeln!(session.out(), "{datasets}: all well")?,
                 wrong => writeln!(session.out(), "{datasets}: {wrong} with problems")?,

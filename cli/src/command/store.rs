@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::model::{WarningKind, quoted};
-use accession::registry::{Lacks, PaymentIds, Restored, restore};
+use accession::registry::{MissingFromBackup, PaymentIds, RestoreReport, restore};
 use accession::{Access, Registry};
 use serde::Serialize;
 use serde_json::json;
 
 use crate::args::named_path;
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::{Column, Progress, count, write_fields};
+use crate::output::{Column, Progress, plural, write_fields};
 use crate::session::Session;
 
 /// Copy the registry to a file, while others use it, and verify the copy
@@ -93,7 +93,7 @@ struct RestoredJson<'a> {
     datasets: u64,
     identifiers: u64,
     kept: Option<String>,
-    lacks: Option<&'a Lacks>,
+    lacks: Option<&'a MissingFromBackup>,
 }
 
 /// How many of the identifiers and digests that the copy lacks are listed.
@@ -115,7 +115,7 @@ impl Restore {
         let progress = Arc::new(Progress::new());
         let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
         session.note_commit();
-        let Restored { moved, bytes, datasets, identifiers, lacks } = restored;
+        let RestoreReport { moved, bytes, datasets, identifiers, lacks } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
         let kept = moved.as_ref().map(|moved| moved.to_string_lossy().into_owned());
         if let Some(lacks) = lacks.as_ref().filter(|lacks| !lacks.is_empty() && session.is_quiet())
@@ -133,8 +133,8 @@ impl Restore {
                 "{}: restored from {}: {}, {}, all verified; {bytes} bytes",
                 shown(&target),
                 shown(&self.file),
-                count(datasets, "dataset"),
-                count(identifiers, "identifier"),
+                plural(datasets, "dataset"),
+                plural(identifiers, "identifier"),
             )?;
             if is_new {
                 writeln!(out, "nothing was there to compare the copy with")
@@ -156,8 +156,8 @@ fn warn_of_unreadable(session: &Session, error: Error) {
 }
 
 /// Writes what the copy lacks: the datasets, and the first identifiers and digests.
-fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
-    let Lacks { datasets, identifiers, digests } = lacks;
+fn write_lacks(out: &mut impl Write, lacks: &MissingFromBackup) -> io::Result<()> {
+    let MissingFromBackup { datasets, identifiers, digests } = lacks;
     if lacks.is_empty() {
         return writeln!(out, "the copy has every dataset, identifier and digest that was there");
     }
@@ -173,15 +173,15 @@ fn write_lacks(out: &mut impl Write, lacks: &Lacks) -> io::Result<()> {
 }
 
 /// What a copy lacks, counted.
-fn what_lacks(lacks: &Lacks) -> String {
-    let Lacks { datasets, identifiers, digests } = lacks;
+fn what_lacks(lacks: &MissingFromBackup) -> String {
+    let MissingFromBackup { datasets, identifiers, digests } = lacks;
     let counts = [
         (datasets.len() as u64, "dataset"),
         (identifiers.len() as u64, "identifier"),
         (digests.len() as u64, "digest"),
     ];
     let named = counts.iter().filter(|(number, _)| *number > 0);
-    named.map(|(number, what)| count(*number, what)).collect::<Vec<String>>().join(", ")
+    named.map(|(number, what)| plural(*number, what)).collect::<Vec<String>>().join(", ")
 }
 
 fn shown(path: &Path) -> String {
@@ -251,7 +251,7 @@ impl Distribute {
         }
         session.confirm(&json!({ "tables": tables }), |out| match tables {
             0 => writeln!(out, "the registry was distributed before"),
-            tables => writeln!(out, "distributed {}", count(tables, "table")),
+            tables => writeln!(out, "distributed {}", plural(tables, "table")),
         })
     }
 }

@@ -3,14 +3,14 @@ use std::num::NonZeroUsize;
 
 use accession::input::unzipped;
 use accession::model::quoted;
-use accession::registry::Verified;
+use accession::registry::VerificationTotals;
 use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
-use accession::{Access, DatasetName, ErrorKind, Moment, Verification};
+use accession::{Access, DatasetName, DatasetVerification, ErrorKind, Moment};
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::{Column, count, one_line};
+use crate::output::{Column, one_line, plural};
 use crate::reading::{InputFile, open, parsed, read_policy, read_text};
 use crate::session::Session;
 
@@ -73,8 +73,8 @@ impl Args {
             write_summary(session.out(), &verified)?;
         }
         match verified {
-            Verified { findings: 1.., .. } => Ok(Exit::Differs),
-            Verified { unreachable: datasets @ 1.., .. } => {
+            VerificationTotals { findings: 1.., .. } => Ok(Exit::Differs),
+            VerificationTotals { unreachable: datasets @ 1.., .. } => {
                 let message = format!(
                     "a machine cannot be reached, and the answer lacks its datasets: {datasets}"
                 );
@@ -85,7 +85,7 @@ impl Args {
     }
 }
 
-fn write_findings(out: &mut impl Write, verification: &Verification) -> io::Result<()> {
+fn write_findings(out: &mut impl Write, verification: &DatasetVerification) -> io::Result<()> {
     let subject = verification.dataset.as_ref().map_or(FILE, DatasetName::as_str);
     for finding in &verification.mismatches {
         write!(out, "{subject}: ")?;
@@ -108,20 +108,20 @@ fn result(mismatches: &Value) -> String {
     match found {
         [] => "ok".to_owned(),
         [only] if only["code"] == "unreachable" => "not verified".to_owned(),
-        found => format!("NOT ok: {}", count(found.len() as u64, "finding")),
+        found => format!("NOT ok: {}", plural(found.len() as u64, "finding")),
     }
 }
 
-fn write_summary(out: &mut impl Write, verified: &Verified) -> io::Result<()> {
-    let datasets = count(verified.datasets, "dataset");
-    let identifiers = count(verified.identifiers, "identifier");
+fn write_summary(out: &mut impl Write, verified: &VerificationTotals) -> io::Result<()> {
+    let datasets = plural(verified.datasets, "dataset");
+    let identifiers = plural(verified.identifiers, "identifier");
     match verified.findings {
         0 if verified.unreachable > 0 => {
             writeln!(out, "{datasets}, {identifiers}: {} not verified", verified.unreachable)
         }
         0 => writeln!(out, "{datasets}, {identifiers}: all ok"),
         findings => {
-            writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", count(findings, "finding"))
+            writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", plural(findings, "finding"))
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::Write;
 
 use accession::model::write_visible;
-use accession::{Annotation, Criteria, Pattern};
+use accession::{Annotation, Pattern, SubsetCriteria};
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use serde::Deserialize;
 use serde_json::Value;
@@ -69,9 +69,9 @@ pub fn lines_below(row: &Value) -> impl Iterator<Item = String> {
 
 /// How the granules of a subset, as it is serialized, were selected, on one line.
 pub fn selected_in(subset: &Value) -> String {
-    match Criteria::deserialize(&subset["patterns"]) {
-        Ok(Criteria::Named) => "named one by one".to_owned(),
-        Ok(Criteria::Patterns(patterns)) => {
+    match SubsetCriteria::deserialize(&subset["patterns"]) {
+        Ok(SubsetCriteria::Named) => "named one by one".to_owned(),
+        Ok(SubsetCriteria::Patterns(patterns)) => {
             let patterns: Vec<&str> = patterns.iter().map(Pattern::as_str).collect();
             format!("selected by {}", one_line(&patterns.join(" ")))
         }

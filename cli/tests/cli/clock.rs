@@ -99,7 +99,7 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let micros = i64::try_from(now.as_micros()).unwrap() + 86_400_000_000;
     let registry = Registry::open(&file, Access::Write).unwrap();
-    registry.state_sets(Timestamp::from_micros(micros).unwrap(), &[]).unwrap();
+    registry.add_statements(Timestamp::from_micros(micros).unwrap(), &[]).unwrap();
     let kept = sandbox.run("cat us.key.last");
     for _ in 0..2 {
         let printed = sandbox.run("accession sign --key us.key; echo $?");

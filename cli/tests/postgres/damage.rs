@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
-use accession::{Access, Change, Entry, GranuleId, Listing, Members, Registry, Stamp};
+use accession::{Access, Change, GranuleId, Listing, ListingEntry, Registry, Stamp, SubsetMembers};
 use postgres::Client;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -28,7 +28,7 @@ fn filled(directory: &Path) -> PathBuf {
             change.options.create_dataset = true;
             for number in numbers {
                 let producer_granule = (number == 7).then(|| "by.the.producer".parse().unwrap());
-                change.ingest(Entry { producer_granule, ..id(number).into() }).unwrap();
+                change.ingest(ListingEntry { producer_granule, ..id(number).into() }).unwrap();
             }
             if step == 1 {
                 change.delete(id(5)).unwrap();
@@ -44,8 +44,8 @@ fn filled(directory: &Path) -> PathBuf {
     registry.edit_dataset_with(&name("ONE"), SharedDoi::Refused, &by(), edit).unwrap();
     let mut named = Listing::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
-    let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);
-    for wanted in [patterns, Members::Listed(named)] {
+    let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
+    for wanted in [patterns, SubsetMembers::Listed(named)] {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
     }
     let sm3 = Checksum::parse("sm3".parse().unwrap(), "Größe").unwrap();
@@ -56,7 +56,7 @@ fn filled(directory: &Path) -> PathBuf {
     let now = || second(26 * 365 * 86_400);
     let lease = registry.lease_payment_ids(scheme, worker, 2, now).unwrap();
     let taken: Vec<PaymentId> = lease.ids.into_iter().map(|decoded| decoded.id).collect();
-    registry.take_payment_ids(&taken).unwrap();
+    registry.reserve_payment_ids(&taken).unwrap();
     drop(registry);
     let file = |file: &str| directory.join(file).to_str().unwrap().to_owned();
     let (log, key) = (file("one.jsonl"), file("key"));

@@ -43,7 +43,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
                     // It has a session of its own, and the list would wait for another.
                     drop(snapshot);
                     let listed = granules.map(Result::unwrap).count();
-                    assert_eq!(listed as u64, set.granules());
+                    assert_eq!(listed as u64, set.granule_count());
                 }
             });
         }

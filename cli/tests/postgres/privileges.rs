@@ -61,7 +61,7 @@ fn filled(scene: Scene) -> Scene {
 /// States what is new, and stores a checkpoint twice, as when a witness cosigns it.
 fn sign(registry: &Registry) {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    let log = registry.state_sets(now, &[]).unwrap();
+    let log = registry.add_statements(now, &[]).unwrap();
     let checkpoint = log.checkpoint("d.example");
     let note = Note { body: checkpoint.to_string(), signatures: Vec::new() };
     let key = SigningKey::of_seed("d.example", [1; 32]).unwrap();

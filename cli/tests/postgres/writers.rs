@@ -50,7 +50,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                             let granules = snapshot.granules(&selected.set).unwrap();
                             assert_eq!(
                                 granules.map(Result::unwrap).count() as u64,
-                                selected.set.granules()
+                                selected.set.granule_count()
                             );
                         }
                     }

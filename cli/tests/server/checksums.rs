@@ -2,10 +2,10 @@
 
 use std::process::Command;
 
-use accession::Dataset;
+use accession::DatasetMetadata;
 use accession::chain::CanonicalList;
 use accession::model::{Algorithm, Checksum};
-use accession::registry::Members;
+use accession::registry::SubsetMembers;
 use accession_server::ServerLimits;
 
 use crate::running::program::program;
@@ -37,7 +37,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     let list = address.replace("/checksums", "/list");
     assert_eq!(served.get(&list).text(), "A\nB\n");
     let cite = || {
-        let members = Members::Patterns(vec!["A".parse().unwrap()]);
+        let members = SubsetMembers::Patterns(vec!["A".parse().unwrap()]);
         served.registry.cite_subset(&name("US"), None, &members, now()).unwrap().period.set
     };
     let part = cite();
@@ -255,7 +255,8 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     assert!(none.text().contains("\"kind\":\"no-granule-url\""), "{}", none.text());
     assert!(!served.page(&set).contains("/urls"));
     let edit = |template: &str| {
-        let edit = |dataset: &mut Dataset| dataset.granule_url = Some(template.parse().unwrap());
+        let edit =
+            |dataset: &mut DatasetMetadata| dataset.granule_url = Some(template.parse().unwrap());
         served.registry.edit_dataset(&name("US"), &stamp(now()), edit).unwrap();
     };
     edit("https://data.example/{granule}?x");

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use accession::registry::NewAnnotation;
-use accession::{Dataset, Selection};
+use accession::{DatasetMetadata, Selection};
 
 use crate::running::program::program;
 use crate::site::{Served, stamp};
@@ -52,7 +52,7 @@ fn every_documented_address_has_a_call_that_works() {
     let set = Selection::Dataset { name: name("US.FOOL2.002"), at };
     let note = NewAnnotation::new("incomplete").unwrap();
     served.registry.annotate(&set, &note, &stamp(now())).unwrap();
-    let edit = |dataset: &mut Dataset| {
+    let edit = |dataset: &mut DatasetMetadata| {
         dataset.granule_url = Some("https://data.archive.example/{granule}".parse().unwrap());
     };
     served.registry.edit_dataset(&name("US.FOOL2.002"), &stamp(now()), edit).unwrap();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, HttpOptions, Outcome, Primary, PullOptions, PullPolicy, Pulled, Remote, Status,
-    compare, pull,
+    Address, HttpOptions, MirrorStatus, Outcome, Primary, PullOptions, PullPolicy, PullReport,
+    Remote, compare, pull,
 };
 use accession::{Limits, Registry, Selection, Stamp, Timestamp};
 
@@ -43,7 +43,7 @@ impl World {
         Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
     }
 
-    pub fn pull(&self, at: i64, policy: PullPolicy) -> Pulled {
+    pub fn pull(&self, at: i64, policy: PullPolicy) -> PullReport {
         self.try_pull(&self.primary(), at, policy).unwrap()
     }
 
@@ -52,7 +52,7 @@ impl World {
         primary: &Primary,
         at: i64,
         policy: PullPolicy,
-    ) -> accession::error::Result<Pulled> {
+    ) -> accession::error::Result<PullReport> {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
@@ -60,7 +60,7 @@ impl World {
     }
 
     /// Compares the mirror with its primary, and remembers that.
-    pub fn compare(&self) -> Status {
+    pub fn compare(&self) -> MirrorStatus {
         let compared = compare(&self.mirror, &name("MIRROR"), &self.primary()).unwrap();
         compared
             .remember(&self.mirror, &name("MIRROR"), &Stamp::now(now()), Outcome::Compared)

@@ -1,6 +1,6 @@
 //! Mirrors that read the log of a dataset from the server, over real sockets.
 
-use accession::mirror::{PullPolicy, Status};
+use accession::mirror::{MirrorStatus, PullPolicy};
 use accession::{Access, Registry, Stamp};
 
 use crate::mirror_world::{RESET, World, held};
@@ -24,7 +24,7 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
     // The mirror is opened again, as each night.
     let world = World { mirror: Registry::open(&path, Access::Write).unwrap(), ..world };
     let pulled = world.pull(2, PullPolicy::Follow);
-    assert_eq!(pulled.before.status, Status::Rewritten);
+    assert_eq!(pulled.before.status, MirrorStatus::Rewritten);
     assert!(pulled.applied.instance().is_none() && pulled.primary_renamed.is_none());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "WRONG"));
     assert!(world.pull(3, RESET).is_identical());

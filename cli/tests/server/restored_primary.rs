@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Primary, PullPolicy, Remote, Status};
+use accession::mirror::{Address, HttpOptions, MirrorStatus, Primary, PullPolicy, Remote};
 use accession::{Registry, Timestamp};
 
 use crate::mirror_world::{RESET, World, held};
@@ -47,21 +47,21 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
         assert_eq!(held(&world.mirror, "MIRROR"), mine);
         assert_eq!(last_identical(&world), identical, "it was not identical since");
     };
-    (1..4).for_each(|at| night(at, Status::Stale));
+    (1..4).for_each(|at| night(at, MirrorStatus::Stale));
     // It goes on another way.
     let us = Registry::open(&world.directory.path().join("accession.db"), accession::Access::Write)
         .unwrap();
     step(&us, "US", 9, ["X", "Y", "Z"], []);
-    (4..7).for_each(|at| night(at, Status::Rewritten));
+    (4..7).for_each(|at| night(at, MirrorStatus::Rewritten));
 
     assert!(world.pull(10, RESET).is_identical());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&us, "US"));
-    assert_eq!(world.compare(), Status::Identical);
+    assert_eq!(world.compare(), MirrorStatus::Identical);
     // From now on, only the head is read.
     for (at, compares) in [(11, false), (12, true), (13, false)] {
         world.proxy.served();
         match compares {
-            true => assert_eq!(world.compare(), Status::Identical),
+            true => assert_eq!(world.compare(), MirrorStatus::Identical),
             false => assert!(world.pull(at, PullPolicy::Follow).is_identical()),
         }
         let served = world.proxy.served();
@@ -69,7 +69,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     }
     // What the mirror holds now is another set.
     step(&world.mirror, "MIRROR", 20, ["own"], []);
-    assert_eq!(world.pull(21, PullPolicy::Follow).before.status, Status::Ahead);
+    assert_eq!(world.pull(21, PullPolicy::Follow).before.status, MirrorStatus::Ahead);
 }
 
 #[test]

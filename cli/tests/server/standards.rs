@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use accession::registry::NewAnnotation;
-use accession::{Dataset, Registry, Selection, Stamp, Timestamp};
+use accession::{DatasetMetadata, Registry, Selection, Stamp, Timestamp};
 use accession_server::{Registration, ServerLimits};
 use serde_json::Value;
 
@@ -164,7 +164,7 @@ fn search_engines_are_led_to_what_was_cited() {
     for line in ["Allow: /DI:", "Disallow: /DI:*/", "Disallow: /compare", "Disallow: /*?"] {
         assert!(robots.lines().any(|one| one == line), "{line}: {robots}");
     }
-    let wanted = accession::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let wanted = accession::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     let cited = served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
     let path = format!("/DI:{}", cited.set.identifier());
     let browser = "text/html,*/*;q=0.8";
@@ -365,7 +365,7 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
 #[test]
 fn refusals_repeat_what_was_asked_for_and_say_how_it_is_written() {
     let served = Served::new();
-    let dataset = Dataset::named(name("nothing-yet"));
+    let dataset = DatasetMetadata::named(name("nothing-yet"));
     served.registry.add_dataset(&dataset, &stamp(now())).unwrap();
     let unknown = format!("/DI:{}", "f".repeat(32));
     let page = "/datasets/nothing-yet@2001-01-02";

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use accession::registry::{Listed, Withdrawn};
+use accession::registry::{DatasetRecord, Withdrawn};
 use accession::{Access, DatasetName, Granules, Instance, Moment, Registry, Selection};
 
 use harness::oracle::naive;
@@ -103,7 +103,7 @@ pub fn history(registry: &Registry, name: &DatasetName) -> accession::error::Res
 }
 
 /// All datasets, withdrawn ones included.
-pub fn datasets(registry: &Registry) -> accession::error::Result<Vec<Listed>> {
+pub fn datasets(registry: &Registry) -> accession::error::Result<Vec<DatasetRecord>> {
     registry.snapshot()?.all_datasets(Withdrawn::Listed)
 }
 

@@ -17,7 +17,9 @@ use std::time::{Duration, Instant};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{NewAnnotation, SharedDoi};
-use accession::{Access, Entry, Listing, Members, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    Access, Listing, ListingEntry, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+};
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
@@ -84,7 +86,7 @@ impl Original {
                 for granule_id in ingest {
                     let producer = || id(&format!("{granule_id}.of.producer"));
                     let producer_granule = (step == 1).then(producer);
-                    let entry = Entry { producer_granule, ..id(granule_id).into() };
+                    let entry = ListingEntry { producer_granule, ..id(granule_id).into() };
                     change.ingest(entry).unwrap();
                 }
                 if step % 2 == 1 {
@@ -105,10 +107,10 @@ impl Original {
             let all = Selection::Dataset { name: name(dataset), at: None };
             let annotation = NewAnnotation::new("One of them is not good").unwrap();
             registry.annotate(&all, &annotation, &Stamp::now(now())).unwrap();
-            let patterns = Members::Patterns(vec!["*1*".parse().unwrap()]);
+            let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
             let mut named = Listing::new();
             (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
-            for wanted in [patterns, Members::Listed(named)] {
+            for wanted in [patterns, SubsetMembers::Listed(named)] {
                 registry.cite_subset(&name(dataset), None, &wanted, now()).unwrap();
             }
         }
@@ -120,7 +122,7 @@ impl Original {
         };
         let taken: Vec<PaymentId> =
             lease(&registry, 5, 9).ids.into_iter().map(|decoded| decoded.id).collect();
-        registry.take_payment_ids(&taken).unwrap();
+        registry.reserve_payment_ids(&taken).unwrap();
         for worker in [3, 8] {
             lease(&registry, worker, 7);
         }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::figures::{annotations, counted, identifier as code, time, until, visible};
 use super::layout::{PageHead, Section, page};
 use super::site::Site;
-use accession::citation::check::{CheckedCitations, Verdict};
+use accession::citation::check::{CheckedCitations, CitationVerdict};
 
 /// The form for pasted citations, and what is known of them.
 #[derive(Debug, Default)]
@@ -26,7 +26,7 @@ pub struct CheckPage {
 pub struct Quoted {
     /// The verdict, with some of its intervals.
     #[serde(flatten)]
-    pub verdict: Verdict,
+    pub verdict: CitationVerdict,
     /// In how many intervals the set was in force.
     pub interval_count: u64,
 }
@@ -116,7 +116,7 @@ fn verdict(site: &Site, quoted: &Quoted) -> Markup {
             @if let Some(date) = &verdict.date { " " span.soft { (visible(date)) } }
         }
         @match verdict.problem.as_deref() {
-            Some(Verdict::NO_IDENTIFIER) => p.problem {
+            Some(CitationVerdict::NO_IDENTIFIER) => p.problem {
                 "It cites a dataset that changes, without the identifier of the granules that were used"
                 @if let Some(doi) = &verdict.doi { ": " a href=(site.href(&Site::doi(doi))) { "doi:" (doi) } }
             },

@@ -9,7 +9,7 @@ use super::figures::{copy_button, visible};
 use super::record;
 use super::site::Site;
 use accession::citation::{Citation, CitationFormat, NOT_IN_A_URI};
-use accession::model::{Creator, Dataset, Doi, Identifier, Licence, Orcid};
+use accession::model::{Creator, DatasetMetadata, Doi, Identifier, Licence, Orcid};
 
 /// The citation formats, in the order in which they are offered.
 pub const FORMATS: [CitationFormat; 7] = [
@@ -28,7 +28,7 @@ const USUAL: [CitationFormat; 3] =
 
 /// The citation as a sentence, and links to its other formats at `path`.
 pub(super) fn section(site: &Site, citation: &Citation, path: &str) -> Markup {
-    let text = citation.write(CitationFormat::Text);
+    let text = citation.render(CitationFormat::Text);
     let offered = || FORMATS.into_iter().filter(|format| citation.is_complete_for(*format));
     let others = || offered().filter(|format| !USUAL.contains(format));
     let link = |format: CitationFormat| {
@@ -90,7 +90,7 @@ fn in_words(text: &str) -> Markup {
 /// the page.
 pub(super) fn meta(
     site: &Site,
-    record: &Dataset,
+    record: &DatasetMetadata,
     identifier: Option<Identifier>,
     path: &str,
 ) -> Vec<(&'static str, String)> {
@@ -118,7 +118,12 @@ pub(super) fn meta(
 
 /// A set or a dataset as it was written for schema.org, with where its granules are listed, and the catalogue
 /// that lists it.
-pub(super) fn described(site: &Site, record: &Dataset, written: String, list: &str) -> String {
+pub(super) fn described(
+    site: &Site,
+    record: &DatasetMetadata,
+    written: String,
+    list: &str,
+) -> String {
     let Ok(Value::Object(mut object)) = serde_json::from_str::<Value>(&written) else {
         return written;
     };
@@ -220,7 +225,7 @@ const MAX_ADDRESS_BYTES: usize = 300;
 /// read.
 pub fn links(
     site: &Site,
-    record: &Dataset,
+    record: &DatasetMetadata,
     describes: Describes,
     path: &str,
     list: Option<&str>,

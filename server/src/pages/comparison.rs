@@ -112,7 +112,7 @@ impl ComparisonPage {
             let instance = set.instance();
             json!({
                 "identifier": set.identifier(),
-                "granules": set.granules(),
+                "granules": set.granule_count(),
                 "dataset": instance.dataset,
                 "timestamp": instance.timestamp,
             })
@@ -223,7 +223,7 @@ fn side(site: &Site, label: &str, set: &Set) -> Markup {
             p.label { (label) }
             p.di { a href=(site.href(&Site::set(identifier))) { "DI:" (identifier) } }
             p {
-                b { (counted(set.granules(), "granule")) } " of "
+                b { (counted(set.granule_count(), "granule")) } " of "
                 a href=(site.href(&Site::dataset(&instance.dataset))) { (instance.dataset) }
                 br;
                 @if set.subset().is_some() { "a cited part of the set of " (time(instance.timestamp)) }

@@ -14,7 +14,7 @@ use super::verify::{CheckedSet, Fixity, means};
 use accession::citation::Citation;
 use accession::error::{ErrorKind, Result};
 use accession::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
-use accession::registry::{Listed, Selection, Snapshot};
+use accession::registry::{DatasetRecord, Selection, Snapshot};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 6;
@@ -29,7 +29,7 @@ const LISTED_ANNOTATIONS: u32 = 5;
 #[derive(Debug)]
 pub struct DatasetPage {
     /// The dataset.
-    pub listed: Listed,
+    pub listed: DatasetRecord,
     /// Its last changes, newest first.
     pub recent: Vec<Instance>,
     /// Its history, for the plot.
@@ -271,7 +271,7 @@ impl DatasetPage {
 
     /// What its record says, and what else is known of the dataset.
     fn facts(&self, site: &Site) -> Markup {
-        let Listed { dataset, former_names, .. } = &self.listed;
+        let DatasetRecord { dataset, former_names, .. } = &self.listed;
         let link = |path: &str, label: &str| Some(html! { a href=(site.href(path)) { (label) } });
         let (first, added) = (self.series.first(), self.series.ever_added());
         let head = format!("/datasets/{}/head.json", dataset.name);

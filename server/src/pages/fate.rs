@@ -6,7 +6,7 @@ use super::figures::{date, grouped};
 use super::site::Site;
 use accession::error::Result;
 use accession::model::{Instance, Set};
-use accession::registry::{Cited, Snapshot};
+use accession::registry::{CitationFacts, Snapshot};
 
 /// The greatest number of granules of two sets that one statement counts for a page.
 const COUNTED_GRANULES: u64 = 4_000_000;
@@ -30,7 +30,7 @@ pub(super) struct StillHeld {
 impl StillHeld {
     /// Counts the granules of a set that was replaced. `None` means that it is current, empty or too large, or
     /// that its dataset was withdrawn.
-    pub fn read(snapshot: &Snapshot, cited: &Cited) -> Result<Option<Self>> {
+    pub fn read(snapshot: &Snapshot, cited: &CitationFacts) -> Result<Option<Self>> {
         let (set, dataset) = (&cited.set, &cited.dataset);
         let (Some(_), Some(latest), None) = (cited.until(), &dataset.latest, &dataset.withdrawn)
         else {
@@ -38,7 +38,7 @@ impl StillHeld {
         };
         let instance = set.instance();
         let all = instance.granules + latest.granules;
-        if set.granules() == 0 {
+        if set.granule_count() == 0 {
             return Ok(None);
         }
         let now = Set::Instance(latest.clone());
@@ -59,7 +59,7 @@ impl StillHeld {
 
 /// When a set was replaced, and how much of it is still held. Of a current set, only when files of it were
 /// replaced.
-pub(super) fn sentence(site: &Site, cited: &Cited, still: Option<&StillHeld>) -> Markup {
+pub(super) fn sentence(site: &Site, cited: &CitationFacts, still: Option<&StillHeld>) -> Markup {
     let (set, latest) = (&cited.set, cited.dataset.latest.as_ref());
     let compared = |latest: &Instance| {
         Site::changes(set.dataset(), set.instance().timestamp, latest.timestamp)
@@ -71,7 +71,7 @@ pub(super) fn sentence(site: &Site, cited: &Cited, still: Option<&StillHeld>) ->
                 @if set.subset().is_some() { "Its dataset changed on " } @else { "Replaced on " }
                 b { (date(at)) }
                 @if let Some(StillHeld { held, other }) = still {
-                    "; " b { (grouped(*held)) } " of " (grouped(set.granules())) " granules are still held"
+                    "; " b { (grouped(*held)) } " of " (grouped(set.granule_count())) " granules are still held"
                     @if let Some(other) = other { ", " b { (grouped(*other)) } " with different content" }
                 }
                 ". "

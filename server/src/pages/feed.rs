@@ -8,7 +8,7 @@ use super::record::title;
 use super::site::Site;
 use accession::error::Result;
 use accession::model::{DatasetName, Instance, Timestamp};
-use accession::registry::{Listed, Snapshot};
+use accession::registry::{DatasetRecord, Snapshot};
 
 /// The greatest number of changes in a feed.
 const ENTRIES: usize = 100;
@@ -73,8 +73,12 @@ impl Feed {
     /// # Errors
     ///
     /// The error of a registry: the registry cannot be read.
-    pub fn of_all(snapshot: &Snapshot, site: &Site, mut datasets: Vec<Listed>) -> Result<Self> {
-        let latest = |listed: &Listed| listed.latest.as_ref().map(|latest| latest.timestamp);
+    pub fn of_all(
+        snapshot: &Snapshot,
+        site: &Site,
+        mut datasets: Vec<DatasetRecord>,
+    ) -> Result<Self> {
+        let latest = |listed: &DatasetRecord| listed.latest.as_ref().map(|latest| latest.timestamp);
         datasets.sort_by_key(|listed| std::cmp::Reverse(latest(listed)));
         let mut newest: Vec<FeedEntry> = Vec::new();
         for listed in &datasets {
@@ -145,7 +149,7 @@ impl Feed {
 }
 
 /// The latest changes of a dataset, newest first.
-fn entries(snapshot: &Snapshot, listed: &Listed) -> Result<Vec<FeedEntry>> {
+fn entries(snapshot: &Snapshot, listed: &DatasetRecord) -> Result<Vec<FeedEntry>> {
     let name = &listed.dataset.name;
     let (registered, first_name) = snapshot.registered(name)?;
     let instances = snapshot.instances_before(name, None, ENTRIES as u32)?;

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::figures::{grouped, visible};
 use super::site::Site;
 use accession::error::Result;
-use accession::model::{Dataset, GranuleId, Identifier, Set};
+use accession::model::{DatasetMetadata, GranuleId, Identifier, Set};
 use accession::registry::Snapshot;
 
 /// How many of the first and of the last ids a page shows.
@@ -30,7 +30,7 @@ impl Ends {
         let most = FIRST_IDS + LAST_IDS;
         let ids = snapshot.first_granules(set, most)?.into_iter().map(|granule| granule.granule_id);
         let mut ids: Vec<GranuleId> = ids.collect();
-        if set.granules() <= most as u64 {
+        if set.granule_count() <= most as u64 {
             return Ok(Ends { first: ids, last: Vec::new() });
         }
         ids.truncate(FIRST_IDS);
@@ -67,7 +67,7 @@ impl Ends {
 
     /// The list, with how many there are between the first and the last ids. What all of these begin with is
     /// printed quietly.
-    fn list(&self, record: &Dataset, granules: u64) -> Markup {
+    fn list(&self, record: &DatasetMetadata, granules: u64) -> Markup {
         let hidden = granules.saturating_sub(self.all().count() as u64);
         let shared = self.all().reduce(shared_groups).unwrap_or_default().len();
         html! {
@@ -113,7 +113,7 @@ pub(super) fn unbroken(text: &str) -> Markup {
 }
 
 /// An id, which leads to where the granule can be fetched, if that is known.
-fn granule(record: &Dataset, granule_id: &GranuleId, shared: usize) -> Markup {
+fn granule(record: &DatasetMetadata, granule_id: &GranuleId, shared: usize) -> Markup {
     let address = record.granule_url.as_ref().and_then(|template| template.address_of(granule_id));
     let (quiet, rest) = granule_id.as_str().split_at(shared.min(granule_id.as_str().len()));
     let shown = html! {
@@ -132,11 +132,11 @@ fn granule(record: &Dataset, granule_id: &GranuleId, shared: usize) -> Markup {
 pub(super) fn granules(
     site: &Site,
     set: &Set,
-    record: &Dataset,
+    record: &DatasetMetadata,
     ends: &Ends,
     list: &str,
 ) -> Markup {
-    let (identifier, granules) = (set.identifier(), set.granules());
+    let (identifier, granules) = (set.identifier(), set.granule_count());
     let joined = if list.contains('?') { "&" } else { "?" };
     html! {
         section #granules {

@@ -19,8 +19,10 @@ use super::site::Site;
 use super::verify::drop_area;
 use accession::citation::{Citation, CitationFormat};
 use accession::error::Result;
-use accession::model::{Criteria, DatasetName, Digest, Identifier, Instance, Subset, Timestamp};
-use accession::registry::{Listed, Snapshot, Span};
+use accession::model::{
+    DatasetName, Digest, Identifier, Instance, Subset, SubsetCriteria, Timestamp,
+};
+use accession::registry::{DatasetRecord, Snapshot, Span};
 
 /// A month in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -158,12 +160,12 @@ pub(super) fn subsets<'a>(
 }
 
 /// How the granules of a subset are selected.
-fn criteria(criteria: &Criteria) -> Markup {
+fn criteria(criteria: &SubsetCriteria) -> Markup {
     const SHOWN: usize = 5;
     html! {
         @match criteria {
-            Criteria::Named => "names in a list",
-            Criteria::Patterns(patterns) => {
+            SubsetCriteria::Named => "names in a list",
+            SubsetCriteria::Patterns(patterns) => {
                 (joined(patterns.iter().take(SHOWN).map(|it| html! { code { (visible(it.as_str())) } })))
                 @if patterns.len() > SHOWN { " and " (patterns.len() - SHOWN) " others" }
             },
@@ -175,7 +177,7 @@ fn criteria(criteria: &Criteria) -> Markup {
 /// was withdrawn, the title and a lead, and the rest.
 fn below(
     site: &Site,
-    listed: &Listed,
+    listed: &DatasetRecord,
     head: PageHead,
     (steps, here): (&[(String, &str)], &str),
     lead: &Markup,
@@ -197,7 +199,7 @@ fn below(
 #[derive(Debug)]
 pub struct HistoryPage {
     /// The dataset.
-    pub listed: Listed,
+    pub listed: DatasetRecord,
     /// What the changes of each month did in which there were any, of the whole history. Empty where only
     /// the rows are wanted.
     months: Vec<Span>,
@@ -340,7 +342,7 @@ impl Site {
 /// The page of a month: each set that took effect in it has an anchor, which is its identifier.
 pub struct MonthPage<'a> {
     /// The dataset.
-    pub listed: &'a Listed,
+    pub listed: &'a DatasetRecord,
     /// The month.
     pub month: Month,
     /// Its changes, oldest first: at least one.
@@ -484,7 +486,7 @@ fn arrived() -> Markup {
 /// A citation that can be copied. The day of access is the reader's, and would be another one whenever the
 /// page is written.
 fn quotation(id: &str, citation: &Citation) -> Markup {
-    let text = citation.write(CitationFormat::Text);
+    let text = citation.render(CitationFormat::Text);
     let text = text.rsplit_once(" Accessed ").map_or(text.as_str(), |(text, _)| text);
     html! {
         blockquote.citation id=(id) { (text) }
@@ -532,7 +534,7 @@ pub struct MonthSums {
 }
 
 /// The page that leads to the months of a dataset.
-pub fn months_page(site: &Site, listed: &Listed, months: &[MonthSums]) -> String {
+pub fn months_page(site: &Site, listed: &DatasetRecord, months: &[MonthSums]) -> String {
     let dataset = &listed.dataset;
     let title = format!("Changes of {}", record::title(dataset));
     let main = html! {

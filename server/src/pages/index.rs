@@ -7,13 +7,13 @@ use super::layout::{PageHead, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
 use accession::model::Timestamp;
-use accession::registry::Listed;
+use accession::registry::DatasetRecord;
 
 /// The list of datasets, or those that a search has found.
 #[derive(Debug)]
 pub struct IndexPage {
     /// The datasets on this page.
-    pub rows: Vec<Listed>,
+    pub rows: Vec<DatasetRecord>,
     /// The words that are searched for. Empty means that all are listed.
     pub query: String,
     /// Whether withdrawn datasets are listed too.
@@ -121,7 +121,7 @@ impl IndexPage {
         }
     }
 
-    fn row(&self, site: &Site, listed: &Listed) -> Markup {
+    fn row(&self, site: &Site, listed: &DatasetRecord) -> Markup {
         let record = &listed.dataset;
         let has_title = title(record) != record.name.as_str();
         html! {

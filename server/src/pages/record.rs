@@ -5,17 +5,17 @@ use maud::{Markup, html};
 use super::figures::{Facts, date, joined, note, visible};
 use super::site::Site;
 use accession::model::{
-    Annotation, Creator, Dataset, DatasetName, GranuleUrl, WebAddress, Withdrawal,
+    Annotation, Creator, DatasetMetadata, DatasetName, GranuleUrl, WebAddress, Withdrawal,
 };
 
 /// The title of a dataset or, if it has none, its name.
-pub(super) fn title(record: &Dataset) -> String {
+pub(super) fn title(record: &DatasetMetadata) -> String {
     let title = record.title.as_deref().map(visible).filter(|title| !title.trim().is_empty());
     title.unwrap_or_else(|| record.name.to_string())
 }
 
 /// The line below the title: creators, publisher, year, version, DOI.
-pub(super) fn byline(record: &Dataset) -> Markup {
+pub(super) fn byline(record: &DatasetMetadata) -> Markup {
     /// More creators than this are in a list that can be opened.
     const MAX_SHOWN: usize = 6;
     let shown = record.creators.len().min(MAX_SHOWN);
@@ -57,7 +57,7 @@ fn creator(creator: &Creator) -> Markup {
 }
 
 /// The facts of a record that neither the title nor the byline shows.
-pub(super) fn facts(record: &Dataset, former_names: &[DatasetName]) -> Facts {
+pub(super) fn facts(record: &DatasetMetadata, former_names: &[DatasetName]) -> Facts {
     let shown = |text: &str| html! { (visible(text)) };
     let named = |name: &DatasetName| html! { code { (name) } };
     let licence = record.licence.as_ref().map(|licence| match licence.address() {
@@ -113,7 +113,7 @@ pub(super) fn questionable(annotation: &Annotation) -> Markup {
 }
 
 /// The description of a dataset: paragraphs are separated by empty lines.
-pub(super) fn description(record: &Dataset) -> Markup {
+pub(super) fn description(record: &DatasetMetadata) -> Markup {
     let text = record.description.as_deref().unwrap_or_default();
     html! {
         @if !text.trim().is_empty() {

@@ -20,7 +20,7 @@ use super::verify::{CheckedSet, Fixity, means};
 use accession::citation::{Citation, CitationFormat};
 use accession::error::Result;
 use accession::model::{DatasetName, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp};
-use accession::registry::{Cited, DigestPeriod, Resolved, Selection, Snapshot};
+use accession::registry::{CitationFacts, DigestPeriod, Period, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -32,7 +32,7 @@ const SHOWN_PERIODS: u32 = 20;
 #[derive(Debug)]
 pub struct SetPage {
     /// The set, with the record of the dataset that is cited, and the period in which it was in force there.
-    pub cited: Cited,
+    pub cited: CitationFacts,
     /// Its citation.
     pub citation: Citation,
     /// The subsets that were cited with this identifier, or the first of many.
@@ -55,7 +55,7 @@ enum AskedBy {
 #[derive(Debug)]
 struct Details {
     /// Where and when it was in force: the first such periods.
-    periods: Vec<Resolved>,
+    periods: Vec<Period>,
     has_more_periods: bool,
     ends: Ends,
     /// How many of its granules the dataset that is cited holds now. `None` means that it is not said.
@@ -117,9 +117,9 @@ impl SetPage {
     /// The page of a set that was in force in these periods, without the subsets that have its identifier.
     fn of(
         snapshot: &Snapshot,
-        cited: Cited,
+        cited: CitationFacts,
         asked: AskedBy,
-        periods: Vec<Resolved>,
+        periods: Vec<Period>,
         now: Timestamp,
         detail: Detail,
     ) -> Result<Self> {
@@ -199,7 +199,7 @@ impl SetPage {
             },
             description: Some(format!(
                 "{} of {title}, with a citation, the list and a check of files.",
-                counted(set.granules(), "granule"),
+                counted(set.granule_count(), "granule"),
             )),
             links: self.links(site),
             meta: citing::meta(site, record, Some(identifier), &path),
@@ -208,7 +208,7 @@ impl SetPage {
             json_ld: Some(citing::described(
                 site,
                 record,
-                self.citation.write(CitationFormat::JsonLd),
+                self.citation.render(CitationFormat::JsonLd),
                 &self.list(),
             )),
             section: Section::Datasets,
@@ -298,7 +298,7 @@ impl SetPage {
         html! {
             p.by {
                 span {
-                    b { (counted(set.granules(), "granule")) }
+                    b { (counted(set.granule_count(), "granule")) }
                     @if set.subset().is_some() { ", selected from what was held" } @else { ", as held" }
                     @if let Some(archive) = archive { " by " (visible(archive)) }
                     " from " b { (time(self.cited.from())) }
@@ -358,7 +358,7 @@ impl SetPage {
 }
 
 impl Details {
-    fn read(snapshot: &Snapshot, cited: &Cited, mut periods: Vec<Resolved>) -> Result<Self> {
+    fn read(snapshot: &Snapshot, cited: &CitationFacts, mut periods: Vec<Period>) -> Result<Self> {
         let has_more_periods = periods.len() > SHOWN_PERIODS as usize;
         periods.truncate(SHOWN_PERIODS as usize);
         let mut datasets = vec![cited.set.dataset()];
@@ -405,7 +405,7 @@ impl Details {
     }
 }
 
-fn period_row(site: &Site, period: &Resolved) -> Markup {
+fn period_row(site: &Site, period: &Period) -> Markup {
     let (dataset, digests) = (period.set.dataset(), period.digests());
     let own = site.href(&Site::instance(dataset, period.set.instance().timestamp));
     html! {

@@ -2,7 +2,7 @@
 
 use accession::error::Result;
 use accession::model::{DatasetName, Digest, Doi, Identifier, Timestamp};
-use accession::registry::{Listed, Snapshot};
+use accession::registry::{DatasetRecord, Snapshot};
 
 /// The site that the pages belong to, and its addresses.
 #[derive(Debug, Clone)]
@@ -174,9 +174,9 @@ pub type SitemapEntry = (DatasetName, Option<Timestamp>);
 /// # Errors
 ///
 /// The error of a registry: the registry cannot be read.
-pub fn entries(snapshot: &Snapshot, datasets: &[Listed]) -> Result<Vec<SitemapEntry>> {
+pub fn entries(snapshot: &Snapshot, datasets: &[DatasetRecord]) -> Result<Vec<SitemapEntry>> {
     let edits = snapshot.last_edits(datasets)?;
-    let entry = |listed: &Listed| {
+    let entry = |listed: &DatasetRecord| {
         let noted = listed.latest.iter().flat_map(|latest| &latest.annotations);
         let recorded = listed.latest.iter().map(|latest| latest.recorded);
         let confirmed = listed.confirmed.iter().map(|confirmed| confirmed.recorded);

@@ -110,7 +110,7 @@ impl CheckedSet<'_> {
     pub fn actions(&self) -> Markup {
         let (ending, size) = match self.list.ends_with(".gz") {
             true => ("txt.gz", "gzip".to_owned()),
-            false => ("txt", self.ends.list_size(self.set.granules())),
+            false => ("txt", self.ends.list_size(self.set.granule_count())),
         };
         html! {
             p.actions {
@@ -137,9 +137,9 @@ impl CheckedSet<'_> {
                 (command("cmd", &html! {
                     (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
                 }))
-                (drop_area(identifier, self.set.granules(), self.list))
+                (drop_area(identifier, self.set.granule_count(), self.list))
                 // That of no names is computed by the program only.
-                @if self.set.granules() > 0 {
+                @if self.set.granule_count() > 0 {
                     details {
                         summary { "Without the program: sort and md5sum" }
                         pre tabindex="0" { code { (shell(listing)) } }

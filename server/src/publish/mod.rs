@@ -17,7 +17,7 @@ use accession::error::{Error, Result};
 use accession::mirror::{HEAD, SITE};
 use accession::model::{DatasetName, Timestamp};
 use accession::publish::files::{PublishDirectory, text_in, write};
-use accession::registry::{Edit, Listed, Registry, Withdrawn};
+use accession::registry::{DatasetRecord, Edit, Registry, Withdrawn};
 use resolve::{HISTORY, Resolver};
 
 /// The page of a directory.
@@ -55,7 +55,7 @@ pub fn publish_pages(
     let before = RecordedSite::read(&place.root)?.unwrap_or_default();
     let kept = before.with(settings);
     // Who recorded a change is not published.
-    let registry = registry.published(&[]);
+    let registry = registry.public_view(&[]);
     let published = published(&registry, &datasets)?;
     let (site, months) = (kept.site(2), kept.site(3));
     let mut resolver = Resolver::default();
@@ -91,7 +91,7 @@ pub fn publish_pages(
 }
 
 /// The datasets of a registry that have a head in the directory.
-fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<Listed>> {
+fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<DatasetRecord>> {
     let mut published = Vec::new();
     for listed in registry.snapshot()?.all_datasets(Withdrawn::Listed)? {
         let Some(directory) = datasets.enter(listed.dataset.name.as_str())? else { continue };
@@ -120,7 +120,7 @@ fn dataset_files(
 fn site_files(
     registry: &Registry,
     site: &Site,
-    mut published: Vec<Listed>,
+    mut published: Vec<DatasetRecord>,
     now: Timestamp,
 ) -> Result<Vec<(String, String)>> {
     published.retain(|listed| listed.withdrawn.is_none());

@@ -17,7 +17,7 @@ use accession::error::{Error, Result};
 use accession::mirror::{SHARDS, Shard, ShardPeriod};
 use accession::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
 use accession::publish::files::{text_in, write, write_spooled};
-use accession::registry::{History, Listed, Registry, Selection, Snapshot};
+use accession::registry::{DatasetRecord, History, Registry, Selection, Snapshot};
 
 /// The map for nginx.
 const MAP: &str = "di.map";
@@ -42,7 +42,7 @@ impl Resolver {
     pub fn add(
         &mut self,
         registry: &Registry,
-        (listed, site): (&Listed, &Site),
+        (listed, site): (&DatasetRecord, &Site),
         (root, datasets): (&Directory, &Directory),
     ) -> Result<()> {
         let name = &listed.dataset.name;

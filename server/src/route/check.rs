@@ -14,7 +14,7 @@ use crate::request::{Format, Request, body};
 use crate::response::{CachePolicy, Rejection, in_format};
 use crate::rows::{PAGE_BYTES, instance_bytes, list};
 use crate::state::App;
-use accession::citation::check::{Checker, Verdict};
+use accession::citation::check::{Checker, CitationVerdict};
 use accession::citation::recognise;
 use accession::citation::references::references;
 use accession::error::Result;
@@ -107,7 +107,7 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
 
 /// A verdict with some of its intervals: one set can be in thousands of datasets, each with a note. The
 /// size of those that are listed is subtracted from `room`.
-fn shortened(verdict: Verdict, room: &mut usize) -> Quoted {
+fn shortened(verdict: CitationVerdict, room: &mut usize) -> Quoted {
     let interval_count = verdict.intervals.rows.len() as u64;
     let listed = verdict.intervals.rows.iter().take(LISTED_INTERVALS).take_while(|row| {
         let bytes = instance_bytes(row.set.instance());
@@ -116,5 +116,8 @@ fn shortened(verdict: Verdict, room: &mut usize) -> Quoted {
         is_room
     });
     let resolution = Resolution { rows: listed.cloned().collect() };
-    Quoted { verdict: Verdict { intervals: Arc::new(resolution), ..verdict }, interval_count }
+    Quoted {
+        verdict: CitationVerdict { intervals: Arc::new(resolution), ..verdict },
+        interval_count,
+    }
 }

@@ -15,9 +15,9 @@ use crate::state::App;
 use accession::citation::Citation;
 use accession::error::{Error, ErrorKind, Result};
 use accession::model::{
-    Dataset, DatasetName, DigestPrefix, Doi, Identifier, Moment, Set, Timestamp,
+    DatasetMetadata, DatasetName, DigestPrefix, Doi, Identifier, Moment, Set, Timestamp,
 };
-use accession::registry::{Resolved, Selection, Snapshot};
+use accession::registry::{Period, Selection, Snapshot};
 
 /// Shows a dataset.
 pub async fn dataset(
@@ -112,7 +112,7 @@ fn formats(others: &[Format]) -> Vec<Format> {
 /// A citation is asked for, and there is nothing to cite.
 fn respond(
     format: Format,
-    record: &Dataset,
+    record: &DatasetMetadata,
     citation: Option<&Citation>,
     links: Vec<Link>,
     html: impl FnOnce() -> String,
@@ -338,7 +338,7 @@ async fn of_digest(state: &App, request: &Request, text: &str) -> Result<Respons
 struct Intervals<'a> {
     identifier: Identifier,
     granules: Option<u64>,
-    intervals: &'a [Resolved],
+    intervals: &'a [Period],
     next: Option<&'a str>,
 }
 
@@ -371,15 +371,15 @@ fn read_intervals(
     identifier: Identifier,
     after: Option<&After>,
     limit: u32,
-) -> Result<(Vec<Resolved>, Option<String>)> {
+) -> Result<(Vec<Period>, Option<String>)> {
     let (mut resolved, mut has_more) = (Vec::new(), false);
     if !matches!(after, Some(After::Subsets(..))) {
         let after = match after {
             Some(After::Instance(name, timestamp)) => Some((name, *timestamp)),
             _ => None,
         };
-        let bytes = |period: &Resolved| period.instances.iter().map(instance_bytes).sum();
-        (resolved, has_more) = read_page(limit, bytes, |last: Option<&Resolved>, count| {
+        let bytes = |period: &Period| period.instances.iter().map(instance_bytes).sum();
+        (resolved, has_more) = read_page(limit, bytes, |last: Option<&Period>, count| {
             let last = last.map(|last| (last.set.dataset(), last.set.instance().timestamp));
             snapshot.intervals_after(identifier, last.or(after), count)
         })?;
@@ -446,7 +446,7 @@ async fn intervals(
     let next = next.as_deref();
     let object = || Intervals {
         identifier,
-        granules: resolved.first().map(|first| first.set.granules()),
+        granules: resolved.first().map(|first| first.set.granule_count()),
         intervals: &resolved,
         next,
     };

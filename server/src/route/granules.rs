@@ -31,7 +31,7 @@ use accession::fixity::{ListStyle, each_checksum};
 use accession::model::{
     Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
 };
-use accession::registry::{FileList, GranuleFiles, IdPages, Registry, Selection};
+use accession::registry::{FileList, Granule, IdPages, Registry, Selection};
 
 /// The length at which a part of a list ends. A client that reads nothing keeps a part in memory.
 const PART_BYTES: usize = 32 * 1_024;
@@ -154,7 +154,7 @@ fn read_page(
     query: &GranuleQuery,
 ) -> Result<(Vec<u8>, Option<GranuleId>)> {
     let snapshot = reading.registry.snapshot()?;
-    let mut granules = snapshot.granules(&set.select(&snapshot)?)?.unproved().in_small_pages();
+    let mut granules = snapshot.granules(&set.select(&snapshot)?)?.unverified().in_small_pages();
     if let Some(after) = &query.after {
         granules = granules.after(after);
     }
@@ -371,7 +371,7 @@ impl List {
                 },
                 List::Canonical(files) => match files.next() {
                     Some(granule) => {
-                        let GranuleFiles { granule_id, content: files } = granule?;
+                        let Granule { granule_id, content: files } = granule?;
                         files.write_line(granule_id.as_str(), &mut content);
                     }
                     None => break,
@@ -386,7 +386,7 @@ impl List {
     }
 }
 
-fn write_checksums(content: &mut Vec<u8>, granule: &GranuleFiles, algorithm: &Algorithm) {
+fn write_checksums(content: &mut Vec<u8>, granule: &Granule, algorithm: &Algorithm) {
     for file in granule.content.files() {
         let mut checksums = file.checksums().iter();
         if let Some(checksum) = checksums.find(|checksum| checksum.algorithm() == algorithm) {

@@ -12,13 +12,13 @@ use crate::response::{ATOM, CachePolicy, Rejection, of_type};
 use crate::rows::{instance_bytes, named_list, read_page};
 use crate::source::RegistryReading;
 use crate::state::App;
-use accession::citation::recognise::{self, Pasted, Statement};
+use accession::citation::recognise::{self, FoundCitation, ParsedField};
 use accession::error::{ErrorKind, Result};
 use accession::model::{
-    Dataset, DatasetName, Day, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix,
+    DatasetMetadata, DatasetName, Day, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix,
     Timestamp,
 };
-use accession::registry::{FoundPeriod, Listed, Snapshot, Withdrawn};
+use accession::registry::{DatasetRecord, FoundPeriod, Snapshot, Withdrawn};
 
 /// How many datasets a page for people has.
 const PAGE_ROWS: u32 = 50;
@@ -124,7 +124,9 @@ fn identifier_in(query: &str) -> Option<Identifier> {
         return Some(identifier);
     }
     match recognise::find(query).as_slice() {
-        [Pasted { identifier: Some(Statement::Read(identifier)), .. }] => Some(*identifier),
+        [FoundCitation { identifier: Some(ParsedField::Read(identifier)), .. }] => {
+            Some(*identifier)
+        }
         _ => None,
     }
 }
@@ -142,7 +144,7 @@ pub async fn feed(State(state): State<App>) -> Result<Response, Rejection> {
 
 /// A page of the list.
 struct List {
-    rows: Vec<Listed>,
+    rows: Vec<DatasetRecord>,
     has_more: bool,
     /// How many datasets there are, and how many granules they hold. `None` means that they are too many.
     totals: Option<(u64, u64)>,
@@ -189,7 +191,7 @@ fn search(
     after: Option<&DatasetName>,
     withdrawn: Withdrawn,
     limit: u32,
-) -> Result<Vec<Listed>> {
+) -> Result<Vec<DatasetRecord>> {
     let mut found = Vec::new();
     for record in snapshot.records(after, withdrawn) {
         reading.check_time()?;
@@ -205,8 +207,8 @@ fn search(
 }
 
 /// The size of a dataset as a row.
-fn listed_bytes(listed: &Listed) -> usize {
-    let Listed { dataset, latest, .. } = listed;
+fn listed_bytes(listed: &DatasetRecord) -> usize {
+    let DatasetRecord { dataset, latest, .. } = listed;
     let description = dataset.description.as_ref().map_or(0, |it| it.as_str().len());
     1_024 + description + latest.as_ref().map_or(0, instance_bytes)
 }
@@ -222,7 +224,7 @@ impl Searched {
         Searched { text: query.to_lowercase(), doi: query.parse().ok() }
     }
 
-    fn is_in(&self, record: &Dataset) -> bool {
+    fn is_in(&self, record: &DatasetMetadata) -> bool {
         let contains = |text: &str| text.to_lowercase().contains(&self.text);
         contains(record.name.as_str())
             || record.title.as_deref().is_some_and(contains)
@@ -294,7 +296,7 @@ pub async fn find(State(state): State<App>, request: Request) -> Result<Response
                 Sought::Beginning(prefix) => {
                     let after =
                         after.and_then(|(dataset, id, ingested)| Some((dataset, id?, ingested)));
-                    snapshot.find_beginning(prefix, after, count)
+                    snapshot.find_prefix(prefix, after, count)
                 }
             }
         })

@@ -15,7 +15,7 @@ use crate::request::{Format, Request};
 use crate::response::{CachePolicy, Rejection, in_format, of_type};
 use crate::state::App;
 use accession::error::Result;
-use accession::registry::{Listed, Withdrawn};
+use accession::registry::{DatasetRecord, Withdrawn};
 
 /// Whether the registry can be read. It waits for nobody.
 pub async fn health(State(state): State<App>) -> Result<Response, Rejection> {
@@ -37,7 +37,7 @@ pub async fn metrics(State(state): State<App>) -> Response {
                 let snapshot = reading.registry.snapshot()?;
                 let datasets = snapshot.datasets(None, Withdrawn::LeftOut, MAX_DATASETS)?;
                 let checked = snapshot.checked_datasets()?;
-                let report = |listed: Listed| {
+                let report = |listed: DatasetRecord| {
                     let name = &listed.dataset.name;
                     let open = match checked.binary_search(name) {
                         Ok(_) => Some(snapshot.count_open_findings(name)?),

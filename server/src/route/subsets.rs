@@ -20,8 +20,8 @@ use crate::rows::line;
 use crate::state::App;
 use accession::citation::typed::refuse_future;
 use accession::error::{Error, ErrorKind};
-use accession::model::{Criteria, DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
-use accession::registry::{Listing, Members};
+use accession::model::{DatasetName, GranuleId, Moment, Pattern, Set, SubsetCriteria, Timestamp};
+use accession::registry::{Listing, SubsetMembers};
 
 /// A selection by patterns, as JSON.
 #[derive(Deserialize)]
@@ -64,21 +64,21 @@ pub async fn register(
 }
 
 /// What a request selects, and of which time.
-fn selected(request: &Request, body: &[u8]) -> Result<(Members, Option<Moment>), Problem> {
+fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Moment>), Problem> {
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
     let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     match media_type.to_ascii_lowercase().as_str() {
         "application/json" => {
             let Selected { patterns, at } = serde_json::from_slice(body)
                 .map_err(|error| Problem::usage(format!("The body: {error}.")))?;
-            let most = Criteria::MAX_PATTERNS;
+            let most = SubsetCriteria::MAX_PATTERNS;
             if patterns.is_empty() || patterns.len() > most {
                 return Err(Problem::usage(format!("A selection has 1 to {most} patterns.")));
             }
             let refused = |error| Problem::usage(format!("A pattern: {error}."));
             let patterns = patterns.iter().map(|text| text.parse::<Pattern>().map_err(refused));
             let patterns = patterns.collect::<Result<_, _>>()?;
-            Ok((Members::Patterns(patterns), at.as_deref().map(moment).transpose()?))
+            Ok((SubsetMembers::Patterns(patterns), at.as_deref().map(moment).transpose()?))
         }
         "text/plain" => {
             let text = std::str::from_utf8(body);
@@ -95,7 +95,7 @@ fn selected(request: &Request, body: &[u8]) -> Result<(Members, Option<Moment>),
                 return Err(Problem::usage("The body has no ids."));
             }
             let at = request.parameter("at").filter(|at| !at.is_empty());
-            Ok((Members::Listed(listing), at.map(|at| moment(&at)).transpose()?))
+            Ok((SubsetMembers::Listed(listing), at.map(|at| moment(&at)).transpose()?))
         }
         _ => {
             let detail =
@@ -111,18 +111,18 @@ fn selected(request: &Request, body: &[u8]) -> Result<(Members, Option<Moment>),
 fn stored(
     registering: &Registering,
     deadline: &Arc<Deadline>,
-    (name, at, members): (&DatasetName, Option<Moment>, &Members),
+    (name, at, members): (&DatasetName, Option<Moment>, &SubsetMembers),
     now: Timestamp,
     (bytes, limits): (u64, &ServerLimits),
 ) -> Result<(Set, bool), Problem> {
     let registry = registering.open().map_err(problem)?;
     let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
     if !registering.take(now, bytes, limits) {
-        let found = registry.snapshot().and_then(|it| it.describe_subset(name, at, members, now));
+        let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members, now));
         let (cited, is_stored) = found.map_err(problem)?;
         return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, limits)) };
     }
-    let registered = registry.register_subset(name, at, members, now);
+    let registered = registry.save_subset(name, at, members, now);
     if !matches!(registered, Ok((_, true))) {
         registering.give_back(bytes);
     }

@@ -6,7 +6,7 @@ use harness::values::{change, name, now, second};
 #[test]
 fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
     let served = Served::seed();
-    let wanted = accession::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let wanted = accession::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
     let head = || served.get("/datasets/US.FOOL2.002/head.json");
     let first = head();
@@ -84,7 +84,7 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
     let mut noted = change(["NOTED"], []);
     noted.options.note = Some("a note".to_owned());
     served.registry.change(&name("US.FOOL2.002"), &noted, &stamp(second(900_000_000))).unwrap();
-    let public = served.registry.published(&[]);
+    let public = served.registry.public_view(&[]);
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
         let snapshot = registry.snapshot().unwrap();
         let dataset = name("US.FOOL2.002");

@@ -408,7 +408,7 @@ fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() 
     let served = Served::new();
     served.change("D", "2001-01-01T00:00:00Z", &["A.1", "A.2", "B"], &[]);
     for pattern in ["A*", "A.*", "A.?", "?.?"] {
-        let wanted = accession::Members::Patterns(vec![pattern.parse().unwrap()]);
+        let wanted = accession::SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
         served.registry.cite_subset(&name("D"), None, &wanted, now()).unwrap();
     }
     let subsets = served.registry.snapshot().unwrap().subsets(&name("D")).unwrap();
@@ -425,7 +425,7 @@ fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() 
     // They are in two datasets, one of which held the set itself, too.
     served.change("A", "2001-01-01T00:00:00Z", &["A.1", "A.2"], &[]);
     served.change("E", "2001-01-01T00:00:00Z", &["A.1", "A.2", "C"], &[]);
-    let wanted = accession::Members::Patterns(vec!["A*".parse().unwrap()]);
+    let wanted = accession::SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);
     served.registry.cite_subset(&name("E"), None, &wanted, now()).unwrap();
     let all = rows(&served, format!("{path}?format=jsonl"));
     assert_eq!(all.len(), 6);

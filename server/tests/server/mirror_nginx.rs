@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Primary, PullOptions, Pulled, Remote, pull};
+use accession::mirror::{Address, HttpOptions, Primary, PullOptions, PullReport, Remote, pull};
 use accession::{Registry, Stamp};
 use accession_server::{SiteSettings, publish_pages};
 
@@ -81,7 +81,7 @@ fn a_directory_on_nginx_is_read_by_ranges() {
     std::fs::create_dir(directory.join("www")).unwrap();
     let Some((_nginx, port)) = Nginx::over(&directory) else { return };
     let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
-    let follow = |at: i64| -> Pulled {
+    let follow = |at: i64| -> PullReport {
         let url = format!("http://127.0.0.1:{port}/datasets/us/");
         let address = Address::parse(&url, false).unwrap();
         let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();

@@ -2,7 +2,8 @@
 
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, Dataset, DatasetName, Entry, Limits, Listing, Selection, Stamp, Timestamp,
+    ChangeOptions, DatasetMetadata, DatasetName, Limits, Listing, ListingEntry, Selection, Stamp,
+    Timestamp,
 };
 use hyper::Method;
 
@@ -69,7 +70,7 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
 #[test]
 fn a_dataset_without_granules_has_a_page() {
     let served = Served::new();
-    let dataset = accession::Dataset::named(name("EMPTY"));
+    let dataset = accession::DatasetMetadata::named(name("EMPTY"));
     served.registry.add_dataset(&dataset, &crate::site::stamp(now())).unwrap();
     let page = served.page("/datasets/EMPTY/");
     assert!(page.contains("Nothing was ever added"));
@@ -143,7 +144,7 @@ fn errors_are_pages_for_browsers_and_json_for_others() {
 /// A dataset with a number of changes, one after the other until yesterday, evenly over some days.
 fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
     const DAY: i64 = 86_400_000_000;
-    let record = accession::Dataset::named(name(dataset));
+    let record = accession::DatasetMetadata::named(name(dataset));
     served.registry.add_dataset(&record, &crate::site::stamp(now())).unwrap();
     let mut import = accession::Import::new();
     for n in 0..changes {
@@ -360,7 +361,10 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
         is_clock_confirmed: true,
         ..Stamp::now("2026-01-02T00:00:00Z".parse().unwrap())
     };
-    served.registry.add_dataset(&Dataset::named("EMPTY".parse().unwrap()), &stamp()).unwrap();
+    served
+        .registry
+        .add_dataset(&DatasetMetadata::named("EMPTY".parse().unwrap()), &stamp())
+        .unwrap();
     served.registry.withdraw_dataset(&"EMPTY".parse().unwrap(), "wrong", &stamp()).unwrap();
     let metrics = || served.get("/metrics").text();
     let text = metrics();
@@ -382,7 +386,7 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     for granule in snapshot.granules(&selected).unwrap() {
         let granule_id = granule.unwrap().granule_id;
         listing
-            .add(Entry { granule_id, producer_granule: None, content: None, location: None })
+            .add(ListingEntry { granule_id, producer_granule: None, content: None, location: None })
             .unwrap();
     }
     let (limits, options) = (Limits::NONE, ChangeOptions::default());

@@ -5,7 +5,7 @@ use std::path::Path;
 use accession::publish::{OtherFile, publish, verify};
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, Error, GranuleId, Limits, Listing, Members, Registry, Selection, Stamp,
+    ChangeOptions, Error, GranuleId, Limits, Listing, Registry, Selection, Stamp, SubsetMembers,
 };
 use accession_server::{SiteSettings, publish_pages};
 
@@ -36,7 +36,7 @@ fn registry() -> Registry {
     step(&registry, "OLD", 0, ["A", "B"], []);
     registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
     for pattern in ["0.*", "1.*"] {
-        let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
+        let wanted = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
         registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
     }
     annotate(&registry, "incomplete");
@@ -109,7 +109,7 @@ fn what_the_registry_continues_is_as_it_should_be_and_not_current() {
     run(&registry, www);
     assert!(verified(&registry, www).iter().all(|row| row.ok && row.current));
     step(&registry, "NEW", 9, ["C"], []);
-    let wanted = Members::Patterns(vec!["2.*".parse().unwrap()]);
+    let wanted = SubsetMembers::Patterns(vec!["2.*".parse().unwrap()]);
     registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
     let rows = verified(&registry, www);
     let state: Vec<_> =

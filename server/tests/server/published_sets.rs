@@ -6,7 +6,7 @@ use std::path::Path;
 
 use accession::model::{Algorithm, Checksum, Digest, Identifier};
 use accession::registry::{Edit, NewAnnotation, Selection};
-use accession::{Members, Registry, Stamp, Timestamp};
+use accession::{Registry, Stamp, SubsetMembers, Timestamp};
 use accession_server::{SiteSettings, publish_pages};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -84,7 +84,7 @@ fn registry() -> Registry {
         let stamp = Stamp::at(at(time), now());
         registry.change(&name("D"), &change(ingested, deleted), &stamp).unwrap();
     }
-    let members = Members::Patterns(vec!["B".parse().unwrap()]);
+    let members = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
     registry.cite_subset(&name("D"), None, &members, now()).unwrap();
     registry
 }

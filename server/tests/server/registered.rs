@@ -24,7 +24,7 @@ fn served(token: Option<&str>, limits: ServerLimits) -> Served {
     let open = Box::new(move || {
         let busy_wait = Duration::from_millis(50);
         let registry = Registry::open_waiting(path.get().unwrap(), Access::Write, busy_wait)?;
-        Ok(registry.published(&["US.FOOL2.002".parse().unwrap()]))
+        Ok(registry.public_view(&["US.FOOL2.002".parse().unwrap()]))
     });
     let token = token.map(str::to_owned);
     let served = Served::registering(Registration { open, token }, limits);

@@ -79,7 +79,7 @@ fn what_programs_and_paper_have_of_a_page_is_its_address() {
         assert_printed(path, &format!("https://registry.example{path}"));
     }
     // The record names another site that resolves: it is that of the citation.
-    let edit = |dataset: &mut accession::model::Dataset| {
+    let edit = |dataset: &mut accession::model::DatasetMetadata| {
         dataset.resolver = Some("https://ids.example/".parse().unwrap());
     };
     served.registry.edit_dataset(&name("US.FOOL2.002"), &stamp(now()), edit).unwrap();
@@ -133,7 +133,8 @@ fn a_subset_has_a_page_once_it_is_saved() {
         assert!(refused.status == 400 && refused.text().contains("granules?select="), "{path}");
     }
     assert!(served.page(&format!("/DI:{SECOND}")).contains(&format!("/DI:{SECOND}/granules\"")));
-    let members = accession::registry::Members::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let members =
+        accession::registry::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     let at = Some("2001-01-05".parse().unwrap());
     let cited = served.registry.cite_subset(&name("US.FOOL2.002"), at, &members, now()).unwrap();
     let identifier = cited.set.identifier();

@@ -206,7 +206,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything { is_public: true },
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.published(&datasets))),
+        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.public_view(&datasets))),
         clock: Box::new(now),
         limits,
         registration: None,

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use crate::citation::facts::{Citation, encoded, nonblank_line, single_line};
 use crate::model::{Creator, Doi, Licence};
-use crate::registry::Cited;
+use crate::registry::CitationFacts;
 
 /// Writes CSL-JSON: an array of one item, as citation processors and reference managers read it
 /// (csl-data.json of the Citation Style Language 1.0.2). Facts for which the schema has no property
@@ -59,7 +59,7 @@ fn custom(citation: &Citation) -> Value {
     without_nulls(json!({
         "identifier": citation.prefixed_identifier(),
         "digest": citation.cited.set.digest(),
-        "granules": citation.cited.set.granules(),
+        "granules": citation.cited.set.granule_count(),
         "orcid": (!orcids.is_empty()).then_some(orcids),
         "license": record.licence,
     }))
@@ -151,7 +151,7 @@ fn related(citation: &Citation) -> Vec<Value> {
     if let Some(whole) = citation.whole() {
         related.extend(by_address(citation.address_of(whole), "IsPartOf"));
     } else {
-        let Cited { previous, next, .. } = &citation.cited;
+        let CitationFacts { previous, next, .. } = &citation.cited;
         for (other, relation) in [(previous, "IsNewVersionOf"), (next, "IsPreviousVersionOf")] {
             let address = other.as_ref().and_then(|other| citation.address_of(other.identifier));
             related.extend(by_address(address, relation));

@@ -104,7 +104,7 @@ impl FromStr for CitationFormat {
 
 impl Citation {
     /// Writes the citation. Every line, the last one included, ends with LF; in RIS with CR LF.
-    pub fn write(&self, format: CitationFormat) -> String {
+    pub fn render(&self, format: CitationFormat) -> String {
         match format {
             CitationFormat::Text => text::write_sentence(self),
             CitationFormat::Tuple => text::write_tuple(self),
@@ -121,7 +121,7 @@ impl Citation {
     pub fn write_resolved(&self, format: CitationFormat) -> String {
         match format {
             CitationFormat::CslJson => json::write_csl_item(&self.of_digest()),
-            format => self.write(format),
+            format => self.render(format),
         }
     }
 

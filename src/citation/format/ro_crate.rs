@@ -18,8 +18,8 @@ use crate::citation::facts::Citation;
 use crate::disk::Directory;
 use crate::disk::reserved::SHARED_NEW;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Algorithm, Digest, KnownFile, quoted};
-use crate::registry::GranuleFiles;
+use crate::model::{Algorithm, Digest, FileRecord, quoted};
+use crate::registry::Granule;
 
 /// The name of the description.
 const METADATA: &str = "ro-crate-metadata.json";
@@ -37,7 +37,7 @@ impl Citation {
     /// Those of reading the granules.
     pub fn write_ro_crate(
         &self,
-        granules: impl IntoIterator<Item = Result<GranuleFiles>>,
+        granules: impl IntoIterator<Item = Result<Granule>>,
     ) -> Result<String> {
         self.describe(granules, &mut io::sink(), Path::new(LIST))
     }
@@ -52,7 +52,7 @@ impl Citation {
     pub fn save_ro_crate(
         &self,
         path: &Path,
-        granules: impl IntoIterator<Item = Result<GranuleFiles>>,
+        granules: impl IntoIterator<Item = Result<Granule>>,
     ) -> Result<()> {
         let directory = Directory::create_all(path)?;
         let is_other = |name: &String| ![METADATA, LIST, SHARED_NEW].contains(&name.as_str());
@@ -82,7 +82,7 @@ impl Citation {
     /// Writes the canonical list to `list`, and returns the description.
     fn describe(
         &self,
-        granules: impl IntoIterator<Item = Result<GranuleFiles>>,
+        granules: impl IntoIterator<Item = Result<Granule>>,
         list: &mut dyn Write,
         list_path: &Path,
     ) -> Result<String> {
@@ -193,7 +193,7 @@ impl Citation {
             json!({
                 "@id": "#size",
                 "@type": "QuantitativeValue",
-                "value": self.cited.set.granules(),
+                "value": self.cited.set.granule_count(),
                 "unitText": "granules",
             }),
         ];
@@ -207,7 +207,7 @@ const IN_A_FRAGMENT: &AsciiSet =
 
 /// Adds a granule and, if there are several, its files. Returns a reference to it.
 fn add_granule(
-    granule: &GranuleFiles,
+    granule: &Granule,
     is_file: bool,
     address: Option<String>,
     entities: &mut Vec<Value>,
@@ -223,7 +223,7 @@ fn add_granule(
         [file] => add_bytes(&mut described, file),
         [] => {}
         files => {
-            let of_file = |file: &KnownFile| {
+            let of_file = |file: &FileRecord| {
                 let path = file.path(&granule.granule_id);
                 let file_id = format!("{own_id}?{}", utf8_percent_encode(path, IN_A_FRAGMENT));
                 let mut described =
@@ -241,7 +241,7 @@ fn add_granule(
 }
 
 /// Adds what is known of the bytes of a file.
-fn add_bytes(described: &mut Value, file: &KnownFile) {
+fn add_bytes(described: &mut Value, file: &FileRecord) {
     if let Some(path) = file.own_path() {
         described["localPath"] = path.as_str().into();
     }

@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 use super::line::{LINE_GRANULES, MAX_LINE_BYTES};
 use crate::error::{Error, Result};
 use crate::model::{
-    Annotation, AtMost, Criteria, DatasetName, Digest, GranuleId, Identifier, Pattern, Timestamp,
-    check_characters,
+    Annotation, AtMost, DatasetName, Digest, GranuleId, Identifier, Pattern, SubsetCriteria,
+    Timestamp, check_characters,
 };
-use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Members, Snapshot};
+use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Snapshot, SubsetMembers};
 
 /// The lines of a file beside a log, as the head announces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -184,7 +184,7 @@ pub(crate) fn write_subsets(
         };
         let last =
             WrittenSubset { count: Some(subset.granules), cited: Some(subset.cited), ..part };
-        if let Criteria::Patterns(patterns) = &subset.criteria {
+        if let SubsetCriteria::Patterns(patterns) = &subset.criteria {
             let line = WrittenSubset { patterns: Some(patterns), ..last };
             lines.write(&line, out).map_err(&failed)?;
             continue;
@@ -251,7 +251,7 @@ struct ReadSubset {
     digest: Digest,
     timestamp: Timestamp,
     #[serde(default)]
-    patterns: Option<AtMost<Pattern, { Criteria::MAX_PATTERNS }>>,
+    patterns: Option<AtMost<Pattern, { SubsetCriteria::MAX_PATTERNS }>>,
     #[serde(default)]
     granules: Option<AtMost<GranuleId, LINE_GRANULES>>,
     count: Option<u64>,
@@ -275,16 +275,19 @@ impl SubsetReader {
         &mut self,
         line: &[u8],
         place: (String, u64),
-    ) -> Result<Option<(CitedSubset, Members)>, String> {
+    ) -> Result<Option<(CitedSubset, SubsetMembers)>, String> {
         let read: ReadSubset = serde_json::from_slice(line)
             .map_err(|error| format!("this line is not a cited subset: {error}"))?;
         let (set, timestamp) = ((read.subset, read.digest), read.timestamp);
         let members = match (read.patterns, read.granules, self.open.take()) {
             (Some(patterns), None, None) => {
                 if patterns.has_more {
-                    return Err(format!("it has more than {} patterns", Criteria::MAX_PATTERNS));
+                    return Err(format!(
+                        "it has more than {} patterns",
+                        SubsetCriteria::MAX_PATTERNS
+                    ));
                 }
-                Members::Patterns(patterns.elements)
+                SubsetMembers::Patterns(patterns.elements)
             }
             (None, Some(granules), open) => {
                 if granules.has_more {
@@ -298,7 +301,7 @@ impl SubsetReader {
                 for granule_id in granules.elements {
                     named.add(granule_id).map_err(|error| error.to_string())?;
                 }
-                Members::Listed(named)
+                SubsetMembers::Listed(named)
             }
             _ => return Err("this line is not a cited subset".to_owned()),
         };
@@ -308,7 +311,7 @@ impl SubsetReader {
                 let subset = CitedSubset { identifier, digest, timestamp, granules, cited, place };
                 Ok(Some((subset, members)))
             }
-            (_, _, Members::Listed(named)) => {
+            (_, _, SubsetMembers::Listed(named)) => {
                 self.open = Some((set, timestamp, named));
                 Ok(None)
             }

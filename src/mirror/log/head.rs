@@ -7,10 +7,10 @@ use sha2::{Digest as _, Sha256};
 use super::LinesDigest;
 use super::writer::{LogWriter, Segments};
 use crate::model::{
-    Dataset, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
+    DatasetMetadata, DatasetName, Digest, Identifier, LineCheck, LogChange, Timestamp, Withdrawal,
     check_fields, limited,
 };
-use crate::registry::Listed;
+use crate::registry::DatasetRecord;
 
 /// The version that is written, and the greatest that is read.
 const VERSION: u64 = 3;
@@ -27,7 +27,7 @@ const SHA256: &str = ",\"sha256\":\"";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
     #[serde(rename = "dataset")]
-    pub record: Dataset,
+    pub record: DatasetMetadata,
     #[serde(deserialize_with = "former_names")]
     pub former_names: Vec<DatasetName>,
     pub withdrawn: Option<Withdrawal>,
@@ -91,7 +91,11 @@ fn former_names<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Datase
 impl Head {
     /// The head of a log that was written to its end, with what is announced of the subsets and of the
     /// annotations.
-    pub fn of(listed: &Listed, log: &LogWriter, [subsets, annotations]: [LinesDigest; 2]) -> Self {
+    pub fn of(
+        listed: &DatasetRecord,
+        log: &LogWriter,
+        [subsets, annotations]: [LinesDigest; 2],
+    ) -> Self {
         let position = log.position();
         Head {
             record: listed.dataset.clone(),

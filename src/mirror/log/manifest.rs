@@ -14,7 +14,7 @@ use super::{
 use crate::disk::{AtomicFile, reserved};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Moment, Timestamp, quoted};
-use crate::registry::{Listed, Registry, Selection, Snapshot};
+use crate::registry::{DatasetRecord, Registry, Selection, Snapshot};
 
 pub use super::BEGINNING;
 
@@ -51,7 +51,7 @@ pub fn write(
 
 fn write_listed(
     snapshot: &Snapshot,
-    listed: Listed,
+    listed: DatasetRecord,
     until: Option<Timestamp>,
     out: &mut impl Write,
 ) -> Result<()> {

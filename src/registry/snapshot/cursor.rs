@@ -5,8 +5,8 @@ use super::view::dataset_of;
 use crate::chain::CanonicalList;
 use crate::error::{Error, Result};
 use crate::model::{
-    Content, Criteria, EncodedFiles, Entry, Granule, GranuleId, IdPage, Pattern, Set, Subset,
-    Timestamp,
+    Content, EncodedFiles, GranuleId, Holding, IdPage, ListingEntry, Pattern, Set, Subset,
+    SubsetCriteria, Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
@@ -70,14 +70,14 @@ impl<R: Reads> SetCursor<R> {
     }
 
     /// The granules of the next page, of which there is at least one. `None` after the last page.
-    pub fn next_granules(&mut self) -> Option<Result<Vec<Granule>>> {
+    pub fn next_granules(&mut self) -> Option<Result<Vec<Holding>>> {
         self.next_page(Position::next, |page, proof| {
             page.iter().for_each(|granule| proof.add(granule.granule_id.as_str()));
         })
     }
 
     /// The granules, one by one.
-    pub fn into_granules(mut self) -> impl Iterator<Item = Result<Granule>> {
+    pub fn into_granules(mut self) -> impl Iterator<Item = Result<Holding>> {
         let mut page = Vec::new().into_iter();
         std::iter::from_fn(move || {
             if page.len() == 0 {
@@ -152,8 +152,8 @@ impl Position {
         let kind = match set {
             Set::Instance(_) => Kind::Held,
             Set::Subset { subset, .. } => match &subset.criteria {
-                Criteria::Patterns(patterns) => Kind::Selected(patterns.clone()),
-                Criteria::Named => {
+                SubsetCriteria::Patterns(patterns) => Kind::Selected(patterns.clone()),
+                SubsetCriteria::Named => {
                     let stated = (subset.identifier, subset.digest);
                     let found = read.subset(dataset, stated, &subset.criteria)?;
                     let unknown =
@@ -196,7 +196,7 @@ impl Position {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a granule that a subset names was not
     /// held.
-    fn next(&mut self, read: &store::View) -> Result<Option<Vec<Granule>>> {
+    fn next(&mut self, read: &store::View) -> Result<Option<Vec<Holding>>> {
         while !self.is_over {
             let page = self.load(read)?;
             if !page.is_empty() {
@@ -243,7 +243,7 @@ impl Position {
         }
     }
 
-    fn load(&mut self, read: &store::View) -> Result<Vec<Granule>> {
+    fn load(&mut self, read: &store::View) -> Result<Vec<Holding>> {
         let (after, limit) = self.beginning(read);
         let mut page = match &self.kind {
             Kind::Held | Kind::Selected(_) => {
@@ -289,7 +289,7 @@ pub(crate) trait Cursor {
     fn peek(&mut self) -> Result<Option<&str>>;
 
     /// Takes the next item. `None` after the last one.
-    fn take(&mut self) -> Result<Option<Entry>>;
+    fn take(&mut self) -> Result<Option<ListingEntry>>;
 
     /// Leaves out the next item, whose id was looked at.
     fn skip(&mut self) -> Result<()> {
@@ -432,13 +432,13 @@ impl<Pages: Iterator<Item = Result<IdPage>>> Cursor for SetEntries<Pages> {
         Ok(self.page.get(self.next))
     }
 
-    fn take(&mut self) -> Result<Option<Entry>> {
+    fn take(&mut self) -> Result<Option<ListingEntry>> {
         let Some(granule_id) = self.peek()?.map(granule_id_of).transpose()? else {
             return Ok(None);
         };
         let content = self.known()?.map(Content::from);
         Cursor::skip(self)?;
-        Ok(Some(Entry { content, ..Entry::from(granule_id) }))
+        Ok(Some(ListingEntry { content, ..ListingEntry::from(granule_id) }))
     }
 
     fn skip(&mut self) -> Result<()> {
@@ -455,9 +455,9 @@ impl<Pages: Iterator<Item = Result<IdPage>>> Cursor for SetEntries<Pages> {
 }
 
 impl<Pages: Iterator<Item = Result<IdPage>>> Iterator for SetEntries<Pages> {
-    type Item = Result<Entry>;
+    type Item = Result<ListingEntry>;
 
-    fn next(&mut self) -> Option<Result<Entry>> {
+    fn next(&mut self) -> Option<Result<ListingEntry>> {
         Cursor::take(self).transpose()
     }
 }

@@ -6,15 +6,15 @@ use super::select::Selection;
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Doi, GranuleUrl, Instance, Listed, Moment, RecordVersion, RefusedListing,
-    Timestamp, Warning,
+    DatasetMetadata, DatasetName, DatasetRecord, Doi, GranuleUrl, Instance, MetadataVersion,
+    Moment, RefusedListing, Timestamp, Warning,
 };
 use crate::registry::warnings::warnings_of_dataset;
 use crate::store::{Withdrawn, paged};
 
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
-    pub fn dataset(&self, name: &DatasetName) -> Result<Listed> {
+    pub fn dataset(&self, name: &DatasetName) -> Result<DatasetRecord> {
         let listed = self.ask(|read| read.listed(name))?;
         listed.map(|(_, listed)| listed).ok_or_else(|| Error::dataset_unknown(name))
     }
@@ -34,7 +34,7 @@ impl Snapshot {
     }
 
     /// The record of a dataset alone, by its name or a former one.
-    pub fn record(&self, name: &DatasetName) -> Result<Dataset> {
+    pub fn record(&self, name: &DatasetName) -> Result<DatasetMetadata> {
         let found = self.ask(|read| read.stored_dataset(name))?;
         found.map(|stored| stored.dataset).ok_or_else(|| Error::dataset_unknown(name))
     }
@@ -80,20 +80,24 @@ impl Snapshot {
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> Result<Vec<Listed>> {
+    ) -> Result<Vec<DatasetRecord>> {
         let listed = self.ask(|read| read.listed_after(after, withdrawn, limit))?;
         Ok(listed.into_iter().map(|(_, listed)| listed).collect())
     }
 
     /// All datasets, by name, as [`Snapshot::datasets`] lists them.
-    pub fn all_datasets(&self, withdrawn: Withdrawn) -> Result<Vec<Listed>> {
+    pub fn all_datasets(&self, withdrawn: Withdrawn) -> Result<Vec<DatasetRecord>> {
         let page =
             |after: &Option<DatasetName>, limit| self.datasets(after.as_ref(), withdrawn, limit);
         paged(None, page, |last| Some(last.dataset.name.clone())).collect()
     }
 
     /// Replaces an instance that takes effect in the future by the one that is in force now.
-    pub fn set_in_force(&self, listed: &mut Listed, now: Timestamp) -> Result<()> {
+    pub fn replace_future_instance(
+        &self,
+        listed: &mut DatasetRecord,
+        now: Timestamp,
+    ) -> Result<()> {
         if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
             return Ok(());
         }
@@ -113,7 +117,7 @@ impl Snapshot {
         &self,
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
-    ) -> impl Iterator<Item = Result<Dataset>> {
+    ) -> impl Iterator<Item = Result<DatasetMetadata>> {
         let mut records = self.read.datasets_after(after, withdrawn);
         std::iter::from_fn(move || {
             let record = self.ask(|_| records.next().transpose()).transpose()?;
@@ -122,13 +126,13 @@ impl Snapshot {
     }
 
     /// The versions of a dataset's record, oldest first.
-    pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<RecordVersion>> {
+    pub fn record_versions(&self, name: &DatasetName) -> Result<Vec<MetadataVersion>> {
         self.ask_of(name, |read, key| read.first(key, u32::MAX))
     }
 
     /// When the record of each of some datasets was edited last, by its name. Without those on a machine
     /// that cannot be reached, nothing is known.
-    pub fn last_edits(&self, datasets: &[Listed]) -> Result<BTreeMap<String, Timestamp>> {
+    pub fn last_edits(&self, datasets: &[DatasetRecord]) -> Result<BTreeMap<String, Timestamp>> {
         let names = || datasets.iter().map(|listed| &listed.dataset.name);
         let (Some(from), Some(to)) = (names().min(), names().max()) else {
             return Ok(BTreeMap::new());
@@ -143,7 +147,7 @@ impl Snapshot {
     pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, name)?;
-            let first: Option<RecordVersion> = read.first(key, 1)?.pop();
+            let first: Option<MetadataVersion> = read.first(key, 1)?.pop();
             let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
             let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
             let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);

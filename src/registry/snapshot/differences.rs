@@ -10,7 +10,7 @@ use crate::chain::{Hashing, Sweep};
 use crate::disk::Spool;
 use crate::error::Result;
 use crate::model::{
-    Content, ContentMatch, EncodedFiles, Entry, GranuleId, IdPage, Identifier, Set,
+    Content, ContentMatch, EncodedFiles, GranuleId, IdPage, Identifier, ListingEntry, Set,
 };
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
@@ -19,7 +19,7 @@ use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
-impl<I: Iterator<Item = Result<Entry>>> Cursor for Peekable<I> {
+impl<I: Iterator<Item = Result<ListingEntry>>> Cursor for Peekable<I> {
     fn peek(&mut self) -> Result<Option<&str>> {
         if let Some(Err(error)) = self.next_if(Result::is_err) {
             return Err(error);
@@ -28,7 +28,7 @@ impl<I: Iterator<Item = Result<Entry>>> Cursor for Peekable<I> {
         Ok(next.map(|entry| entry.granule_id.as_str()))
     }
 
-    fn take(&mut self) -> Result<Option<Entry>> {
+    fn take(&mut self) -> Result<Option<ListingEntry>> {
         self.next().transpose()
     }
 
@@ -89,10 +89,10 @@ pub(crate) enum Only {
     /// Only the left one has it.
     Left(GranuleId),
     /// Only the right one has it.
-    Right(Entry),
+    Right(ListingEntry),
     /// Both have it, and the right list says something of its files, where some are known on the left, which
     /// is read, or on the right. The last is what was known there before that was replaced.
-    Both(Content, Entry, Option<Vec<Content>>),
+    Both(Content, ListingEntry, Option<Vec<Content>>),
 }
 
 /// One walk over two lists in canonical order, side by side: what only one of two sets has. The right
@@ -242,14 +242,14 @@ pub enum Difference {
     /// Only the left side has the granule.
     OnlyLeft(GranuleId),
     /// Only the right side has it.
-    OnlyRight(Entry),
+    OnlyRight(ListingEntry),
     /// Both have it, and something else is known of its files. Only a comparison of files finds it.
-    OtherContent(OtherContent),
+    OtherContent(ContentDifference),
 }
 
 /// What is known of the files of a granule on both sides, where that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OtherContent {
+pub struct ContentDifference {
     /// The granule.
     pub granule_id: GranuleId,
     /// What is known on the left.
@@ -404,7 +404,7 @@ impl<'a> Differences<'a> {
         let (granule_id, stated) = (entry.granule_id, entry.content.unwrap_or_default());
         let compared = known.compare(&granule_id, &stated);
         self.contents.add(&compared);
-        let other = OtherContent { granule_id, known, stated, replaced, compared };
+        let other = ContentDifference { granule_id, known, stated, replaced, compared };
         (other.known != other.stated).then_some(Difference::OtherContent(other))
     }
 }
@@ -459,7 +459,7 @@ impl TwoSides {
             match difference? {
                 Difference::OnlyLeft(granule_id) => add(&mut sides.left, granule_id.as_str())?,
                 Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
-                Difference::OtherContent(OtherContent { granule_id, compared, .. }) => {
+                Difference::OtherContent(ContentDifference { granule_id, compared, .. }) => {
                     if let ContentMatch::Other(other) = compared {
                         add(&mut sides.contradictions, &other.between(&granule_id, places))?;
                         add(&mut sides.other, granule_id.as_str())?;

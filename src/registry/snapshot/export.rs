@@ -5,7 +5,9 @@ use std::iter::Peekable;
 
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, Result};
-use crate::model::{DatasetName, Effect, EncodedFiles, Event, EventKind, Instance, Timestamp};
+use crate::model::{
+    ContentChange, DatasetName, EncodedFiles, Event, EventKind, Instance, Timestamp,
+};
 use crate::registry::monitor::Work;
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
@@ -108,9 +110,9 @@ impl Snapshot {
             for (since, files) in known.iter() {
                 let before = std::mem::replace(&mut before, files);
                 if since != ingested && is_after(since) {
-                    let kind = match Effect::of(before, files) {
-                        Effect::Replaces => EventKind::Replaced,
-                        Effect::Describes | Effect::Nothing => EventKind::Described,
+                    let kind = match ContentChange::of(before, files) {
+                        ContentChange::Replaces => EventKind::Replaced,
+                        ContentChange::Describes | ContentChange::Nothing => EventKind::Described,
                     };
                     events.add_stored((since, kind), granule_id, "", Some(files))?;
                 }

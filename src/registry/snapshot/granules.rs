@@ -7,7 +7,8 @@ use super::cursor::{Position, SetCursor, SetEntries};
 use super::view::Snapshot;
 use crate::error::Result;
 use crate::model::{
-    Algorithm, Checksum, Content, DatasetName, Entry, Granule, GranuleId, IdPage, Instance, Set,
+    Algorithm, Checksum, Content, DatasetName, GranuleId, Holding, IdPage, Instance, ListingEntry,
+    Set,
 };
 use crate::registry::handle::Registry;
 use crate::registry::proof::{Claim, Proof};
@@ -35,7 +36,7 @@ impl Snapshot {
     }
 
     /// The first granules of a set, in canonical order, at most `limit` of them.
-    pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Granule>> {
+    pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Holding>> {
         self.ask_of(set.dataset(), |read, _| {
             let position = Position::of(read, set)?.in_pages_of(limit);
             SetCursor::of(read, position).into_granules().take(limit).collect()
@@ -48,7 +49,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the instance is not from
     /// this registry.
-    pub fn last_granules(&self, instance: &Instance, limit: u32) -> Result<Vec<Granule>> {
+    pub fn last_granules(&self, instance: &Instance, limit: u32) -> Result<Vec<Holding>> {
         self.ask_of(&instance.dataset, |read, key| {
             let mut last = read.last_held(key, instance.timestamp, limit)?;
             last.reverse();
@@ -95,7 +96,7 @@ impl Snapshot {
 /// not have the identifier of the set, the last item is an error of kind `damaged`.
 pub struct Granules {
     cursor: SetCursor<Registry>,
-    page: vec::IntoIter<Granule>,
+    page: vec::IntoIter<Holding>,
 }
 
 impl Granules {
@@ -109,7 +110,7 @@ impl Granules {
     /// Leaves out the proof, for a list of which only a part is used. Must be called before the first
     /// granule is read.
     #[must_use]
-    pub fn unproved(mut self) -> Self {
+    pub fn unverified(mut self) -> Self {
         self.cursor.proof = None;
         self
     }
@@ -137,7 +138,7 @@ impl Granules {
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
     /// let snapshot = registry.snapshot()?;
-    /// let selected = snapshot.select(&Selection::Dataset { name, at: None })?;
+    /// let selected = snapshot.select(&Selection::DatasetMetadata { name, at: None })?;
     /// let granules = snapshot.granules(&selected.set)?;
     /// drop(snapshot);
     /// let mut lines = String::new();
@@ -161,9 +162,9 @@ impl Granules {
 pub type IdPages = Box<dyn Iterator<Item = Result<IdPage>> + Send>;
 
 impl Iterator for Granules {
-    type Item = Result<Granule>;
+    type Item = Result<Holding>;
 
-    fn next(&mut self) -> Option<Result<Granule>> {
+    fn next(&mut self) -> Option<Result<Holding>> {
         if self.page.len() == 0 {
             self.page = match self.cursor.next_granules()? {
                 Ok(page) => page.into_iter(),
@@ -226,7 +227,7 @@ impl Snapshot {
 
 /// What is known of the files of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GranuleFiles {
+pub struct Granule {
     /// The granule.
     pub granule_id: GranuleId,
     /// Its files. Empty if none is known.
@@ -243,11 +244,11 @@ pub struct FileList {
 }
 
 impl Iterator for FileList {
-    type Item = Result<GranuleFiles>;
+    type Item = Result<Granule>;
 
-    fn next(&mut self) -> Option<Result<GranuleFiles>> {
+    fn next(&mut self) -> Option<Result<Granule>> {
         let entry = self.entries.next()?;
-        Some(entry.map(|Entry { granule_id, content, .. }| GranuleFiles {
+        Some(entry.map(|ListingEntry { granule_id, content, .. }| Granule {
             granule_id,
             content: content.unwrap_or_default(),
         }))

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::view::{Snapshot, all_known, latest_known};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, Identifier, Instance,
+    Annotation, DatasetName, FoundPeriod, GranuleId, GranulePrefix, Holding, Identifier, Instance,
     Timestamp,
 };
 use crate::registry::handle::Registry;
@@ -241,7 +241,7 @@ impl Iterator for History {
 pub struct NotedPeriod {
     /// The period.
     #[serde(flatten)]
-    pub period: Granule,
+    pub period: Holding,
     /// The note of the change that ingested the granule. `None` means that the change has no note.
     pub ingest_note: Option<String>,
     /// The note of the change that deleted the granule. `None` means that the change has no note,
@@ -268,7 +268,7 @@ impl Snapshot {
     }
 
     /// The same for the granules whose ids begin with a prefix, by dataset, id and time.
-    pub fn find_beginning(
+    pub fn find_prefix(
         &self,
         prefix: &GranulePrefix,
         after: Option<(&DatasetName, &GranuleId, Timestamp)>,
@@ -285,7 +285,7 @@ impl Snapshot {
         granule_id: &GranuleId,
     ) -> Result<Vec<NotedPeriod>> {
         self.ask_of(dataset, |read, key| {
-            let noted = |period: Granule| {
+            let noted = |period: Holding| {
                 let ingest_note = note_at(read, key, Some(period.ingested))?;
                 let delete_note = note_at(read, key, period.deleted)?;
                 Ok(NotedPeriod { period, ingest_note, delete_note })

@@ -21,15 +21,17 @@ mod side_by_side;
 mod view;
 
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
-pub use differences::{ContentCounts, Counts, Difference, Differences, OtherContent, TwoSides};
+pub use differences::{
+    ContentCounts, ContentDifference, Counts, Difference, Differences, TwoSides,
+};
 pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
-pub use granules::{FileList, FileTotals, GranuleFiles};
+pub use granules::{FileList, FileTotals, Granule};
 pub use granules::{Granules, IdPages};
 pub use held_contents::HeldContents;
 pub use history::{History, NotedPeriod};
 pub(super) use resolve::cited;
-pub use resolve::{Agreement, Cited, DigestPeriod, Resolution, Resolved};
+pub use resolve::{Agreement, CitationFacts, DigestPeriod, Period, Resolution};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use side_by_side::{Presence, SideBySide, UnevenGranule};

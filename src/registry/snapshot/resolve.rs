@@ -12,8 +12,8 @@ use super::view::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, Digest, DigestPrefix, GranuleId, Identifier, Instance, Listed, Moment,
-    Set, Subset, Timestamp, Withdrawal,
+    Annotation, DatasetName, DatasetRecord, Digest, DigestPrefix, GranuleId, Identifier, Instance,
+    Moment, Set, Subset, Timestamp, Withdrawal,
 };
 use crate::registry::proof::Proof;
 use crate::store;
@@ -25,7 +25,7 @@ use crate::store::SubsetKey;
 ///
 /// Its JSON has the fields of the command line's `resolve`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Resolved {
+pub struct Period {
     /// The latest instance of the period, or the subset with the instance of its first citation.
     pub set: Set,
     /// The instances of the period, in order of time, of which there is at least one.
@@ -40,7 +40,7 @@ pub struct Resolved {
     pub is_of_site: bool,
 }
 
-/// A part of a [`Resolved`] in which the set had one digest.
+/// A part of a [`Period`] in which the set had one digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct DigestPeriod {
     /// The digest.
@@ -51,7 +51,7 @@ pub struct DigestPeriod {
     pub until: Option<Timestamp>,
 }
 
-impl Resolved {
+impl Period {
     /// When the identifier came into force.
     pub fn from(&self) -> Timestamp {
         self.instances.first().unwrap_or(self.set.instance()).timestamp
@@ -162,7 +162,7 @@ impl<'a> PublishedInstance<'a> {
     }
 }
 
-impl Serialize for Resolved {
+impl Serialize for Period {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, instance) = match &self.set {
             Set::Instance(instance) if self.is_of_site => {
@@ -177,7 +177,7 @@ impl Serialize for Resolved {
             from: self.from(),
             until: self.until(),
             identifier: self.set.identifier(),
-            granules: self.set.granules(),
+            granules: self.set.granule_count(),
             digests: self.digests(),
             instance,
             subset: self.set.subset(),
@@ -202,7 +202,7 @@ pub enum Agreement {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Resolution {
     /// The periods in which it was in force: those of instances by dataset and time, then those of subsets.
-    pub rows: Vec<Resolved>,
+    pub rows: Vec<Period>,
 }
 
 impl Snapshot {
@@ -306,7 +306,7 @@ impl Snapshot {
         identifier: Identifier,
         after: Option<(&DatasetName, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<Resolved>> {
+    ) -> Result<Vec<Period>> {
         self.ask(|read| {
             let instances = read.all_with(identifier, after).map(|it| as_known(read, it?));
             let periods = periods(instances.filter_map(Result::transpose));
@@ -317,7 +317,7 @@ impl Snapshot {
     }
 
     /// The period in which the identifier of a set was in force, of which the set is a part.
-    pub fn period(&self, set: Set) -> Result<Resolved> {
+    pub fn period(&self, set: Set) -> Result<Period> {
         self.ask(|read| {
             let mut period = period_of(read, set)?;
             add_withdrawals(read, std::slice::from_mut(&mut period))?;
@@ -344,7 +344,7 @@ impl Snapshot {
 /// The periods of instances with one identifier, which are in order of dataset and time.
 fn periods(
     instances: impl Iterator<Item = Result<Instance>>,
-) -> impl Iterator<Item = Result<Resolved>> {
+) -> impl Iterator<Item = Result<Period>> {
     let mut instances = instances.peekable();
     std::iter::from_fn(move || {
         let mut latest = match instances.next()? {
@@ -361,7 +361,7 @@ fn periods(
             of_period.push(std::mem::replace(&mut latest, next));
         }
         of_period.push(latest.clone());
-        Some(Ok(Resolved {
+        Some(Ok(Period {
             set: Set::Instance(latest),
             instances: of_period,
             agreement: Some(Agreement::AsKnownNow),
@@ -372,7 +372,7 @@ fn periods(
 }
 
 /// Says of periods, which are in order of dataset, whether the dataset was withdrawn.
-fn add_withdrawals(read: &store::View, periods: &mut [Resolved]) -> Result<()> {
+fn add_withdrawals(read: &store::View, periods: &mut [Period]) -> Result<()> {
     for of_dataset in periods.chunk_by_mut(|one, next| one.set.dataset() == next.set.dataset()) {
         let withdrawn = read.withdrawal_of(of_dataset[0].set.dataset())?;
         of_dataset.iter_mut().for_each(|period| period.withdrawn.clone_from(&withdrawn));
@@ -382,20 +382,20 @@ fn add_withdrawals(read: &store::View, periods: &mut [Resolved]) -> Result<()> {
 
 /// The period of a set: of its instance, or of the one from which the subset was selected. Whether the
 /// dataset was withdrawn is not read.
-fn period_of(read: &store::View, set: Set) -> Result<Resolved> {
+fn period_of(read: &store::View, set: Set) -> Result<Period> {
     let Instance { dataset, identifier, timestamp, .. } = set.instance();
     let (key, _) = dataset_of(read, dataset)?;
     let instances = all_known(read, read.instances_of_with(key, *identifier)?)?;
-    let has_it = |period: &Resolved| period.instances.iter().any(|it| it.timestamp == *timestamp);
+    let has_it = |period: &Period| period.instances.iter().any(|it| it.timestamp == *timestamp);
     for period in periods(instances.into_iter().map(Ok)) {
         let period = period?;
         if has_it(&period) {
-            return Ok(Resolved { set, ..period });
+            return Ok(Period { set, ..period });
         }
     }
     let instances = vec![set.instance().clone()];
     let agreement = Some(Agreement::AsKnownNow);
-    Ok(Resolved { set, instances, agreement, withdrawn: None, is_of_site: false })
+    Ok(Period { set, instances, agreement, withdrawn: None, is_of_site: false })
 }
 
 impl Resolution {
@@ -412,14 +412,14 @@ impl Resolution {
         self.rows.iter().filter_map(|row| row.agreement).max()
     }
 
-    fn add(&mut self, read: &store::View, row: Resolved, at: Option<Moment>) -> Result<()> {
+    fn add(&mut self, read: &store::View, row: Period, at: Option<Moment>) -> Result<()> {
         let mut agrees = at.is_none().then_some(Agreement::AsKnownNow);
         if let Some(at) = at {
             for instance in &row.instances {
                 agrees = agrees.max(agreement(read, instance, at)?);
             }
         }
-        self.rows.push(Resolved { agreement: agrees, ..row });
+        self.rows.push(Period { agreement: agrees, ..row });
         Ok(())
     }
 }
@@ -444,13 +444,13 @@ fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Opti
 
 /// The facts from which a citation of a dataset, or of a subset of one, is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cited {
+pub struct CitationFacts {
     /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, or that
     /// its latest change is in the future. When it was last confirmed is not read.
-    pub dataset: Listed,
+    pub dataset: DatasetRecord,
     /// The set that is cited, and the period in which its identifier was in force, or that of the set from
     /// which the subset was selected.
-    pub period: Resolved,
+    pub period: Period,
     /// The instances with other identifiers that were in force during the requested day.
     pub others: Vec<Instance>,
     /// The instance before the period. `None` means that there was none.
@@ -459,15 +459,15 @@ pub struct Cited {
     pub next: Option<Instance>,
 }
 
-impl Deref for Cited {
-    type Target = Resolved;
+impl Deref for CitationFacts {
+    type Target = Period;
 
-    fn deref(&self) -> &Resolved {
+    fn deref(&self) -> &Period {
         &self.period
     }
 }
 
-impl Cited {
+impl CitationFacts {
     /// When the set had its digest. Of a subset, only the period of its first citation is known.
     pub fn digest_period(&self) -> DigestPeriod {
         let Instance { timestamp, until, .. } = *self.set.instance();
@@ -487,7 +487,7 @@ impl Cited {
 impl Snapshot {
     /// Returns the facts for the citation of an instance, or of a subset that was cited before. An identifier
     /// alone is cited from the dataset that held it first.
-    pub fn cite(&self, selection: &Selection) -> Result<Cited> {
+    pub fn cite(&self, selection: &Selection) -> Result<CitationFacts> {
         let selected = match *selection {
             Selection::Identifier { identifier, dataset: None, at: None } => {
                 let dataset = self.first_holder(identifier)?;
@@ -499,17 +499,17 @@ impl Snapshot {
     }
 
     /// The same of the latest set of a period, which was read before.
-    pub fn cite_period(&self, period: Resolved) -> Result<Cited> {
+    pub fn cite_period(&self, period: Period) -> Result<CitationFacts> {
         self.ask(|read| cited_in(read, period, Vec::new()))
     }
 }
 
 /// The facts for the citation of a set.
-pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Result<Cited> {
+pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Result<CitationFacts> {
     cited_in(read, period_of(read, selected.set)?, selected.others)
 }
 
-fn cited_in(read: &store::View, period: Resolved, others: Vec<Instance>) -> Result<Cited> {
+fn cited_in(read: &store::View, period: Period, others: Vec<Instance>) -> Result<CitationFacts> {
     let name = period.set.dataset();
     let (key, dataset) = read.described(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
     let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
@@ -520,8 +520,8 @@ fn cited_in(read: &store::View, period: Resolved, others: Vec<Instance>) -> Resu
         Some(until) => read.instance_at(key, until)?,
         None => None,
     };
-    let period = Resolved { withdrawn: dataset.withdrawn.clone(), ..period };
-    Ok(Cited { dataset, period, others, previous, next })
+    let period = Period { withdrawn: dataset.withdrawn.clone(), ..period };
+    Ok(CitationFacts { dataset, period, others, previous, next })
 }
 
 impl Snapshot {
@@ -551,7 +551,7 @@ impl Snapshot {
 
     /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another
     /// dataset is.
-    pub fn last_subset(&self, dataset: &DatasetName) -> Result<u64> {
+    pub fn subset_counter(&self, dataset: &DatasetName) -> Result<u64> {
         self.ask_of(dataset, |read, key| read.last_subset(key))
     }
 

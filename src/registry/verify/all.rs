@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::finding::{
-    Code, Finding, Findings, Verification, VerifyWork, readable, refuse_mismatch,
+    DatasetVerification, Finding, FindingKind, Findings, VerifyWork, readable, refuse_mismatch,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, quoted};
@@ -20,7 +20,7 @@ const MOST_THREADS: usize = 16;
 
 /// The totals of [`Verifications`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Verified {
+pub struct VerificationTotals {
     /// The number of datasets that were verified.
     pub datasets: u64,
     /// The number of identifiers that were recomputed.
@@ -35,8 +35,8 @@ pub struct Verified {
     pub work: VerifyWork,
 }
 
-impl Verified {
-    fn add(&mut self, verification: &Verification) {
+impl VerificationTotals {
+    fn add(&mut self, verification: &DatasetVerification) {
         self.datasets += u64::from(verification.dataset.is_some());
         self.identifiers += verification.identifiers;
         let unreachable = verification.is_incomplete();
@@ -53,7 +53,7 @@ impl Verified {
 /// stopped and waited for.
 pub struct Verifications {
     jobs: InOrder<Worker, Parts>,
-    verified: Verified,
+    verified: VerificationTotals,
     /// Whether the next one is that of the file.
     is_file: bool,
     /// The work of several threads is reported as one. `None` means that it is done, or that there is
@@ -64,27 +64,27 @@ pub struct Verifications {
 
 impl Verifications {
     /// The totals of what was verified so far; those of everything once the iterator has ended.
-    pub fn verified(&self) -> Verified {
+    pub fn verified(&self) -> VerificationTotals {
         self.verified
     }
 
     /// Verifies what is left, and returns the totals.
-    pub fn finish(mut self) -> Result<Verified> {
+    pub fn finish(mut self) -> Result<VerificationTotals> {
         self.by_ref().try_for_each(|verification| verification.map(drop))?;
         Ok(self.verified)
     }
 
     /// The same, but what does not agree is an error.
-    pub(in crate::registry) fn refuse_mismatches(mut self) -> Result<Verified> {
+    pub(in crate::registry) fn refuse_mismatches(mut self) -> Result<VerificationTotals> {
         self.by_ref().try_for_each(|verification| refuse_mismatch(verification?))?;
         Ok(self.verified)
     }
 }
 
 impl Iterator for Verifications {
-    type Item = Result<Verification>;
+    type Item = Result<DatasetVerification>;
 
-    fn next(&mut self) -> Option<Result<Verification>> {
+    fn next(&mut self) -> Option<Result<DatasetVerification>> {
         while !self.is_over {
             let next = self.jobs.next().map(Result::flatten);
             self.is_over = !matches!(next, Some(Ok(_)));
@@ -146,7 +146,7 @@ impl Registry {
         let threads = if jobs == NonZeroUsize::MIN { 0 } else { jobs.get().min(MOST_THREADS) };
         Ok(Verifications {
             jobs: InOrder::of(threads, Worker { registry, keys, stop }, parts)?,
-            verified: Verified { left_out, ..Verified::default() },
+            verified: VerificationTotals { left_out, ..VerificationTotals::default() },
             is_file: true,
             progress,
             is_over: false,
@@ -170,7 +170,7 @@ impl Registry {
     }
 
     /// The same for these datasets, if the registry is on a server and any is given.
-    fn verify_file(&self, datasets: &[DatasetKey]) -> Result<Verification> {
+    fn verify_file(&self, datasets: &[DatasetKey]) -> Result<DatasetVerification> {
         let datasets = if self.is_file() { &[] } else { datasets };
         let progress = self.begin("checking", "pages", None);
         let check = || {
@@ -186,12 +186,14 @@ impl Registry {
         let mut findings = Findings::default();
         match found {
             Ok(found) => {
-                found.into_iter().for_each(|text| findings.add(Code::File, None, None, || text));
+                found
+                    .into_iter()
+                    .for_each(|text| findings.add(FindingKind::File, None, None, || text));
             }
             Err(error) => findings.add_unreadable("the file cannot be checked", &error),
         }
         let work = VerifyWork { file_checks: 1, ..VerifyWork::default() };
-        Ok(Verification::new(None, 0, findings, work))
+        Ok(DatasetVerification::new(None, 0, findings, work))
     }
 }
 
@@ -205,15 +207,15 @@ struct Worker {
 
 impl Task for Worker {
     type Job = Part;
-    type Done = Result<Verification>;
+    type Done = Result<DatasetVerification>;
 
     const WINDOW: usize = 256;
 
-    fn work(&self, _: u64, part: Part) -> Result<Verification> {
+    fn work(&self, _: u64, part: Part) -> Result<DatasetVerification> {
         let registry = &self.registry;
         let dataset = match part {
             Part::Found(findings) => {
-                return Ok(Verification::new(None, 0, findings, VerifyWork::default()));
+                return Ok(DatasetVerification::new(None, 0, findings, VerifyWork::default()));
             }
             Part::File => None,
             Part::Dataset(dataset) => Some(dataset),
@@ -226,7 +228,7 @@ impl Task for Worker {
             Err(error) if error.kind() == ErrorKind::ConnectionLost => {
                 let mut findings = Findings::default();
                 findings.add_unreachable(&error);
-                Ok(Verification::new(dataset, 0, findings, VerifyWork::default()))
+                Ok(DatasetVerification::new(dataset, 0, findings, VerifyWork::default()))
             }
             verified => verified,
         }
@@ -248,7 +250,7 @@ fn all_datasets(registry: &Registry) -> impl Iterator<Item = Result<Part>> + use
         match readable(name).map_err(|error| failed.named(error))? {
             Ok(name) => match name.parse() {
                 Ok(dataset) => return Ok(Part::Dataset(dataset)),
-                Err(_) => findings.add(Code::File, None, None, || {
+                Err(_) => findings.add(FindingKind::File, None, None, || {
                     let name = quoted(&name);
                     format!("a dataset has the name {name}, which is not a valid dataset name")
                 }),

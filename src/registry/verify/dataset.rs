@@ -1,7 +1,9 @@
 //! Verifying one dataset, or its last changes, in one pass over its granule rows, beside which the stored
 //! checkpoints are compared with those that the rows give.
 
-use super::finding::{Code, Findings, Verification, VerifyWork, readable, refuse_mismatch};
+use super::finding::{
+    DatasetVerification, FindingKind, Findings, VerifyWork, readable, refuse_mismatch,
+};
 use super::history::{self, Rows, StatedInstance};
 use super::subsets::{SelectedSubsets, StoredSubsets};
 use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep, is_checkpoint};
@@ -25,7 +27,7 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry:
     /// the registry was replaced, or cannot be opened. Content that does not agree or cannot be
     /// read is not an error, but a finding.
-    pub fn verify(&self, dataset: &DatasetName) -> Result<Verification> {
+    pub fn verify(&self, dataset: &DatasetName) -> Result<DatasetVerification> {
         self.ask(|read| {
             let (key, name) = dataset_of(read, dataset)?;
             Pass { registry: self, read, dataset: &name, key }.verify()
@@ -54,7 +56,7 @@ struct Swept {
 }
 
 impl Pass<'_> {
-    fn verify(&self) -> Result<Verification> {
+    fn verify(&self) -> Result<DatasetVerification> {
         let mut findings = Findings::default();
         let mut work = VerifyWork::default();
         if let Err(error) = readable(self.read.stored_dataset(self.dataset))? {
@@ -98,7 +100,7 @@ impl Pass<'_> {
                 findings.append(std::mem::take(&mut rows.findings));
                 findings.append(swept.checkpoints);
                 if let Some(stray) = swept.stray {
-                    findings.add(Code::Files, None, Some(&stray), || {
+                    findings.add(FindingKind::Files, None, Some(&stray), || {
                         "something is known of its files at a time when it was not held".to_owned()
                     });
                 }
@@ -120,8 +122,13 @@ impl Pass<'_> {
         Ok(self.verification(identifiers, findings, work))
     }
 
-    fn verification(&self, identifiers: u64, findings: Findings, work: VerifyWork) -> Verification {
-        Verification::new(Some(self.dataset.clone()), identifiers, findings, work)
+    fn verification(
+        &self,
+        identifiers: u64,
+        findings: Findings,
+        work: VerifyWork,
+    ) -> DatasetVerification {
+        DatasetVerification::new(Some(self.dataset.clone()), identifiers, findings, work)
     }
 
     /// Makes the pass over the granule rows, and what is known of them.
@@ -200,7 +207,7 @@ pub(in crate::registry) fn prove_changes(
     let mut findings = history::compare(&changes, hashing.finish().sets(), &rows.counted(), None);
     findings.append(rows.findings);
     let name = Some(dataset.clone());
-    refuse_mismatch(Verification::new(name, 0, findings, VerifyWork::default()))
+    refuse_mismatch(DatasetVerification::new(name, 0, findings, VerifyWork::default()))
 }
 
 /// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.
@@ -302,7 +309,7 @@ impl<'read> Checkpoints<'read> {
     }
 
     fn differ(&mut self, granule_id: &str, text: &str) {
-        self.findings.add(Code::Checkpoint, None, Some(granule_id), || match &self.last {
+        self.findings.add(FindingKind::Checkpoint, None, Some(granule_id), || match &self.last {
             Some(last) => {
                 let last = quoted(last.as_str());
                 format!("{text}; the last checkpoint that agrees is after {last}")

@@ -11,7 +11,7 @@ use crate::model::{DatasetName, Timestamp, quoted};
 ///
 /// Its fields, in this order, are those of the rows of `verify` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Verification {
+pub struct DatasetVerification {
     /// The dataset. `None` means the registry file, which contains all datasets.
     pub dataset: Option<DatasetName>,
     /// The number of identifiers that were recomputed: one for each instance, and one for each
@@ -19,7 +19,7 @@ pub struct Verification {
     pub identifiers: u64,
     /// The findings. Of most kinds there is one, the first, whose text counts the others. Those of the
     /// file, and those of what cannot be read or reached, follow one by one: at most
-    /// [`Verification::MAX_MISMATCHES`], and then one that counts the rest.
+    /// [`DatasetVerification::MAX_MISMATCHES`], and then one that counts the rest.
     pub mismatches: Vec<Finding>,
     /// Whether everything agrees.
     pub ok: bool,
@@ -28,10 +28,10 @@ pub struct Verification {
     pub work: VerifyWork,
 }
 
-impl Verification {
+impl DatasetVerification {
     /// Whether something could not be verified, because a machine of a cluster cannot be reached.
     pub fn is_incomplete(&self) -> bool {
-        self.mismatches.iter().any(|finding| finding.code == Code::Unreachable)
+        self.mismatches.iter().any(|finding| finding.code == FindingKind::Unreachable)
     }
 
     /// The greatest number of findings that are listed one by one, so that a file that is completely
@@ -45,7 +45,7 @@ impl Verification {
         work: VerifyWork,
     ) -> Self {
         let mismatches = findings.into_list();
-        Verification { dataset, identifiers, ok: mismatches.is_empty(), mismatches, work }
+        DatasetVerification { dataset, identifiers, ok: mismatches.is_empty(), mismatches, work }
     }
 }
 
@@ -72,7 +72,7 @@ impl AddAssign for VerifyWork {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// The kind of finding.
-    pub code: Code,
+    pub code: FindingKind,
     /// The timestamp of the instance that it concerns, or of the first of several. `None` means
     /// that it concerns no instance.
     pub timestamp: Option<Timestamp>,
@@ -87,7 +87,7 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
-pub enum Code {
+pub enum FindingKind {
     /// The file itself: its pages, its indexes, rows that differ from their checksums, or rows that
     /// refer to a row that does not exist.
     File,
@@ -122,10 +122,10 @@ pub enum Code {
     More,
 }
 
-impl Code {
+impl FindingKind {
     /// Whether each finding concerns something else, so that all are listed.
     fn is_listed_each(self) -> bool {
-        matches!(self, Code::File | Code::Unreadable | Code::Unreachable)
+        matches!(self, FindingKind::File | FindingKind::Unreadable | FindingKind::Unreachable)
     }
 }
 
@@ -143,7 +143,7 @@ impl Findings {
     /// Adds a finding. The text is only made if it is listed.
     pub fn add(
         &mut self,
-        code: Code,
+        code: FindingKind,
         timestamp: Option<Timestamp>,
         granule: Option<&str>,
         text: impl FnOnce() -> String,
@@ -161,12 +161,14 @@ impl Findings {
 
     /// Adds the finding that something could not be verified.
     pub fn add_unreachable(&mut self, error: &Error) {
-        self.add(Code::Unreachable, None, None, || format!("not verified: {}", error.reason()));
+        self.add(FindingKind::Unreachable, None, None, || {
+            format!("not verified: {}", error.reason())
+        });
     }
 
     /// Adds the finding that something could not be read.
     pub fn add_unreadable(&mut self, what: &str, error: &Error) {
-        self.add(Code::Unreadable, None, None, || format!("{what}: {}", error.reason()));
+        self.add(FindingKind::Unreadable, None, None, || format!("{what}: {}", error.reason()));
     }
 
     /// Adds the findings of another pass, which come after these.
@@ -195,17 +197,17 @@ impl Findings {
         let mut list: Vec<Finding> = counted.chain(self.each).collect();
         if self.more > 0 {
             let text = format!("and {} more", self.more);
-            list.push(Finding { code: Code::More, timestamp: None, granule: None, text });
+            list.push(Finding { code: FindingKind::More, timestamp: None, granule: None, text });
         }
         list
     }
 
-    fn first_of(&mut self, code: Code) -> Option<&mut (Finding, u64)> {
+    fn first_of(&mut self, code: FindingKind) -> Option<&mut (Finding, u64)> {
         self.first.iter_mut().find(|(finding, _)| finding.code == code)
     }
 
     fn list(&mut self, finding: Finding) {
-        if self.each.len() < Verification::MAX_MISMATCHES {
+        if self.each.len() < DatasetVerification::MAX_MISMATCHES {
             self.each.push(finding);
         } else {
             self.more += 1;
@@ -228,7 +230,7 @@ pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, Er
 }
 
 /// Refuses what does not agree, by the first finding.
-pub(in crate::registry) fn refuse_mismatch(verification: Verification) -> Result<()> {
+pub(in crate::registry) fn refuse_mismatch(verification: DatasetVerification) -> Result<()> {
     let Some(finding) = verification.mismatches.into_iter().next() else { return Ok(()) };
     let Finding { timestamp, granule, text, .. } = finding;
     let dataset = verification.dataset.map(|dataset| dataset.to_string());

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::ops::Range;
 
-use super::finding::{Code, Findings};
+use super::finding::{FindingKind, Findings};
 use crate::chain::Timeline;
 use crate::error::Result;
 use crate::model::{
-    Digest, Effect, EncodedFiles, EventKind, GranuleId, Identifier, Instance, Timestamp, quoted,
+    ContentChange, Digest, EncodedFiles, EventKind, GranuleId, Identifier, Instance, Timestamp,
+    quoted,
 };
 use crate::registry::contents::FilesDuring;
 use crate::store::{DatasetKey, Period, StoredInstance, View};
@@ -39,7 +40,7 @@ impl StatedInstance {
         for stored in read.stored_history(dataset) {
             let StoredInstance { instance, is_sound } = stored?;
             if !is_sound {
-                findings.add(Code::Unreadable, Some(instance.timestamp), None, || {
+                findings.add(FindingKind::Unreadable, Some(instance.timestamp), None, || {
                     "the row of the history differs from its checksum".to_owned()
                 });
             }
@@ -73,7 +74,7 @@ impl From<Instance> for StatedInstance {
             timestamp: instance.timestamp,
             identifier: instance.identifier,
             digest: instance.digest,
-            counts: Counted { granules: instance.granules, sides: instance.sides() },
+            counts: Counted { granules: instance.granules, sides: instance.counts() },
             recorded: instance.recorded,
         }
     }
@@ -162,14 +163,14 @@ impl<'history> Rows<'history> {
             if self.after.is_some_and(|after| since <= after.as_micros()) {
                 continue;
             }
-            match (self.timeline.number(since), Effect::of(before, files)) {
+            match (self.timeline.number(since), ContentChange::of(before, files)) {
                 (Err(_), _) => self.refuse_date(granule_id, "described", since),
                 _ if since == ingested => {}
-                (Ok(number), Effect::Describes) => self.add(number, EventKind::Described),
-                (Ok(number), Effect::Replaces) => self.add(number, EventKind::Replaced),
-                (Ok(_), Effect::Nothing) => {
+                (Ok(number), ContentChange::Describes) => self.add(number, EventKind::Described),
+                (Ok(number), ContentChange::Replaces) => self.add(number, EventKind::Replaced),
+                (Ok(_), ContentChange::Nothing) => {
                     let at = Timestamp::from_micros(since);
-                    self.findings.add(Code::Files, at, Some(granule_id), || {
+                    self.findings.add(FindingKind::Files, at, Some(granule_id), || {
                         "what is known of its files was stated again".to_owned()
                     });
                 }
@@ -198,7 +199,7 @@ impl<'history> Rows<'history> {
             Err(_) => self.refuse_date(granule_id, "deleted", deleted),
         }
         if deleted <= period.ingested {
-            self.findings.add(Code::Date, None, Some(granule_id), || {
+            self.findings.add(FindingKind::Date, None, Some(granule_id), || {
                 "deleted before it was ingested".to_owned()
             });
         }
@@ -222,7 +223,7 @@ impl<'history> Rows<'history> {
         }
         if start > span.start {
             let at = self.history.get(span.start).map(|stated| stated.timestamp);
-            self.findings.add(Code::Overlap, at, Some(granule_id), || {
+            self.findings.add(FindingKind::Overlap, at, Some(granule_id), || {
                 "held twice at the same time".to_owned()
             });
         }
@@ -231,14 +232,14 @@ impl<'history> Rows<'history> {
 
     fn refuse_id(&mut self, bytes: &[u8]) {
         let granule_id = String::from_utf8_lossy(bytes);
-        self.findings.add(Code::GranuleId, None, Some(&granule_id), || {
+        self.findings.add(FindingKind::GranuleId, None, Some(&granule_id), || {
             "this is not a valid granule id".to_owned()
         });
     }
 
     fn refuse_date(&mut self, granule_id: &str, what: &str, micros: i64) {
         let timestamp = Timestamp::from_micros(micros);
-        self.findings.add(Code::Date, timestamp, Some(granule_id), || {
+        self.findings.add(FindingKind::Date, timestamp, Some(granule_id), || {
             let written = timestamp.map_or_else(
                 || format!("{micros} microseconds"),
                 |timestamp| timestamp.to_string(),
@@ -264,7 +265,7 @@ pub(super) fn compare(
     // The checkpoints belong to the latest instance.
     let agrees_to = agrees_to.filter(|_| sets.last().is_some_and(|last| differs(&last)));
     for (stated, (given, _)) in sets.iter().filter(differs) {
-        findings.add(Code::Identifier, Some(stated.timestamp), None, || {
+        findings.add(FindingKind::Identifier, Some(stated.timestamp), None, || {
             let text = format!(
                 "the identifier is {}, but the granule rows give {given}",
                 stated.identifier
@@ -281,7 +282,7 @@ pub(super) fn compare(
     // Where the identifier differs, the digest does, too.
     for (stated, (identifier, digest)) in &sets {
         if stated.identifier == *identifier && stated.digest != *digest {
-            findings.add(Code::Digest, Some(stated.timestamp), None, || {
+            findings.add(FindingKind::Digest, Some(stated.timestamp), None, || {
                 let StatedInstance { digest: stated, .. } = stated;
                 format!("the digest is {stated}, but what is known of the files gives {digest}")
             });
@@ -289,7 +290,7 @@ pub(super) fn compare(
     }
     for (stated, counted) in history.iter().zip(counts) {
         if stated.counts != *counted {
-            findings.add(Code::Count, Some(stated.timestamp), None, || {
+            findings.add(FindingKind::Count, Some(stated.timestamp), None, || {
                 format!("the history counts {}, but the granule rows give {counted}", stated.counts)
             });
         }
@@ -305,7 +306,7 @@ pub(super) fn check_recorded(history: &[StatedInstance]) -> Findings {
         // If the clock was behind the last change, a change is stamped one microsecond after that.
         let was_stamped_next = before.and_then(Timestamp::next) == Some(stated.timestamp);
         if stated.recorded < stated.timestamp && !was_stamped_next {
-            findings.add(Code::Recorded, Some(stated.timestamp), None, || {
+            findings.add(FindingKind::Recorded, Some(stated.timestamp), None, || {
                 format!("recorded {}, before it took effect", stated.recorded)
             });
         }

@@ -14,7 +14,7 @@ mod finding;
 mod history;
 mod subsets;
 
-pub use all::{Verifications, Verified};
+pub use all::{VerificationTotals, Verifications};
 pub(super) use dataset::prove_changes;
-pub use finding::{Code, Finding, Verification, VerifyWork};
+pub use finding::{DatasetVerification, Finding, FindingKind, VerifyWork};
 pub(super) use subsets::{Selecting, select_from};

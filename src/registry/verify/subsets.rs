@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::finding::{Code, Findings, readable};
+use super::finding::{FindingKind, Findings, readable};
 use super::history::StatedInstance;
 use crate::chain::{CanonicalList, Hashed, Hashing, Sweep};
 use crate::error::{Error, Result};
-use crate::model::{Criteria, GranuleId, Instance, Pattern, Subset, Timestamp, quoted};
+use crate::model::{GranuleId, Instance, Pattern, Subset, SubsetCriteria, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
 use crate::registry::proof::{self, Recomputed, Recomputing};
@@ -56,7 +56,7 @@ impl StoredSubsets {
     pub fn of(stored: Vec<(SubsetKey, Subset)>) -> Self {
         let (by_pattern, named): (Vec<_>, Vec<_>) = stored
             .into_iter()
-            .partition(|(_, subset)| matches!(subset.criteria, Criteria::Patterns(_)));
+            .partition(|(_, subset)| matches!(subset.criteria, SubsetCriteria::Patterns(_)));
         let mut by_pattern: Vec<Subset> =
             by_pattern.into_iter().map(|(_, subset)| subset).collect();
         by_pattern.sort_by(|a, b| {
@@ -108,7 +108,7 @@ impl StoredSubsets {
         for subset in self.by_pattern.iter().chain(self.named.iter().map(|(_, subset)| subset)) {
             let known = history.binary_search_by_key(&subset.timestamp, |stated| stated.timestamp);
             if known.is_err() {
-                findings.add(Code::Subset, Some(subset.timestamp), None, || {
+                findings.add(FindingKind::Subset, Some(subset.timestamp), None, || {
                     let name = name(subset);
                     format!("{name} belongs to an instance that the history does not have")
                 });
@@ -268,7 +268,7 @@ fn identify_named(
                 continue;
             }
             if held.is_none() {
-                findings.add(Code::Subset, Some(at), Some(named.as_str()), || {
+                findings.add(FindingKind::Subset, Some(at), Some(named.as_str()), || {
                     format!("a subset names this granule, which was not held at {at}")
                 });
             }
@@ -287,7 +287,7 @@ const BATCH_GRANULES: usize = 1_024;
 fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
     let Recomputed { identifier, digest, granules } = *recomputed;
     if (identifier, granules) != (subset.identifier, subset.granules) {
-        findings.add(Code::Subset, Some(subset.timestamp), None, || {
+        findings.add(FindingKind::Subset, Some(subset.timestamp), None, || {
             format!(
                 "{} counts {} granules, but the granule rows give {granules} and the identifier {identifier}",
                 name(subset),
@@ -295,7 +295,7 @@ fn compare(subset: &Subset, recomputed: &Recomputed, findings: &mut Findings) {
             )
         });
     } else if digest != subset.digest {
-        findings.add(Code::Subset, Some(subset.timestamp), None, || {
+        findings.add(FindingKind::Subset, Some(subset.timestamp), None, || {
             format!(
                 "{} has the digest {}, but what is known of its files gives {digest}",
                 name(subset),

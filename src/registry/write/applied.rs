@@ -2,15 +2,15 @@
 //! one for each time at which something changes, and returned.
 
 use super::annotate::KeptAnnotations;
-use super::rewind::Effort;
+use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
-use crate::model::{Contradiction, Digest, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{ContentConflict, Digest, GranuleId, Identifier, Instance, Timestamp};
 use crate::registry::handle::End;
 
 /// What a change, an import or a pull did to a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Applied {
+pub struct ChangeReport {
     /// The new rows of the history, in order of time: one of a change, and any number of an import, without
     /// annotations and notes ([`Import::note_at`](super::Import::note_at)), all of which may not fit into
     /// memory. Empty if nothing changed.
@@ -27,7 +27,7 @@ pub struct Applied {
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
     /// the first difference. They were skipped.
-    pub contradicted: Vec<(GranuleId, Contradiction)>,
+    pub contradicted: Vec<(GranuleId, ContentConflict)>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
@@ -35,7 +35,7 @@ pub struct Applied {
     pub clock_behind_micros: Option<i64>,
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
-    pub came_back: Option<CameBack>,
+    pub came_back: Option<ReturnedGranules>,
     /// Of an import: the number of events that were left out, because their day is not over.
     pub left_out: u64,
     /// How many subsets that were cited elsewhere are kept from now on.
@@ -43,11 +43,11 @@ pub struct Applied {
     /// What became of the annotations that were written elsewhere.
     pub annotations: KeptAnnotations,
     /// The work that it took.
-    pub effort: Effort,
+    pub effort: WorkCounts,
 }
 
-impl AsRef<Applied> for Applied {
-    fn as_ref(&self) -> &Applied {
+impl AsRef<ChangeReport> for ChangeReport {
+    fn as_ref(&self) -> &ChangeReport {
         self
     }
 }
@@ -66,7 +66,7 @@ pub struct Skipped {
 /// That granules that a sync added had been deleted shortly before: the listing of that change was
 /// probably incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CameBack {
+pub struct ReturnedGranules {
     /// How many of them one change had deleted.
     pub granules: u64,
     /// The instance of that change. If there are several, that of the change which deleted most of them,
@@ -77,7 +77,7 @@ pub struct CameBack {
     pub earlier: Option<Instance>,
 }
 
-impl Applied {
+impl ChangeReport {
     /// The last new row of the history, which of a change is the only one. `None` means that nothing changed.
     pub fn instance(&self) -> Option<&Instance> {
         self.instances.last()
@@ -85,18 +85,18 @@ impl Applied {
 
     /// How many granules were ingested.
     pub fn added(&self) -> u64 {
-        self.sides()[0]
+        self.counts()[0]
     }
 
     /// How many granules were deleted.
     pub fn removed(&self) -> u64 {
-        self.sides()[1]
+        self.counts()[1]
     }
 
     /// How many granules were ingested, deleted, described and replaced.
-    pub fn sides(&self) -> [u64; 4] {
+    pub fn counts(&self) -> [u64; 4] {
         let mut all = [0; 4];
-        for of_one in self.instances.iter().map(Instance::sides) {
+        for of_one in self.instances.iter().map(Instance::counts) {
             all.iter_mut().zip(of_one).for_each(|(all, one)| *all += one);
         }
         all

@@ -1,13 +1,13 @@
 //! A change of a dataset: granules are ingested and deleted, all of them or none.
 
-use super::applied::Applied;
+use super::applied::ChangeReport;
 use super::engine;
 use super::guard::Guard;
 use super::mirror_sources::Taken;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Entry, Event, EventKind, Extent};
+use crate::model::{Coverage, DatasetName, Event, EventKind, ListingEntry};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -18,7 +18,7 @@ use crate::registry::staging::Staging;
 pub struct Change {
     /// The options.
     pub options: ChangeOptions,
-    extent: Extent,
+    extent: Coverage,
     staging: Staging,
 }
 
@@ -29,23 +29,23 @@ impl Change {
     }
 
     /// Creates an empty change that states so much of the files of a granule.
-    pub fn stating(extent: Extent) -> Self {
+    pub fn stating(extent: Coverage) -> Self {
         Change { extent, ..Change::default() }
     }
 
     /// Adds a granule to ingest. Repeated granules are found when the change is made.
-    pub fn ingest(&mut self, entry: impl Into<Entry>) -> Result<()> {
+    pub fn ingest(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Ingested)
     }
 
     /// Adds a granule to delete. It is marked as deleted; nothing is ever erased.
-    pub fn delete(&mut self, entry: impl Into<Entry>) -> Result<()> {
+    pub fn delete(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Deleted)
     }
 
     /// Adds what is stated of the files of a granule that is held and stays held. What is stated of one
     /// granule several times counts together.
-    pub fn describe(&mut self, entry: impl Into<Entry>) -> Result<()> {
+    pub fn describe(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
         self.stage(entry.into(), EventKind::Described)
     }
 
@@ -54,10 +54,10 @@ impl Change {
         self.staging.count()
     }
 
-    fn stage(&mut self, entry: Entry, kind: EventKind) -> Result<()> {
+    fn stage(&mut self, entry: ListingEntry, kind: EventKind) -> Result<()> {
         let content = entry.content.filter(|_| kind != EventKind::Deleted);
         // The time is known only under the write lock; until then all events have the same one.
-        self.staging.add(&event(kind, Entry { content, ..entry }))
+        self.staging.add(&event(kind, ListingEntry { content, ..entry }))
     }
 }
 
@@ -66,7 +66,7 @@ impl Registry {
     ///
     /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
     /// granule held after the last checkpoint before the first of them
-    /// ([`Effort::steps`](super::super::Effort::steps)). Granules at the end of the
+    /// ([`WorkCounts::steps`](super::super::WorkCounts::steps)). Granules at the end of the
     /// canonical order cost exactly one step each. The memory does not depend on the number of
     /// granules.
     ///
@@ -75,19 +75,24 @@ impl Registry {
     /// The error of a refused change: the change is refused;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry, of
     /// kind `damaged` if the granules that were read are not those of the identifier in force.
-    pub fn change(&self, dataset: &DatasetName, change: &Change, stamp: &Stamp) -> Result<Applied> {
+    pub fn change(
+        &self,
+        dataset: &DatasetName,
+        change: &Change,
+        stamp: &Stamp,
+    ) -> Result<ChangeReport> {
         let conduct = Conduct::Change(change.extent);
         self.make(dataset, (change, conduct), stamp, |target| target.refuse_backfill(), None)
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
-    /// before. Granules of which something else is known by now are skipped ([`Applied::contradicted`]).
+    /// before. Granules of which something else is known by now are skipped ([`ChangeReport::contradicted`]).
     pub(crate) fn change_computed(
         &self,
         dataset: &DatasetName,
         change: &Change,
         stamp: &Stamp,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         self.make(dataset, (change, Conduct::Computed), stamp, |_| Ok(()), None)
     }
 
@@ -100,7 +105,7 @@ impl Registry {
         stamp: &Stamp,
         taken: &Taken<'_>,
         guard: &Guard,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         let conduct = Conduct::Pull(change.extent);
         self.make(dataset, (change, conduct), stamp, |target| target.check(guard), Some(taken))
     }
@@ -112,7 +117,7 @@ impl Registry {
         stamp: &Stamp,
         check: impl Fn(&Target<'_>) -> Result<()>,
         taken: Option<&Taken<'_>>,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         let options = &change.options;
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
             let message = "the change is empty: no granule to ingest and none to delete";
@@ -143,7 +148,7 @@ impl Registry {
 impl Target<'_> {
     /// Adds the events to the history at one instant, whatever the times with which they were
     /// staged.
-    pub fn apply(&self, events: &Staging, conduct: Conduct) -> Result<Applied> {
+    pub fn apply(&self, events: &Staging, conduct: Conduct) -> Result<ChangeReport> {
         let at = self.now;
         let at_once = events.sorted()?.map(|event| Ok(Event { at, ..event? }));
         engine::add(self, conduct, at_once, events.count())

@@ -3,13 +3,15 @@
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Criteria, DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, Timestamp,
-    quoted,
+    DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, SubsetCriteria,
+    Timestamp, quoted,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
 use crate::registry::proof::{Recomputed, Recomputing};
-use crate::registry::snapshot::{Cited, Selected, Selection, Snapshot, cited, dataset_of, select};
+use crate::registry::snapshot::{
+    CitationFacts, Selected, Selection, Snapshot, cited, dataset_of, select,
+};
 use crate::registry::verify::select_from;
 use crate::store::{self, DatasetKey, Transaction};
 
@@ -21,7 +23,7 @@ const MAX_NAMED: usize = 20;
 
 /// The granules of a dataset that a subset consists of.
 #[derive(Debug)]
-pub enum Members {
+pub enum SubsetMembers {
     /// Those whose id matches one of these patterns.
     Patterns(Vec<Pattern>),
     /// The granules in this list, each of which is listed once.
@@ -30,9 +32,9 @@ pub enum Members {
 
 /// A subset that is cited, stored or not.
 #[derive(Debug)]
-pub struct CitedMembers {
+pub struct SavedSubset {
     /// The facts for the citation.
-    pub cited: Cited,
+    pub cited: CitationFacts,
     /// Why it is not stored, so that its identifier does not resolve. `None` means that it resolves.
     pub not_stored: Option<Error>,
 }
@@ -61,10 +63,10 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
-        members: &Members,
+        members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<Cited> {
-        self.register_subset(dataset, at, members, now).map(|(cited, _)| cited)
+    ) -> Result<CitationFacts> {
+        self.save_subset(dataset, at, members, now).map(|(cited, _)| cited)
     }
 
     /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
@@ -72,14 +74,14 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Registry::cite_subset`].
-    pub fn register_subset(
+    pub fn save_subset(
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
-        members: &Members,
+        members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<(Cited, bool)> {
-        let (cited, is_stored) = self.snapshot()?.describe_subset(dataset, at, members, now)?;
+    ) -> Result<(CitationFacts, bool)> {
+        let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members, now)?;
         let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
         if is_stored {
             return Ok((cited, false));
@@ -111,9 +113,9 @@ impl Registry {
         writable: Result<Registry>,
         dataset: &DatasetName,
         at: Option<Moment>,
-        members: &Members,
+        members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<CitedMembers> {
+    ) -> Result<SavedSubset> {
         match writable.and_then(|registry| registry.cite_subset(dataset, at, members, now)) {
             Err(error)
                 if matches!(
@@ -125,10 +127,10 @@ impl Registry {
                 ) =>
             {
                 let (cited, is_stored) =
-                    self.snapshot()?.describe_subset(dataset, at, members, now)?;
-                Ok(CitedMembers { cited, not_stored: Some(error).filter(|_| !is_stored) })
+                    self.snapshot()?.preview_subset(dataset, at, members, now)?;
+                Ok(SavedSubset { cited, not_stored: Some(error).filter(|_| !is_stored) })
             }
-            cited => Ok(CitedMembers { cited: cited?, not_stored: None }),
+            cited => Ok(SavedSubset { cited: cited?, not_stored: None }),
         }
     }
 
@@ -139,11 +141,11 @@ impl Registry {
         read: &store::View,
         dataset: &DatasetName,
         at: Option<Moment>,
-        members: &Members,
+        members: &SubsetMembers,
         now: Timestamp,
     ) -> Result<(Selected, bool)> {
-        if let Members::Patterns(patterns) = members {
-            let (count, most) = (patterns.len(), Criteria::MAX_PATTERNS);
+        if let SubsetMembers::Patterns(patterns) = members {
+            let (count, most) = (patterns.len(), SubsetCriteria::MAX_PATTERNS);
             if count > most {
                 return Err(Error::too_long("a selection", "patterns", count, most));
             }
@@ -153,11 +155,11 @@ impl Registry {
         let (key, _) = dataset_of(read, dataset)?;
         let instance = selected.instance().clone();
         let Recomputed { identifier, digest, granules } = match members {
-            Members::Patterns(patterns) => {
+            SubsetMembers::Patterns(patterns) => {
                 let criteria = [(patterns.as_slice(), instance.timestamp)];
                 select_from(self, read, key, std::slice::from_ref(&instance), &criteria)?[0]
             }
-            Members::Listed(listing) => {
+            SubsetMembers::Listed(listing) => {
                 let _progress = self.begin("selecting", "granules", None);
                 identify_named(read, key, dataset, instance.timestamp, listing)?
             }
@@ -187,13 +189,13 @@ impl Snapshot {
     /// Returns the same as [`Registry::cite_subset`] without storing the subset, for a registry
     /// that cannot be written, and whether its identifier resolves nevertheless: it is stored
     /// already, or is that of a whole instance.
-    pub fn describe_subset(
+    pub fn preview_subset(
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
-        members: &Members,
+        members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<(Cited, bool)> {
+    ) -> Result<(CitationFacts, bool)> {
         self.ask(|read| {
             let selected = self.registry.find_subset(read, dataset, at, members, now)?;
             Ok((cited(read, selected.0)?, selected.1))
@@ -201,12 +203,14 @@ impl Snapshot {
     }
 }
 
-impl Members {
+impl SubsetMembers {
     /// The criteria in their normal form. `None` means that they can select nothing.
-    pub(super) fn criteria(&self) -> Option<Criteria> {
+    pub(super) fn criteria(&self) -> Option<SubsetCriteria> {
         match self {
-            Members::Patterns(patterns) => Criteria::of_patterns(patterns.clone()),
-            Members::Listed(listing) => (!listing.is_empty()).then_some(Criteria::Named),
+            SubsetMembers::Patterns(patterns) => SubsetCriteria::of_patterns(patterns.clone()),
+            SubsetMembers::Listed(listing) => {
+                (!listing.is_empty()).then_some(SubsetCriteria::Named)
+            }
         }
     }
 
@@ -218,7 +222,7 @@ impl Members {
         subset: &Subset,
     ) -> Result<()> {
         let stored = transaction.insert_subset(key, subset)?;
-        if let Members::Listed(listing) = self {
+        if let SubsetMembers::Listed(listing) = self {
             for batch in batches(listing)? {
                 let ids: Vec<GranuleId> =
                     batch?.into_iter().map(|event| event.granule_id).collect();

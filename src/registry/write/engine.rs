@@ -7,7 +7,7 @@
 //! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they
 //! are stored, without being read again.
 
-use super::applied::Applied;
+use super::applied::ChangeReport;
 use super::applied::{Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
 use super::rewind::{Pass, resume_before};
@@ -15,7 +15,7 @@ use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Effect, Event, EventKind, Extent, Granule, GranuleId, GranuleIdError, Limits,
+    Content, ContentChange, Coverage, Event, EventKind, GranuleId, GranuleIdError, Holding, Limits,
     Timestamp,
 };
 use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
@@ -38,7 +38,7 @@ pub(super) fn add(
     conduct: Conduct,
     events: impl Iterator<Item = Result<Event>> + Send,
     count: u64,
-) -> Result<Applied> {
+) -> Result<ChangeReport> {
     let mut entry = Entry::new(target, conduct);
     let mut progress = target.registry.begin("writing", "granules", Some(count));
     std::thread::scope(|scope| {
@@ -58,7 +58,7 @@ struct Entry<'a> {
     timeline: Timeline,
     tallies: Vec<Tally>,
     /// What was done so far, without the instances and the effort.
-    applied: Applied,
+    applied: ChangeReport,
     /// Whether the dataset holds the granule of the first event or one after it. `None` until this
     /// is known.
     holds_from_first: Option<bool>,
@@ -83,10 +83,10 @@ struct Rows<'event> {
 }
 
 /// The start of the period in which a granule is held, while its events are replayed.
-enum Holding<'event, 'stored> {
+enum Held<'event, 'stored> {
     No,
     /// Before the events.
-    Stored(&'stored Granule),
+    Stored(&'stored Holding),
     /// With one of the events.
     New(&'event Event),
 }
@@ -98,7 +98,7 @@ impl<'a> Entry<'a> {
             conduct,
             timeline: Timeline::of(target.times.iter().copied()),
             tallies: vec![Tally::default(); target.times.len()],
-            applied: Applied { last: target.last(), ..Applied::default() },
+            applied: ChangeReport { last: target.last(), ..ChangeReport::default() },
             holds_from_first: None,
             has_findings: None,
             pass: None,
@@ -212,20 +212,18 @@ impl<'a> Entry<'a> {
     fn enter_granule<'event>(
         &mut self,
         events: &'event [MergedEvent],
-        stored: &[Granule],
+        stored: &[Holding],
         known: Option<&StoredContent>,
         rows: &mut Rows<'event>,
     ) -> Result<()> {
         let mut held = match stored.last() {
-            Some(period) if period.deleted.is_none() => Holding::Stored(period),
-            _ => Holding::No,
+            Some(period) if period.deleted.is_none() => Held::Stored(period),
+            _ => Held::No,
         };
         // What is known now, and what was known last.
         let mut last = known.map(|known| known.content.clone()).unwrap_or_default();
         let mut now = match (&held, known) {
-            (Holding::Stored(period), Some(known)) if known.since >= period.ingested => {
-                last.clone()
-            }
+            (Held::Stored(period), Some(known)) if known.since >= period.ingested => last.clone(),
             _ => Content::default(),
         };
         for at_once in events.chunk_by(|one, next| one.event.at == next.event.at) {
@@ -254,32 +252,32 @@ impl<'a> Entry<'a> {
                 return Err(Error::future(event.at, present).at(event.location.clone()));
             }
             held = match (kind, held) {
-                (EventKind::Ingested, Holding::No) => {
+                (EventKind::Ingested, Held::No) => {
                     self.check_new(event)?;
                     now = self.first_known(event, stated, &last, rows)?;
                     self.tally(event, EventKind::Ingested)?;
-                    Holding::New(event)
+                    Held::New(event)
                 }
-                (EventKind::Deleted, held @ (Holding::Stored(_) | Holding::New(_))) => {
+                (EventKind::Deleted, held @ (Held::Stored(_) | Held::New(_))) => {
                     self.tally(event, EventKind::Deleted)?;
                     match held {
-                        Holding::New(ingested) => rows.new.push(period(ingested, Some(event.at))),
+                        Held::New(ingested) => rows.new.push(period(ingested, Some(event.at))),
                         _ => rows.ends.push((&event.granule_id, event.at)),
                     }
-                    Holding::No
+                    Held::No
                 }
                 (EventKind::Ingested, held) => {
                     self.refuse_held(event, &held)?;
                     self.state(event, stated, &mut now, rows)?;
                     held
                 }
-                (EventKind::Deleted, Holding::No) => {
+                (EventKind::Deleted, Held::No) => {
                     self.refuse_missing(event)?;
-                    Holding::No
+                    Held::No
                 }
-                (EventKind::Described | EventKind::Replaced, Holding::No) => {
+                (EventKind::Described | EventKind::Replaced, Held::No) => {
                     self.refuse_missing(event)?;
-                    Holding::No
+                    Held::No
                 }
                 (EventKind::Described | EventKind::Replaced, held) => {
                     self.state(event, stated, &mut now, rows)?;
@@ -289,11 +287,11 @@ impl<'a> Entry<'a> {
             if !now.is_empty() {
                 last.clone_from(&now);
             }
-            if matches!(held, Holding::No) {
+            if matches!(held, Held::No) {
                 now = Content::default();
             }
         }
-        if let Holding::New(ingested) = held {
+        if let Held::New(ingested) = held {
             rows.new.push(period(ingested, None));
         }
         Ok(())
@@ -311,7 +309,7 @@ impl<'a> Entry<'a> {
             return Ok(Content::default());
         };
         if !last.is_empty() {
-            let (_, _, contradiction) = last.after(&event.granule_id, stated, Extent::Named);
+            let (_, _, contradiction) = last.after(&event.granule_id, stated, Coverage::Named);
             if let Some(contradiction) = contradiction {
                 self.replacements.add(event, &contradiction);
             }
@@ -332,15 +330,15 @@ impl<'a> Entry<'a> {
     ) -> Result<()> {
         let extent = match self.conduct {
             Conduct::Change(extent) | Conduct::Pull(extent) => extent,
-            Conduct::Computed => Extent::Named,
-            Conduct::History if event.kind == EventKind::Ingested => Extent::Whole,
-            Conduct::History | Conduct::Revert => Extent::All,
+            Conduct::Computed => Coverage::Named,
+            Conduct::History if event.kind == EventKind::Ingested => Coverage::Whole,
+            Conduct::History | Conduct::Revert => Coverage::All,
         };
-        let is_said = |stated: &&Content| extent == Extent::All || !stated.is_empty();
+        let is_said = |stated: &&Content| extent == Coverage::All || !stated.is_empty();
         let Some(stated) = stated.filter(is_said) else { return Ok(()) };
         let granule_id = &event.granule_id;
         let (after, effect, contradiction) = known.after(granule_id, stated, extent);
-        if effect == Effect::Nothing {
+        if effect == ContentChange::Nothing {
             return Ok(());
         }
         match contradiction {
@@ -354,7 +352,7 @@ impl<'a> Entry<'a> {
         check_length(event, &after)?;
         let relists = line_of(granule_id, known) != line_of(granule_id, &after);
         let kind = match effect {
-            Effect::Replaces => EventKind::Replaced,
+            ContentChange::Replaces => EventKind::Replaced,
             _ => EventKind::Described,
         };
         self.tally(event, kind)?.relists |= relists;
@@ -429,8 +427,8 @@ impl<'a> Entry<'a> {
     }
 
     /// Counts an event that is already stored, and refuses any other, which would rewrite history.
-    fn skip_stored(&mut self, event: &Event, kind: EventKind, stored: &[Granule]) -> Result<()> {
-        let is_held_at = |period: &Granule| {
+    fn skip_stored(&mut self, event: &Event, kind: EventKind, stored: &[Holding]) -> Result<()> {
+        let is_held_at = |period: &Holding| {
             period.ingested <= event.at && period.deleted.is_none_or(|deleted| event.at < deleted)
         };
         let is_stored = stored.iter().any(|period| match kind {
@@ -460,11 +458,11 @@ impl<'a> Entry<'a> {
         select_from(registry, transaction, dataset, &instances, &[]).map(drop)
     }
 
-    fn refuse_held(&mut self, event: &Event, held: &Holding<'_, '_>) -> Result<()> {
+    fn refuse_held(&mut self, event: &Event, held: &Held<'_, '_>) -> Result<()> {
         let (since, producer) = match held {
-            Holding::No => return Ok(()),
-            Holding::Stored(period) => (period.ingested, period.producer_granule.clone()),
-            Holding::New(event) => (event.at, event.producer_granule.clone()),
+            Held::No => return Ok(()),
+            Held::Stored(period) => (period.ingested, period.producer_granule.clone()),
+            Held::New(event) => (event.at, event.producer_granule.clone()),
         };
         match self.conduct {
             Conduct::History | Conduct::Revert => Err(Error::held_then(event, since)),
@@ -505,7 +503,7 @@ impl<'a> Entry<'a> {
     }
 
     /// Hashes the granules, and adds the rows of the history.
-    fn finish(mut self) -> Result<Applied> {
+    fn finish(mut self) -> Result<ChangeReport> {
         if let Some((refusal, more)) = self.refused.take() {
             return Err(match more {
                 0 => refusal,
@@ -518,11 +516,11 @@ impl<'a> Entry<'a> {
             self.replacements.check(name, asked.or(*limits), self.target.held())?;
         }
         let Some(pass) = self.pass.take() else {
-            return Ok(Applied { in_force: self.target.latest.clone(), ..self.applied });
+            return Ok(ChangeReport { in_force: self.target.latest.clone(), ..self.applied });
         };
         let (sets, effort) = pass.finish()?;
         let instances = record(self.target, &self.tallies, &sets)?;
-        Ok(Applied {
+        Ok(ChangeReport {
             in_force: instances.last().or(self.target.latest.as_ref()).cloned(),
             created_dataset: self.target.is_created && !instances.is_empty(),
             // If nothing changed, the clock does not matter.
@@ -552,7 +550,7 @@ fn refuse_other_content(
     let Some((stated, known)) = stated.zip(known.filter(|known| known.since <= event.at)) else {
         return Ok(());
     };
-    match known.content.after(&event.granule_id, stated, Extent::Named) {
+    match known.content.after(&event.granule_id, stated, Coverage::Named) {
         (_, _, Some(contradiction)) => {
             let what = contradiction.of(&event.granule_id);
             let message = format!("{what} since {}: history is never rewritten", known.since);

@@ -12,10 +12,10 @@ use std::rc::Rc;
 
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, FilePath, Granule, GranuleId, Set, Timestamp};
+use crate::model::{DatasetName, FilePath, GranuleId, Holding, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
-use crate::registry::snapshot::{GranuleFiles, Reads, dataset_of};
+use crate::registry::snapshot::{Granule, Reads, dataset_of};
 use crate::store::{DatasetKey, OpenFinding, RootState, StoredContent, Transaction};
 
 /// How long a lock lasts. It is renewed whenever the check is saved, once a minute. One that ends later
@@ -170,7 +170,7 @@ impl Registry {
 impl FileCheck {
     /// The granules that are to be checked, with what is recorded of their files. A granule of which
     /// nothing is recorded counts as one file.
-    pub fn granules(&self) -> Result<impl Iterator<Item = Result<GranuleFiles>> + use<>> {
+    pub fn granules(&self) -> Result<impl Iterator<Item = Result<Granule>> + use<>> {
         let after =
             self.saved.as_deref().map(GranuleId::new).transpose().map_err(Error::damaged)?;
         let mut files = self.registry.snapshot()?.files_after(&self.set, after.as_ref())?;
@@ -368,7 +368,7 @@ impl FileCheck {
             let bytes = size_of_val(periods.as_slice()) + bytes_of_contents(&contents);
             look_ups.note(next.len(), bytes);
             let is_held =
-                |period: &Granule| period.deleted.is_none() && period.ingested <= timestamp;
+                |period: &Holding| period.deleted.is_none() && period.ingested <= timestamp;
             held.extend(periods.into_iter().filter(is_held).map(|it| it.granule_id));
             let is_later = |known: &StoredContent| known.since > timestamp;
             later.extend(contents.into_iter().filter(is_later).map(|it| it.granule_id));

@@ -3,7 +3,7 @@
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Contradiction, DatasetName, Event, EventKind, GranuleId, Limits, count, quoted,
+    ContentConflict, DatasetName, Event, EventKind, GranuleId, Limits, plural, quoted,
 };
 
 /// The greatest number of granules that are named as examples of those ingested, of those deleted, and of
@@ -67,7 +67,7 @@ impl Guard {
         }
         let most = limits.additions(held);
         if self.added.count > most {
-            let added = count(self.added.count, "granule");
+            let added = plural(self.added.count, "granule");
             let what = format!("{added} would be added to the {held} of {dataset}");
             return Err(self.added.refused(ErrorKind::TooManyAdditions, &what, most));
         }
@@ -111,7 +111,7 @@ pub(super) struct Replacements {
 
 impl Replacements {
     /// Counts a granule of which an event states other bytes.
-    pub fn add(&mut self, event: &Event, contradiction: &Contradiction) {
+    pub fn add(&mut self, event: &Event, contradiction: &ContentConflict) {
         self.replaced.add(MAX_EXAMPLES, || {
             let location = event.location.as_ref();
             let place = location.map_or(String::new(), |location| format!("{location}: "));
@@ -131,7 +131,7 @@ impl Replacements {
         let Some(granule_id) = self.first.as_ref().filter(|_| replaced > most) else {
             return Ok(());
         };
-        let granules = count(replaced, "granule");
+        let granules = plural(replaced, "granule");
         let question = match replaced >= held && replaced > 1 {
             true => "; everything that is held contradicts: is it another algorithm?",
             false => "",

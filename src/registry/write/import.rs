@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::annotate::LoggedAnnotations;
-use super::applied::Applied;
+use super::applied::ChangeReport;
 use super::engine;
 use super::imported_subsets::{CitedSubsets, Origin, SelectedSubset};
 use super::mirror_sources::Remembered;
@@ -144,7 +144,12 @@ impl Registry {
     /// The error of a refused change: an event is refused, such as the ingest of a granule that is
     /// held, the deletion of one that is not, or a time in the future or not after the last change;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
-    pub fn import(&self, dataset: &DatasetName, import: &Import, stamp: &Stamp) -> Result<Applied> {
+    pub fn import(
+        &self,
+        dataset: &DatasetName,
+        import: &Import,
+        stamp: &Stamp,
+    ) -> Result<ChangeReport> {
         self.import_and_remember(dataset, import, stamp, None)
     }
 
@@ -154,8 +159,8 @@ impl Registry {
         dataset: &DatasetName,
         import: &Import,
         stamp: &Stamp,
-        remembered: Option<&dyn Fn(&Applied) -> Remembered<'a>>,
-    ) -> Result<Applied> {
+        remembered: Option<&dyn Fn(&ChangeReport) -> Remembered<'a>>,
+    ) -> Result<ChangeReport> {
         let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
             let (key, applied) = import.apply(self, transaction, dataset, stamp, &selected)?;
@@ -199,7 +204,7 @@ impl Import {
         name: &DatasetName,
         stamp: &Stamp,
         selected: &[SelectedSubset],
-    ) -> Result<(DatasetKey, Applied)> {
+    ) -> Result<(DatasetKey, ChangeReport)> {
         let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
         let (key, last) = (target.dataset, target.last());
         let now = stamp.read_clock();

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::cite::{Members, batches, identify_named};
+use super::cite::{SubsetMembers, batches, identify_named};
 use crate::disk::{Spool, SpooledRecords};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Criteria, DatasetName, Digest, Event, EventKind, GranuleId, Identifier, Instance,
-    Pattern, SourceLocation, Subset, Timestamp,
+    Content, DatasetName, Digest, Event, EventKind, GranuleId, Identifier, Instance, Pattern,
+    SourceLocation, Subset, SubsetCriteria, Timestamp,
 };
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::handle::Registry;
@@ -42,7 +42,7 @@ impl CitedSubset {
     /// from an instance, or the granules that it names, must have the same identifier.
     fn keep(
         &self,
-        members: &Members,
+        members: &SubsetMembers,
         transaction: &Transaction,
         key: DatasetKey,
         dataset: &DatasetName,
@@ -68,9 +68,9 @@ impl CitedSubset {
             return Err(refused(Identifier::EMPTY));
         };
         let Recomputed { identifier, digest, granules } = match members {
-            Members::Patterns(_) => select(&instance)?,
+            SubsetMembers::Patterns(_) => select(&instance)?,
             // A look-up for each granule, as for each event.
-            Members::Listed(listing) => {
+            SubsetMembers::Listed(listing) => {
                 identify_named(transaction, key, dataset, self.timestamp, listing)?
             }
         };
@@ -275,10 +275,10 @@ impl CitedSubsets {
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the error of a refused change: a
     /// granule is named twice.
-    pub fn add(&mut self, subset: &CitedSubset, members: Members) -> Result<()> {
+    pub fn add(&mut self, subset: &CitedSubset, members: SubsetMembers) -> Result<()> {
         let (patterns, listing) = match members {
-            Members::Patterns(patterns) => (Some(patterns), Listing::new()),
-            Members::Listed(listing) => (None, listing),
+            SubsetMembers::Patterns(patterns) => (Some(patterns), Listing::new()),
+            SubsetMembers::Listed(listing) => (None, listing),
         };
         self.count += 1;
         self.spool.add_value(&(subset, patterns, listing.count()))?;
@@ -318,7 +318,7 @@ impl CitedSubsets {
             {
                 continue;
             }
-            let Criteria::Patterns(patterns) = criteria else { continue };
+            let SubsetCriteria::Patterns(patterns) = criteria else { continue };
             batch.add(patterns, timestamp, selected.len() - 1);
             if batch.bytes > BATCH_BYTES {
                 std::mem::take(&mut batch).select(from, events()?, &mut selected)?;
@@ -374,7 +374,7 @@ impl CitedSubsets {
     }
 
     /// The subsets, in the order in which they were added.
-    pub fn iter(&self) -> impl Iterator<Item = Result<(CitedSubset, Members)>> + '_ {
+    pub fn iter(&self) -> impl Iterator<Item = Result<(CitedSubset, SubsetMembers)>> + '_ {
         let (mut records, mut left) = (self.spool.records(), self.count);
         std::iter::from_fn(move || {
             left = left.checked_sub(1)?;
@@ -384,15 +384,15 @@ impl CitedSubsets {
 }
 
 /// Reads the next subset.
-fn next(records: &mut SpooledRecords<'_>) -> Result<(CitedSubset, Members)> {
+fn next(records: &mut SpooledRecords<'_>) -> Result<(CitedSubset, SubsetMembers)> {
     let (subset, patterns, named): (_, _, u64) = records.value()?;
     if let Some(patterns) = patterns {
-        return Ok((subset, Members::Patterns(patterns)));
+        return Ok((subset, SubsetMembers::Patterns(patterns)));
     }
     let mut listing = Listing::new();
     while listing.count() < named {
         let ids: Vec<GranuleId> = records.value()?;
         ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
     }
-    Ok((subset, Members::Listed(listing)))
+    Ok((subset, SubsetMembers::Listed(listing)))
 }

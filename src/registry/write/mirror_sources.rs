@@ -1,7 +1,7 @@
 //! Remembering what was read of a primary.
 
 use super::annotate::{KeptAnnotations, PrimaryAnnotations};
-use super::applied::Applied;
+use super::applied::ChangeReport;
 use super::stamp::Stamp;
 use crate::error::Result;
 use crate::model::{
@@ -134,15 +134,15 @@ impl Registry {
         taken: &Taken<'_>,
         stamp: &Stamp,
         dry_run: bool,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
             let Some((key, _)) = transaction.key_and_name(dataset)? else {
-                return Ok((Applied::default(), End::RollBack));
+                return Ok((ChangeReport::default(), End::RollBack));
             };
             let mut in_force = transaction.instance_at(key, Timestamp::MAX)?;
             let annotations = taken.save(transaction, key, stamp, &mut in_force)?;
-            let applied = Applied { in_force, annotations, ..Applied::default() };
+            let applied = ChangeReport { in_force, annotations, ..ChangeReport::default() };
             Ok((applied, End::commit_if(!dry_run)))
         })
     }

@@ -47,7 +47,7 @@ impl Registry {
     }
 
     /// Stores ids of the old scheme, which are then never issued. Returns how many are new.
-    pub fn take_payment_ids(&self, ids: &[PaymentId]) -> Result<u64> {
+    pub fn reserve_payment_ids(&self, ids: &[PaymentId]) -> Result<u64> {
         let ids: Vec<&str> = ids.iter().map(PaymentId::as_str).collect();
         self.write(|transaction| Ok((transaction.insert_payments_taken(&ids)?, End::Commit)))
     }

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::stamp::{Stamp, check_entered_note};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Dataset, DatasetName, Limits, RecordVersion, Timestamp, Withdrawal, check_fields,
+    DatasetMetadata, DatasetName, Limits, MetadataVersion, Timestamp, Withdrawal, check_fields,
 };
 use crate::registry::handle::{End, Registry};
 use crate::store::{DatasetKey, StoredDataset, Transaction};
@@ -46,7 +46,7 @@ pub enum SharedDoi {
 #[derive(Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
-    dataset: &'a Dataset,
+    dataset: &'a DatasetMetadata,
     #[serde(flatten)]
     limits: Limits,
     withdrawn: Option<&'a Withdrawal>,
@@ -61,7 +61,7 @@ impl Registry {
     /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
     /// dataset has the DOI; [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a
     /// control character.
-    pub fn add_dataset(&self, dataset: &Dataset, stamp: &Stamp) -> Result<()> {
+    pub fn add_dataset(&self, dataset: &DatasetMetadata, stamp: &Stamp) -> Result<()> {
         self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused, stamp)
     }
 
@@ -69,7 +69,7 @@ impl Registry {
     /// `shared_doi` says so.
     pub fn add_dataset_with(
         &self,
-        dataset: &Dataset,
+        dataset: &DatasetMetadata,
         limits: Limits,
         shared_doi: SharedDoi,
         stamp: &Stamp,
@@ -95,8 +95,8 @@ impl Registry {
         &self,
         name: &DatasetName,
         stamp: &Stamp,
-        edit: impl Fn(&mut Dataset),
-    ) -> Result<Dataset> {
+        edit: impl Fn(&mut DatasetMetadata),
+    ) -> Result<DatasetMetadata> {
         self.edit_dataset_with(name, SharedDoi::Refused, stamp, |dataset, _| edit(dataset))
     }
 
@@ -107,8 +107,8 @@ impl Registry {
         name: &DatasetName,
         shared_doi: SharedDoi,
         stamp: &Stamp,
-        edit: impl Fn(&mut Dataset, &mut Limits),
-    ) -> Result<Dataset> {
+        edit: impl Fn(&mut DatasetMetadata, &mut Limits),
+    ) -> Result<DatasetMetadata> {
         self.write(|transaction| {
             let before = record_of(transaction, name)?;
             let mut edited = before.clone();
@@ -139,7 +139,7 @@ impl Registry {
         name: &DatasetName,
         new: &DatasetName,
         stamp: &Stamp,
-    ) -> Result<Dataset> {
+    ) -> Result<DatasetMetadata> {
         self.write(|transaction| {
             let mut stored = record_of(transaction, name)?;
             match transaction.stored_dataset(new)? {
@@ -182,7 +182,7 @@ impl Registry {
     }
 
     /// Ends the withdrawal of a dataset. Does nothing if it is not withdrawn.
-    pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<Dataset> {
+    pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<DatasetMetadata> {
         self.write(|transaction| {
             let stored = record_of(transaction, name)?;
             if stored.withdrawn.is_none() {
@@ -196,14 +196,14 @@ impl Registry {
 }
 
 /// Refuses a record with a control character, but for the lines of its description.
-fn check_record(dataset: &Dataset) -> Result<()> {
+fn check_record(dataset: &DatasetMetadata) -> Result<()> {
     check_fields(dataset).map_err(|error| Error::new(ErrorKind::Input, error.to_string()))
 }
 
 /// Adds a dataset, and the first version of its record.
 pub(super) fn insert(
     transaction: &Transaction,
-    dataset: &Dataset,
+    dataset: &DatasetMetadata,
     limits: Limits,
     stamp: &Stamp,
 ) -> Result<DatasetKey> {
@@ -245,7 +245,7 @@ fn refuse_name_in_use(found: &StoredDataset, name: &DatasetName) -> Result<()> {
 /// Refuses the DOI of a dataset if another one has it.
 fn refuse_shared_doi(
     transaction: &Transaction,
-    dataset: &Dataset,
+    dataset: &DatasetMetadata,
     shared_doi: SharedDoi,
 ) -> Result<()> {
     let (Some(doi), SharedDoi::Refused) = (&dataset.doi, shared_doi) else { return Ok(()) };
@@ -287,8 +287,8 @@ fn keep_version(
     let dataset = serde_json::to_value(whole)
         .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
     let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
-    let version = RecordVersion {
-        version: transaction.last_number::<RecordVersion>(*key)? + 1,
+    let version = MetadataVersion {
+        version: transaction.last_number::<MetadataVersion>(*key)? + 1,
         recorded,
         recorded_by,
         action: action.to_owned(),

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use super::applied::{Applied, CameBack};
+use super::applied::{ChangeReport, ReturnedGranules};
 use super::guard::Guard;
 use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Confirmation, DatasetName, DigestPrefix, Entry, EventKind, Extent, Granule, GranuleId,
-    Identifier, Instance, Limits, Moment, RefusedListing, Set, Timestamp, count,
+    Confirmation, Coverage, DatasetName, DigestPrefix, EventKind, GranuleId, Holding, Identifier,
+    Instance, Limits, ListingEntry, Moment, RefusedListing, Set, Timestamp, plural,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
@@ -56,7 +56,7 @@ impl Registry {
         limits: Limits,
         options: &ChangeOptions,
         stamp: &Stamp,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         let synced = self.synced(dataset, listing, limits, options, stamp);
         if let Err(error) = &synced
             && error.kind().is_of_listing()
@@ -108,7 +108,7 @@ impl Registry {
         limits: Limits,
         options: &ChangeOptions,
         stamp: &Stamp,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             target.refuse_backfill()?;
@@ -119,7 +119,7 @@ impl Registry {
             if listing.is_empty() && (target.held() > 0 || target.latest.is_none()) {
                 let what = match target.held() {
                     0 => "has never held a granule".to_owned(),
-                    held => format!("would lose all of its {}", count(held, "granule")),
+                    held => format!("would lose all of its {}", plural(held, "granule")),
                 };
                 let message = format!("the listing is empty: {dataset} {what}");
                 return Err(Error::new(ErrorKind::EmptyListing, message));
@@ -127,11 +127,11 @@ impl Registry {
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
             let mut guard = Guard::new(limits);
-            let events = target.difference(listed, None, Extent::Whole, &mut guard)?;
+            let events = target.difference(listed, None, Coverage::Whole, &mut guard)?;
             target.check(&guard)?;
             let key = target.dataset;
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
-            let mut applied = target.apply(&events, Conduct::Change(Extent::Whole))?;
+            let mut applied = target.apply(&events, Conduct::Change(Coverage::Whole))?;
             applied.skipped.repeated = listing.repeated(distinct)?;
             if let (Some(change), Some(_)) = (applied.instances.last(), applied.last) {
                 applied.came_back = came_back(transaction, key, &events, change)?;
@@ -166,7 +166,7 @@ impl Registry {
         to: &EarlierSet,
         options: &ChangeOptions,
         stamp: &Stamp,
-    ) -> Result<Applied> {
+    ) -> Result<ChangeReport> {
         self.write(|transaction| {
             let target = Target::lock(self, transaction, dataset, options, stamp)?;
             target.refuse_backfill()?;
@@ -192,12 +192,12 @@ impl Registry {
             let read: &View = transaction;
             let wanted = SetCursor::of(read, Position::of(read, &set)?).into_granules();
             let wanted = wanted.map(|granule| {
-                let Granule { granule_id, producer_granule, .. } = granule?;
+                let Holding { granule_id, producer_granule, .. } = granule?;
                 let content = Some(known.of(granule_id.as_str())?.into());
-                Ok(Entry { granule_id, producer_granule, content, location: None })
+                Ok(ListingEntry { granule_id, producer_granule, content, location: None })
             });
             let claim = Some(Claim::of(self, &set));
-            let events = target.difference(wanted, claim, Extent::All, &mut Guard::default())?;
+            let events = target.difference(wanted, claim, Coverage::All, &mut Guard::default())?;
             let expected = options.expected.or(Some(set.identifier()));
             let expected_digest = options.expected_digest.or(Some(set.digest()));
             let options = &ChangeOptions { expected, expected_digest, ..options.clone() };
@@ -220,7 +220,7 @@ fn came_back(
     dataset: DatasetKey,
     events: &Staging,
     change: &Instance,
-) -> Result<Option<CameBack>> {
+) -> Result<Option<ReturnedGranules>> {
     let since = change.timestamp.as_micros().saturating_sub(RECENT_MICROS);
     let since = Timestamp::from_micros(since).unwrap_or(Timestamp::MIN);
     if change.ingested == 0 || !transaction.has_deletions(dataset, since, change.timestamp)? {
@@ -257,5 +257,5 @@ fn came_back(
     let Some(without) = transaction.instance_at(dataset, at)? else { return Ok(None) };
     let mut earlier = transaction.instances_of_with(dataset, change.identifier)?;
     earlier.retain(|instance| instance.timestamp < at);
-    Ok(Some(CameBack { granules, without, earlier: earlier.pop() }))
+    Ok(Some(ReturnedGranules { granules, without, earlier: earlier.pop() }))
 }

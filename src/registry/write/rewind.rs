@@ -17,7 +17,7 @@ use crate::store::{NewPeriod, StoredContent};
 
 /// The work that a change took, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct Effort {
+pub struct WorkCounts {
     /// The number of chain steps that were hashed: a granule that is held before and after the change
     /// takes one up to the first granule that differs, and two from there.
     pub steps: u64,
@@ -184,7 +184,7 @@ impl<'a> Pass<'a> {
     ///
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules that were read are not those
     /// of the identifier in force, or what is known of them is not that of the digest.
-    pub fn finish(mut self) -> Result<(Vec<(Identifier, Digest)>, Effort)> {
+    pub fn finish(mut self) -> Result<(Vec<(Identifier, Digest)>, WorkCounts)> {
         if !self.appends() {
             let mut progress = self.target.registry.begin("hashing", "granules", None);
             self.read(|| progress.advance())?;
@@ -201,7 +201,7 @@ impl<'a> Pass<'a> {
         let sets: Vec<(Identifier, Digest)> = sets.collect();
         let steps = hashed.sweep.steps();
         let checkpoints = self.checkpoints.store()?;
-        let effort = Effort { steps, rows: self.rows, checkpoints };
+        let effort = WorkCounts { steps, rows: self.rows, checkpoints };
         Ok((sets, effort))
     }
 }

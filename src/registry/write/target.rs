@@ -5,8 +5,8 @@ use super::record::{gives_up, insert, refuse_withdrawn};
 use super::stamp::{Results, Stamp, check_accepted, check_entered_note, check_expected};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, Dataset, DatasetName, Digest, Effect, EncodedFiles, Entry, Event, EventKind, Extent,
-    Identifier, Instance, Limit, Limits, Set, Timestamp,
+    Content, ContentChange, Coverage, DatasetMetadata, DatasetName, Digest, EncodedFiles, Event,
+    EventKind, Identifier, Instance, Limit, Limits, ListingEntry, Set, Timestamp,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
@@ -36,7 +36,7 @@ pub struct ChangeOptions {
     pub create_dataset: bool,
     /// The record of a dataset that is created, under the name of the change. `None` means one that
     /// has only the name.
-    pub record: Option<Dataset>,
+    pub record: Option<DatasetMetadata>,
     /// Whether granules to ingest that are already held or listed twice are skipped and counted.
     pub skip_existing: bool,
     /// Whether granules to delete that are not held or listed twice are skipped and counted.
@@ -56,9 +56,9 @@ pub struct ChangeOptions {
 pub(super) enum Conduct {
     /// For a change: granules that are already held, or not held, are refused and counted, or
     /// skipped if the options say so. What is stated of the files of granules says so much of them.
-    Change(Extent),
+    Change(Coverage),
     /// For a pull: the same, but that the caller has decided what is taken of the primary's content.
-    Pull(Extent),
+    Pull(Coverage),
     /// For what was computed of files: the same, but that granules of which something else is known by now
     /// stay as they are, and are returned.
     Computed,
@@ -124,8 +124,8 @@ impl<'a> Target<'a> {
                 Some(_) | None if options.create_dataset => {
                     let name = name.clone();
                     let record = match &options.record {
-                        Some(record) => Dataset { name, ..record.clone() },
-                        None => Dataset::named(name),
+                        Some(record) => DatasetMetadata { name, ..record.clone() },
+                        None => DatasetMetadata::named(name),
                     };
                     let limits = Limits::default();
                     let key = insert(transaction, &record, limits, stamp)?;
@@ -235,9 +235,9 @@ impl<'a> Target<'a> {
     /// that the dataset holds, or not those that are claimed.
     pub fn difference(
         &self,
-        wanted: impl Iterator<Item = Result<Entry>>,
+        wanted: impl Iterator<Item = Result<ListingEntry>>,
         claim: Option<Claim>,
-        extent: Extent,
+        extent: Coverage,
         guard: &mut Guard,
     ) -> Result<Staging> {
         let (transaction, last): (&View, _) = (self.transaction, self.last());
@@ -248,7 +248,7 @@ impl<'a> Target<'a> {
         let mut events = Staging::default();
         for only in Walk::of(self.registry, held, Box::new(wanted.peekable()), [of_held, claim]) {
             let (kind, entry) = match only? {
-                Only::Left(granule_id) => (EventKind::Deleted, Entry::from(granule_id)),
+                Only::Left(granule_id) => (EventKind::Deleted, ListingEntry::from(granule_id)),
                 Only::Right(entry) => (EventKind::Ingested, entry),
                 Only::Both(_, entry, _) => {
                     let before = known.of(entry.granule_id.as_str())?;
@@ -266,15 +266,15 @@ impl<'a> Target<'a> {
 }
 
 /// Whether something else is known of a granule after what is stated of it.
-fn says(known: EncodedFiles<'_>, entry: &Entry, extent: Extent) -> bool {
+fn says(known: EncodedFiles<'_>, entry: &ListingEntry, extent: Coverage) -> bool {
     let Some(stated) = &entry.content else { return false };
-    let is_said = extent == Extent::All || !stated.is_empty();
+    let is_said = extent == Coverage::All || !stated.is_empty();
     let is_new = || Content::from(known).after(&entry.granule_id, stated, extent).1;
-    is_said && known != stated.encoded() && is_new() != Effect::Nothing
+    is_said && known != stated.encoded() && is_new() != ContentChange::Nothing
 }
 
 /// The event of a granule at a time that is set later.
-pub(super) fn event(kind: EventKind, entry: Entry) -> Event {
-    let Entry { granule_id, producer_granule, content, location } = entry;
+pub(super) fn event(kind: EventKind, entry: ListingEntry) -> Event {
+    let ListingEntry { granule_id, producer_granule, content, location } = entry;
     Event { at: Timestamp::EPOCH, kind, granule_id, producer_granule, content, location }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::instance::sound;
 use crate::model::{
-    Dataset, DatasetName, Doi, GranuleUrl, Instance, Limits, Listed, RecordVersion, Timestamp,
-    Withdrawal,
+    DatasetMetadata, DatasetName, DatasetRecord, Doi, GranuleUrl, Instance, Limits,
+    MetadataVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
 use crate::store::checked_row::{Reader, Row, RowPart, optional_part, part, row};
@@ -246,7 +246,7 @@ impl View {
         &self,
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
-    ) -> impl Iterator<Item = Result<(DatasetKey, Dataset)>> {
+    ) -> impl Iterator<Item = Result<(DatasetKey, DatasetMetadata)>> {
         let page = move |after: &Option<DatasetName>, limit| {
             let values = self.page(after.as_ref(), withdrawn, limit);
             let stored: Vec<StoredDataset> = self.select(&PAGE, &values)?;
@@ -268,7 +268,7 @@ impl View {
         after: Option<&DatasetName>,
         withdrawn: Withdrawn,
         limit: u32,
-    ) -> Result<Vec<(DatasetKey, Listed)>> {
+    ) -> Result<Vec<(DatasetKey, DatasetRecord)>> {
         let mut listed = self.described_rows(&PAGE, &self.page(after, withdrawn, limit))?;
         check_order("dataset", after, listed.iter().map(|(_, listed)| &listed.dataset.name))?;
         let keys: Vec<_> = listed.iter().map(|(key, _)| *key).collect();
@@ -280,14 +280,14 @@ impl View {
     }
 
     /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
-    pub fn listed(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
+    pub fn listed(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetRecord)>> {
         let Some((key, listed)) = self.described(name)? else { return Ok(None) };
         let confirmed = self.confirmations(&[key])?.remove(&key.0);
-        Ok(Some((key, Listed { confirmed, ..listed })))
+        Ok(Some((key, DatasetRecord { confirmed, ..listed })))
     }
 
     /// The same without the last confirmation.
-    pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, Listed)>> {
+    pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetRecord)>> {
         static NAMED: Sql = select_listed!(
             "WHERE (?3 = 1 OR id IN rarray(?2)) AND dataset.id = (",
             key_of_name!(),
@@ -300,9 +300,9 @@ impl View {
         &self,
         sql: &'static Sql,
         values: &[Value<'_>],
-    ) -> Result<Vec<(DatasetKey, Listed)>> {
+    ) -> Result<Vec<(DatasetKey, DatasetRecord)>> {
         let decode = |stored: StoredDataset, row: &dyn Columns, rest| {
-            let listed = Listed {
+            let listed = DatasetRecord {
                 dataset: stored.dataset,
                 withdrawn: stored.withdrawn,
                 former_names: Vec::new(),
@@ -375,7 +375,11 @@ impl View {
 
 impl Transaction {
     /// Adds a dataset, whose name must not be in use.
-    pub fn insert_dataset(&self, dataset: &Dataset, limits: Limits) -> Result<StoredDataset> {
+    pub fn insert_dataset(
+        &self,
+        dataset: &DatasetMetadata,
+        limits: Limits,
+    ) -> Result<StoredDataset> {
         static NEXT: Sql = Sql::new(
             "SELECT coalesce(max(id), 0) + 1
             FROM {dataset}",
@@ -429,7 +433,7 @@ part!(Withdrawal { timestamp, note });
 optional_part!(Withdrawal);
 part!(Limits { max_delete, max_add, max_replace });
 
-row!(RecordVersion in RECORD_VERSION {
+row!(MetadataVersion in RECORD_VERSION {
     version, recorded, recorded_by, action, dataset
 } hides recorded_by);
 

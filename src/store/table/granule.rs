@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    Checkpoint, DatasetName, FoundPeriod, Granule, GranuleId, GranulePrefix, IdPage, Timestamp,
+    Checkpoint, DatasetName, FoundPeriod, GranuleId, GranulePrefix, Holding, IdPage, Timestamp,
     Withdrawal,
 };
 use crate::store::checked_row::row;
@@ -26,7 +26,7 @@ impl View {
         at: Timestamp,
         after: &str,
         limit: u32,
-    ) -> Result<Vec<Granule>> {
+    ) -> Result<Vec<Holding>> {
         static PAGE: Sql = Sql::new(
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM {granule}
@@ -70,7 +70,7 @@ impl View {
         dataset: DatasetKey,
         at: Timestamp,
         limit: u32,
-    ) -> Result<Vec<Granule>> {
+    ) -> Result<Vec<Holding>> {
         static LAST: Sql = Sql::new(
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM {granule}
@@ -89,7 +89,7 @@ impl View {
         dataset: DatasetKey,
         at: Timestamp,
         granule_ids: &[&str],
-    ) -> Result<Vec<Granule>> {
+    ) -> Result<Vec<Holding>> {
         self.periods_among_at(dataset, granule_ids, Some(at))
     }
 
@@ -101,7 +101,7 @@ impl View {
         producer_granule: &GranuleId,
         after: Option<(&GranuleId, Timestamp)>,
         limit: u32,
-    ) -> Result<Vec<Granule>> {
+    ) -> Result<Vec<Holding>> {
         static PAGE: Sql = Sql::new(
             "SELECT granule_id, ingested, deleted, producer_granule
             FROM {granule}
@@ -233,7 +233,7 @@ impl View {
     }
 
     /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
-    pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Granule>> {
+    pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Holding>> {
         self.periods_among_at(dataset, granule_ids, None)
     }
 
@@ -243,7 +243,7 @@ impl View {
         dataset: DatasetKey,
         granule_ids: &[&str],
         at: Option<Timestamp>,
-    ) -> Result<Vec<Granule>> {
+    ) -> Result<Vec<Holding>> {
         static BETWEEN: Sql = Sql::new(
             "SELECT EXISTS (
                 SELECT 1
@@ -448,8 +448,8 @@ fn start(after: Option<(&GranuleId, Timestamp)>) -> (&str, i64) {
 }
 
 /// The granule in four columns of a row.
-pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Granule> {
-    Ok(Granule {
+pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Holding> {
+    Ok(Holding {
         granule_id: row.get(first)?,
         ingested: row.get(first + 1)?,
         deleted: row.get(first + 2)?,

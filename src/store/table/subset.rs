@@ -3,7 +3,7 @@
 
 use super::granule::granule;
 use crate::model::{
-    Criteria, Digest, Granule, GranuleId, Identifier, IdentifierPrefix, Subset, Timestamp,
+    Digest, GranuleId, Holding, Identifier, IdentifierPrefix, Subset, SubsetCriteria, Timestamp,
 };
 use crate::store::Result;
 use crate::store::checked_row::{Row, part};
@@ -49,7 +49,7 @@ impl View {
         &self,
         dataset: DatasetKey,
         (identifier, digest): (Identifier, Digest),
-        criteria: &Criteria,
+        criteria: &SubsetCriteria,
     ) -> Result<Option<(SubsetKey, Subset)>> {
         static SAME: Sql = select_saved!(
             "WHERE subset.dataset_id = ?1 AND subset.identifier = ?2
@@ -129,7 +129,7 @@ impl View {
         at: Timestamp,
         after: &str,
         limit: u32,
-    ) -> Result<Vec<(GranuleId, Option<Granule>)>> {
+    ) -> Result<Vec<(GranuleId, Option<Holding>)>> {
         // `OFFSET 0` keeps the planner from turning a look-up for each id into a join, which it would
         // begin at the table's side while the table has no statistics.
         static PAGE: Sql = Sql::by_store(
@@ -177,7 +177,7 @@ impl View {
         dataset: DatasetKey,
         subset: SubsetKey,
         at: Timestamp,
-    ) -> impl Iterator<Item = Result<(GranuleId, Option<Granule>)>> {
+    ) -> impl Iterator<Item = Result<(GranuleId, Option<Holding>)>> {
         paged(
             String::new(),
             move |after, limit| self.named_after(dataset, subset, at, after, limit),

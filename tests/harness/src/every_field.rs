@@ -1,11 +1,11 @@
 //! The metadata of a dataset in which every field has a value.
 
 use accession::model::Year;
-use accession::{Dataset, Limits};
+use accession::{DatasetMetadata, Limits};
 
-pub fn every_field(name: &str) -> impl Fn(&mut Dataset, &mut Limits) {
+pub fn every_field(name: &str) -> impl Fn(&mut DatasetMetadata, &mut Limits) {
     let creators = ["Someone", "Someone Else"].map(|name| name.parse().unwrap());
-    move |dataset: &mut Dataset, limits: &mut Limits| {
+    move |dataset: &mut DatasetMetadata, limits: &mut Limits| {
         dataset.doi = Some(format!("10.9999/{name}").parse().unwrap());
         dataset.title = Some(format!("The title of {name}"));
         dataset.description = Some(format!("What {name} is"));

@@ -6,7 +6,7 @@ use std::path::Path;
 use accession::error::Result;
 use accession::mirror::{Primary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
-use accession::{Applied, Error, Import, Registry, Stamp};
+use accession::{ChangeReport, Error, Import, Registry, Stamp};
 
 use crate::history::{name, now, step};
 
@@ -27,7 +27,7 @@ pub fn import_of(
     registry: &Registry,
     dataset: &str,
     manifest: impl Into<Vec<u8>>,
-) -> Result<Applied> {
+) -> Result<ChangeReport> {
     let mut import = Import::new();
     import.options.create_dataset = true;
     import.options.record = Some(primary_of(manifest)?.read_into(&mut import, |_| {})?);

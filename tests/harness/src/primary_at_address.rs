@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, Comparison, HttpOptions, Primary, PullOptions, PullPolicy, Pulled, Remote, compare,
-    pull, read_replica,
+    Address, Comparison, HttpOptions, Primary, PullOptions, PullPolicy, PullReport, Remote,
+    compare, pull, read_replica,
 };
 use accession::publish::publish;
 use accession::{
-    Applied, Difference, Import, Limits, Members, Pattern, Registry, Selection, Stamp,
+    ChangeReport, Difference, Import, Limits, Pattern, Registry, Selection, Stamp, SubsetMembers,
 };
 
 use crate::history::held;
@@ -45,7 +45,10 @@ impl World {
             world.us.change(&name("us"), &step, &stamp).unwrap();
         }
         let patterns: Vec<Pattern> = vec!["B*".parse().unwrap()];
-        world.us.cite_subset(&name("us"), None, &Members::Patterns(patterns), second(9)).unwrap();
+        world
+            .us
+            .cite_subset(&name("us"), None, &SubsetMembers::Patterns(patterns), second(9))
+            .unwrap();
         world.publish();
         world
     }
@@ -75,7 +78,7 @@ impl World {
         Ok((compared, missing))
     }
 
-    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<Pulled> {
+    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<PullReport> {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
         let stamp = Stamp::at(second(at), now());
@@ -83,7 +86,7 @@ impl World {
     }
 
     /// Copies the history of the primary.
-    pub fn import(&self) -> Applied {
+    pub fn import(&self) -> ChangeReport {
         let mut import = Import::new();
         import.options.create_dataset = true;
         let remote = self.remote(quick());

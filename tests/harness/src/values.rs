@@ -1,8 +1,8 @@
 //! Short ways to write the values and the changes that tests need.
 
-use accession::model::{Checksum, Content, Extent, FilePath, KnownFile};
+use accession::model::{Checksum, Content, Coverage, FilePath, FileRecord};
 use accession::{
-    Applied, Change, DatasetName, Entry, GranuleId, Limit, Registry, Stamp, Timestamp,
+    Change, ChangeReport, DatasetName, GranuleId, Limit, ListingEntry, Registry, Stamp, Timestamp,
 };
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
@@ -29,16 +29,16 @@ pub fn with_file(
     path: &str,
     size: Option<u64>,
     checksum: Option<Checksum>,
-) -> Entry {
+) -> ListingEntry {
     let (granule_id, path) = (id(granule), FilePath::new(path).unwrap());
-    let file = KnownFile::new(&granule_id, Some(path), size, checksum);
+    let file = FileRecord::new(&granule_id, Some(path), size, checksum);
     let content = Content::of(&granule_id, file.into_iter().collect()).unwrap();
-    Entry { content: Some(content), ..granule_id.into() }
+    ListingEntry { content: Some(content), ..granule_id.into() }
 }
 
 /// A change that states files of granules that are held, whatever was known of them.
-pub fn stating(entries: impl IntoIterator<Item = Entry>) -> Change {
-    let mut change = Change::stating(Extent::Named);
+pub fn stating(entries: impl IntoIterator<Item = ListingEntry>) -> Change {
+    let mut change = Change::stating(Coverage::Named);
     change.options.max_replace = Some(Limit::Percent(100));
     change.options.note = Some("processed again".to_owned());
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
@@ -78,7 +78,7 @@ pub fn step<'a>(
     seconds: i64,
     ingest: impl IntoIterator<Item = &'a str>,
     delete: impl IntoIterator<Item = &'a str>,
-) -> Applied {
+) -> ChangeReport {
     let stamp = Stamp::at(second(seconds), now());
     registry.change(&name(dataset), &change(ingest, delete), &stamp).unwrap()
 }

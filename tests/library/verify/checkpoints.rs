@@ -1,6 +1,6 @@
 //! The first checkpoint that differs says where granule rows were lost; checkpoints are verified themselves.
 
-use accession::registry::Code;
+use accession::registry::FindingKind;
 
 use super::sandbox::{Sandbox, codes, granule_id, micros, of_row, only};
 use harness::history::second;
@@ -39,7 +39,7 @@ fn of_rows_lost_in_several_places_the_first_place_is_found() {
     for (granule_id, first) in &lost {
         sandbox.lose(granule_id);
         let findings = sandbox.verify();
-        let found = only(&findings, Code::Checkpoint);
+        let found = only(&findings, FindingKind::Checkpoint);
         assert_eq!(found.granule.as_ref(), Some(&checkpoints[*first]), "{findings:#?}");
         let last = first.checked_sub(1).map(|last| last_agrees(&checkpoints[last]));
         let last = last.unwrap_or_else(|| "; no checkpoint before it agrees".to_owned());
@@ -54,7 +54,7 @@ fn a_row_lost_after_the_last_checkpoint_is_narrowed_to_the_rows_after_it() {
     let last = sandbox.checkpoints().pop().unwrap();
     sandbox.lose("granule.06009");
     let findings = sandbox.verify();
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Identifier, FindingKind::Count], "{findings:#?}");
     let says = format!("; up to {last:?} the granule rows agree with every checkpoint");
     assert!(findings[0].text.contains(&says), "{findings:#?}");
 }
@@ -96,7 +96,7 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named_alone() {
             let sandbox = Sandbox::new();
             let granule_id = &sandbox.checkpoints()[index];
             let findings = sandbox.after(&format!("{sql}'{granule_id}'"));
-            assert_eq!(codes(&findings), [Code::Checkpoint], "{sql} {findings:#?}");
+            assert_eq!(codes(&findings), [FindingKind::Checkpoint], "{sql} {findings:#?}");
             assert_eq!(findings[0].granule.as_ref(), Some(granule_id));
         }
     }
@@ -106,7 +106,7 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named_alone() {
         let findings = Sandbox::new().after(&format!(
             "INSERT INTO checkpoint SELECT id, '{misplaced}', zeroblob(16), zeroblob(40), 2 FROM dataset"
         ));
-        assert_eq!(codes(&findings), [Code::Checkpoint], "{findings:#?}");
+        assert_eq!(codes(&findings), [FindingKind::Checkpoint], "{findings:#?}");
         assert_eq!(findings[0].granule.as_deref(), Some(misplaced));
     }
 }
@@ -127,6 +127,6 @@ fn an_altered_checkpoint_before_a_lost_row_is_the_first_that_differs() {
 fn the_loss_of_all_checkpoints_is_one_finding() {
     for sql in ["DELETE FROM checkpoint", "UPDATE checkpoint SET chain = zeroblob(16)"] {
         let findings = Sandbox::new().after(sql);
-        assert_eq!(codes(&findings), [Code::Checkpoint], "{sql}: {findings:#?}");
+        assert_eq!(codes(&findings), [FindingKind::Checkpoint], "{sql}: {findings:#?}");
     }
 }

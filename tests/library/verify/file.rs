@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use accession::registry::{Code, Verifications};
-use accession::{Access, DatasetName, Members, Monitor, Registry};
+use accession::registry::{FindingKind, Verifications};
+use accession::{Access, DatasetName, Monitor, Registry, SubsetMembers};
 use rusqlite::Connection;
 
 use super::sandbox::{
@@ -117,14 +117,14 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
         let sandbox = Sandbox::empty();
         let registry = registry_of(&sandbox.path, 0..3);
         ingest_and_delete(&registry, "D0001", 9, 4..3_000, []);
-        let wanted = Members::Patterns(vec!["granule.0000*".parse().unwrap()]);
+        let wanted = SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap()]);
         registry.cite_subset(&name("D0001"), None, &wanted, now()).unwrap();
         drop(registry);
         sandbox.alter(sql);
         let (verified, shown) = verify_all(&Registry::open(&sandbox.path, Access::Read).unwrap());
         assert_eq!(with_findings(&shown), [Some("D0001")], "{sql}");
         assert_eq!(verified.datasets, 3);
-        let finding = only(&shown[1].mismatches, Code::Unreadable);
+        let finding = only(&shown[1].mismatches, FindingKind::Unreadable);
         assert!(finding.text.contains(what), "{finding:?}");
     }
 }
@@ -170,9 +170,9 @@ fn with_a_bad_page_every_dataset_that_can_be_read_is_verified() {
     let (verified, shown) = verify_all(&Registry::open(&sandbox.path, Access::Read).unwrap());
     assert_eq!(with_findings(&shown), [None, Some("B")]);
     assert_eq!((verified.datasets, verified.identifiers), (3, 2));
-    let finding = only(&shown[2].mismatches, Code::Unreadable);
+    let finding = only(&shown[2].mismatches, FindingKind::Unreadable);
     assert!(finding.text.starts_with("the granule rows after \"granule."), "{finding:?}");
-    assert!(shown[0].mismatches.iter().all(|finding| finding.code == Code::File));
+    assert!(shown[0].mismatches.iter().all(|finding| finding.code == FindingKind::File));
 }
 
 #[test]
@@ -208,7 +208,7 @@ fn a_page_that_nothing_uses_is_found() {
     std::fs::write(&sandbox.path, bytes).unwrap();
     let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
     let findings = registry.check_file().unwrap();
-    assert!(only(&findings, Code::File).text.contains("never used"), "{findings:?}");
+    assert!(only(&findings, FindingKind::File).text.contains("never used"), "{findings:?}");
     let (verified, shown) = verify_all(&registry);
     assert_eq!((verified.identifiers, with_findings(&shown)), (4, vec![None]));
 }

@@ -1,6 +1,6 @@
 //! Alterations of the history or of the granule rows are found, with few findings.
 
-use accession::registry::Code;
+use accession::registry::FindingKind;
 
 use super::sandbox::{Sandbox, codes, micros, only};
 use harness::history::second;
@@ -18,7 +18,7 @@ fn one_byte_of_one_identifier_names_that_instance_and_no_other() {
             "UPDATE instance SET identifier = unhex('00' || substr(hex(identifier), 3)) WHERE timestamp = {}",
             micros(seconds)
         ));
-        assert_eq!(codes(&findings), [Code::Identifier], "{findings:#?}");
+        assert_eq!(codes(&findings), [FindingKind::Identifier], "{findings:#?}");
         assert_eq!(findings[0].timestamp, Some(second(seconds)));
     }
 }
@@ -29,7 +29,7 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
     let findings = Sandbox::new().after(
         "UPDATE granule SET granule_id = 'granule.05000x' WHERE granule_id = 'granule.05000'",
     );
-    assert_eq!(codes(&findings), [Code::Identifier], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Identifier], "{findings:#?}");
     assert_eq!(findings[0].timestamp, Some(second(0)));
     assert!(findings[0].text.ends_with("; and 2 more of this kind"), "{findings:#?}");
 
@@ -41,7 +41,11 @@ fn one_byte_of_one_id_names_the_instances_that_held_it_and_the_interval() {
     let findings = sandbox.after(&format!(
         "UPDATE granule SET granule_id = granule_id || 'x' WHERE granule_id = '{altered}'"
     ));
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Checkpoint], "{findings:#?}");
+    assert_eq!(
+        codes(&findings),
+        [FindingKind::Identifier, FindingKind::Checkpoint],
+        "{findings:#?}"
+    );
     assert!(findings[0].text.ends_with("; and 3 more of this kind"), "{findings:#?}");
     assert_eq!(findings[1].granule.as_deref(), Some(after.as_str()));
     let last = format!("; the last checkpoint that agrees is after {before:?}");
@@ -58,7 +62,7 @@ fn an_altered_date_names_its_granule() {
         ("UPDATE granule SET deleted = deleted + 1 WHERE granule_id = 'granule.05000'", "deleted"),
     ] {
         let findings = Sandbox::new().after(sql);
-        let finding = only(&findings, Code::Date);
+        let finding = only(&findings, FindingKind::Date);
         assert!(finding.text.starts_with(what), "{finding:?}");
         assert!(sql.contains(finding.granule.as_deref().unwrap()));
         assert!(findings.len() <= 4, "{findings:#?}");
@@ -71,7 +75,7 @@ fn a_date_moved_to_another_change_is_one_wrong_count() {
         "UPDATE granule SET ingested = {} WHERE granule_id = 'granule.00500'",
         micros(1)
     ));
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Identifier, FindingKind::Count], "{findings:#?}");
     assert!(findings.iter().all(|finding| finding.timestamp == Some(second(0))));
 }
 
@@ -81,7 +85,7 @@ fn an_altered_timestamp_of_an_instance_names_the_first_granule_and_counts_the_ot
         "UPDATE instance SET timestamp = timestamp + 1 WHERE timestamp = {}",
         micros(0)
     ));
-    assert_eq!(codes(&findings), [Code::Count, Code::Date], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Count, FindingKind::Date], "{findings:#?}");
     assert_eq!(findings[1].granule.as_deref(), Some("granule.00000"));
     assert!(findings[1].text.ends_with("; and 5999 more of this kind"), "{findings:#?}");
 }
@@ -91,7 +95,7 @@ fn a_removed_instance_is_one_finding_for_what_it_ingested_and_deleted() {
     for (seconds, granules) in [(1, "granule.00010"), (2, "granule.00010")] {
         let sql = format!("DELETE FROM instance WHERE timestamp = {}", micros(seconds));
         let findings = Sandbox::new().after(&sql);
-        assert_eq!(only(&findings, Code::Date).granule.as_deref(), Some(granules));
+        assert_eq!(only(&findings, FindingKind::Date).granule.as_deref(), Some(granules));
         assert!(findings.len() <= 2, "{findings:#?}");
     }
 }
@@ -100,7 +104,7 @@ fn a_removed_instance_is_one_finding_for_what_it_ingested_and_deleted() {
 fn the_loss_of_the_whole_history_is_a_few_findings() {
     let findings = Sandbox::new().after("DELETE FROM instance");
     assert!((1..=10).contains(&findings.len()), "{findings:#?}");
-    let date = only(&findings, Code::Date);
+    let date = only(&findings, FindingKind::Date);
     assert!(date.text.starts_with("ingested 2001-01-01T00:00:00Z, when"), "{findings:#?}");
 }
 
@@ -113,16 +117,16 @@ fn an_added_instance_is_named() {
          FROM instance WHERE timestamp = {}",
         micros(1)
     ));
-    assert_eq!(codes(&findings), [Code::Identifier, Code::Count], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Identifier, FindingKind::Count], "{findings:#?}");
 }
 
 #[test]
 fn an_altered_count_or_recording_is_named_alone() {
     for (column, seconds, code) in [
-        ("granules = granules + 1", 1, Code::Count),
-        ("ingested = ingested + 1", 2, Code::Count),
-        ("deleted = deleted + 1", 1, Code::Count),
-        ("recorded = timestamp - 1", 3, Code::Recorded),
+        ("granules = granules + 1", 1, FindingKind::Count),
+        ("ingested = ingested + 1", 2, FindingKind::Count),
+        ("deleted = deleted + 1", 1, FindingKind::Count),
+        ("recorded = timestamp - 1", 3, FindingKind::Recorded),
     ] {
         let sandbox = Sandbox::new();
         let sql = format!("UPDATE instance SET {column} WHERE timestamp = {}", micros(seconds));
@@ -137,18 +141,18 @@ fn each_damaged_row_of_the_history_is_named_and_everything_else_is_verified() {
     let sandbox = Sandbox::new();
     sandbox.damage("UPDATE instance SET note = 'forged'");
     let findings = sandbox.verify();
-    assert_eq!(codes(&findings), [Code::Unreadable; 4], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Unreadable; 4], "{findings:#?}");
     let times = findings.iter().map(|finding| finding.timestamp.unwrap());
     assert!(times.eq((0..4).map(second)), "{findings:#?}");
     sandbox.damage("UPDATE granule SET granule_id = 'other' WHERE granule_id = 'granule.05000'");
-    assert!(codes(&sandbox.verify()).contains(&Code::Identifier));
+    assert!(codes(&sandbox.verify()).contains(&FindingKind::Identifier));
 }
 
 #[test]
 fn wrong_counts_of_several_instances_are_one_finding() {
     let findings =
         Sandbox::new().after("UPDATE instance SET granules = granules + 7 WHERE timestamp >= 0");
-    assert_eq!(codes(&findings), [Code::Count], "{findings:#?}");
+    assert_eq!(codes(&findings), [FindingKind::Count], "{findings:#?}");
     assert!(findings[0].text.ends_with("; and 3 more of this kind"), "{findings:#?}");
 }
 
@@ -158,8 +162,8 @@ fn a_granule_held_twice_at_once_is_named() {
         "INSERT INTO granule SELECT dataset_id, granule_id, {}, NULL, NULL FROM granule WHERE granule_id = 'granule.00002'",
         micros(2)
     ));
-    assert_eq!(only(&findings, Code::Overlap).granule.as_deref(), Some("granule.00002"));
-    assert_eq!(codes(&findings), [Code::Count, Code::Overlap], "{findings:#?}");
+    assert_eq!(only(&findings, FindingKind::Overlap).granule.as_deref(), Some("granule.00002"));
+    assert_eq!(codes(&findings), [FindingKind::Count, FindingKind::Overlap], "{findings:#?}");
 }
 
 #[test]
@@ -167,7 +171,7 @@ fn an_invalid_granule_id_is_named() {
     let findings = Sandbox::new().after(
         "UPDATE granule SET granule_id = 'a' || char(10) WHERE granule_id = 'granule.00020'",
     );
-    assert_eq!(only(&findings, Code::GranuleId).granule.as_deref(), Some("a\n"));
+    assert_eq!(only(&findings, FindingKind::GranuleId).granule.as_deref(), Some("a\n"));
     assert!(findings.len() <= 4, "{findings:#?}");
 }
 

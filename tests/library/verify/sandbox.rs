@@ -5,9 +5,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use accession::registry::{Code, Verified};
+use accession::registry::{FindingKind, VerificationTotals};
 use accession::{
-    Access, DatasetName, Finding, GranuleId, Listing, Members, Moment, Registry, Verification,
+    Access, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment, Registry,
+    SubsetMembers,
 };
 use rusqlite::Connection;
 
@@ -72,7 +73,7 @@ impl Sandbox {
         let mut named = Listing::new();
         [1, 2, 3].into_iter().for_each(|n| named.add(granule(n)).unwrap());
         let patterns = vec!["granule.0000*".parse().unwrap()];
-        for wanted in [Members::Patterns(patterns), Members::Listed(named)] {
+        for wanted in [SubsetMembers::Patterns(patterns), SubsetMembers::Listed(named)] {
             let at = Some(Moment::Instant(second(2)));
             registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
         }
@@ -132,7 +133,7 @@ pub fn micros(seconds: i64) -> i64 {
 }
 
 /// The codes of the findings, in their order.
-pub fn codes(findings: &[Finding]) -> Vec<Code> {
+pub fn codes(findings: &[Finding]) -> Vec<FindingKind> {
     findings.iter().map(|finding| finding.code).collect()
 }
 
@@ -140,14 +141,14 @@ pub fn codes(findings: &[Finding]) -> Vec<Code> {
 /// that differs.
 #[track_caller]
 pub fn of_row(findings: &[Finding]) -> [&Finding; 3] {
-    let narrowed = [Code::Identifier, Code::Count, Code::Checkpoint];
+    let narrowed = [FindingKind::Identifier, FindingKind::Count, FindingKind::Checkpoint];
     assert_eq!(codes(findings), narrowed, "{findings:#?}");
     std::array::from_fn(|n| &findings[n])
 }
 
 /// The only finding of a kind.
 #[track_caller]
-pub fn only(findings: &[Finding], code: Code) -> &Finding {
+pub fn only(findings: &[Finding], code: FindingKind) -> &Finding {
     let mut of_code = findings.iter().filter(|finding| finding.code == code);
     let first = of_code.next();
     assert!(first.is_some() && of_code.next().is_none(), "one {code:?}: {findings:#?}");
@@ -155,7 +156,7 @@ pub fn only(findings: &[Finding], code: Code) -> &Finding {
 }
 
 /// The result of verifying everything, which must not depend on the number of jobs.
-pub fn verify_all(registry: &Registry) -> (Verified, Vec<Verification>) {
+pub fn verify_all(registry: &Registry) -> (VerificationTotals, Vec<DatasetVerification>) {
     let with_jobs = |jobs: usize| {
         let jobs = NonZeroUsize::new(jobs).unwrap();
         let mut verifications = registry.verify_all_on(jobs, &[]).unwrap();
@@ -168,7 +169,7 @@ pub fn verify_all(registry: &Registry) -> (Verified, Vec<Verification>) {
 }
 
 /// The datasets that have findings, in the order in which they were shown. `None` means the file.
-pub fn with_findings(shown: &[Verification]) -> Vec<Option<&str>> {
+pub fn with_findings(shown: &[DatasetVerification]) -> Vec<Option<&str>> {
     let damaged = shown.iter().filter(|verification| !verification.ok);
     damaged.map(|verification| verification.dataset.as_ref().map(DatasetName::as_str)).collect()
 }

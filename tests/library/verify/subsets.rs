@@ -1,7 +1,7 @@
 //! Alterations of cited subsets are found, and many subsets cost little more than a few.
 
-use accession::registry::Code;
-use accession::{Listing, Members, Moment, Registry};
+use accession::registry::FindingKind;
+use accession::{Listing, Moment, Registry, SubsetMembers};
 
 use super::sandbox::{Sandbox, granule, ingest_and_delete, only};
 use harness::history::{name, now, second};
@@ -21,7 +21,10 @@ fn an_altered_subset_is_named_alone() {
     ] {
         let found = Sandbox::new().with_subsets().after(sql);
         assert!((1..=2).contains(&found.len()), "{sql}: {found:#?}");
-        assert!(found.iter().all(|finding| finding.code == Code::Subset), "{sql}: {found:#?}");
+        assert!(
+            found.iter().all(|finding| finding.code == FindingKind::Subset),
+            "{sql}: {found:#?}"
+        );
         assert_eq!(found[0].granule.as_deref(), granule, "{sql}: {found:#?}");
     }
     let sql = "UPDATE subset SET patterns = '[\"granule.0000?\"]' WHERE id = 1";
@@ -32,7 +35,7 @@ fn an_altered_subset_is_named_alone() {
 fn a_lost_row_that_a_subset_names_is_named() {
     let sandbox = Sandbox::new().with_subsets();
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00002'");
-    let of_subsets = only(&findings, Code::Subset);
+    let of_subsets = only(&findings, FindingKind::Subset);
     assert!(of_subsets.text.contains("of \"granule.0000*\""), "{findings:#?}");
     // The granule is not held, and the set of those that were named has another identifier.
     assert!(of_subsets.text.ends_with("; and 1 more of this kind"), "{findings:#?}");
@@ -45,8 +48,8 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
     for seconds in 0..100 {
         let n = seconds as usize;
         ingest_and_delete(&registry, "dataset", seconds, n * 10..n * 10 + 10, []);
-        let wanted = Members::Patterns(vec!["*".parse().unwrap()]);
-        let other = Members::Patterns(vec!["granule.0000*".parse().unwrap()]);
+        let wanted = SubsetMembers::Patterns(vec!["*".parse().unwrap()]);
+        let other = SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap()]);
         for wanted in [wanted, other] {
             let at = Some(Moment::Instant(second(seconds)));
             registry.cite_subset(&name("dataset"), at, &wanted, second(seconds)).unwrap();
@@ -54,13 +57,16 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
         let mut named = Listing::new();
         named.add(granule(3)).unwrap();
         named.add(granule(n * 10 + 4)).unwrap();
-        registry.cite_subset(&name("dataset"), None, &Members::Listed(named), now()).unwrap();
+        registry.cite_subset(&name("dataset"), None, &SubsetMembers::Listed(named), now()).unwrap();
     }
     drop(registry);
     assert_eq!(sandbox.verify(), []);
     let findings = sandbox.after("DELETE FROM granule WHERE granule_id = 'granule.00003'");
     assert!(findings.len() <= 4, "{findings:#?}");
-    assert!(only(&findings, Code::Subset).text.contains(" more of this kind"), "{findings:#?}");
+    assert!(
+        only(&findings, FindingKind::Subset).text.contains(" more of this kind"),
+        "{findings:#?}"
+    );
 }
 
 #[test]
@@ -69,7 +75,7 @@ fn many_subsets_are_verified_in_one_pass_over_the_granules() {
     ingest_and_delete(&registry, "dataset", 0, 0..5_000, []);
     ingest_and_delete(&registry, "dataset", 1, 5_000..5_001, []);
     let cite = |pattern: String, seconds| {
-        let wanted = Members::Patterns(vec![pattern.parse().unwrap()]);
+        let wanted = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
         let at = Some(Moment::Instant(second(seconds)));
         registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
     };
