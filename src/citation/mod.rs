@@ -1,6 +1,6 @@
 //! Citations of datasets: writing them, recognising them in pasted text, and checking them.
 //!
-//! A [`Citation`] holds the facts, and [`Citation::write`] prints them in one of the formats of
+//! A [`Citation`] holds the facts, and [`Citation::render`] prints them in one of the formats of
 //! [`CitationFormat`]. A property that the record of a dataset does not have is left out, never
 //! invented, and [`Citation::missing_fields`] lists it.
 //!

@@ -116,7 +116,7 @@ impl Citation {
         }
     }
 
-    /// Writes the citation as a resolver of DOIs sends it: as [`Citation::write`] does, but CSL-JSON as
+    /// Writes the citation as a resolver of DOIs sends it: as [`Citation::render`] does, but CSL-JSON as
     /// one object.
     pub fn write_resolved(&self, format: CitationFormat) -> String {
         match format {
