@@ -4,14 +4,13 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
+use harness::values::clock;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
-use accession::{
-    Access, Change, DatasetName, GranuleId, Limits, Registry, Selection, Stamp, Timestamp,
-};
+use accession::{Change, DatasetName, GranuleId, Limits, Registry, Selection, Timestamp};
 
 const MILLION: usize = 1_000_000;
 
@@ -67,7 +66,7 @@ fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
     let mut change = Change::new();
     change.options.create_dataset = true;
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
-    Registry::create(path).unwrap().change(&dataset(), &change, &Stamp::now(now())).unwrap();
+    Registry::create(path, clock()).unwrap().change(&dataset(), &change).unwrap();
 }
 
 fn median(work: impl FnMut()) -> f64 {
@@ -86,8 +85,8 @@ fn median(work: impl FnMut()) -> f64 {
 /// Runs in a separate process. Prints the seconds that reading both lists, comparing and pulling
 /// take, and the peak memory in megabytes.
 fn child(directory: &Path) {
-    let mirror = Registry::open(&directory.join("mirror.db"), Access::Write).unwrap();
-    let other = Registry::open(&directory.join("primary.db"), Access::Read).unwrap();
+    let mirror = Registry::open(&directory.join("mirror.db"), clock()).unwrap();
+    let other = Registry::open(&directory.join("primary.db"), clock()).unwrap();
     let all = Selection::Dataset { name: dataset(), at: None };
     let read = median(|| {
         for registry in [&mirror, &other] {
@@ -108,7 +107,7 @@ fn child(directory: &Path) {
     let policy = PullPolicy::Reset(Limits::default());
     let options = PullOptions { policy, dry_run: true, ..PullOptions::default() };
     let pulled = median(|| {
-        pull(&mirror, &dataset(), &primary, options, &Stamp::now(now())).unwrap();
+        pull(&mirror, &dataset(), &primary, options).unwrap();
     });
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

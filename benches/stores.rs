@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
+use harness::values::clock;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Barrier;
@@ -14,8 +15,8 @@ use std::time::Instant;
 
 use accession::chain::Sweep;
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Moment, Registry, Selection,
-    Stamp, Timestamp,
+    Change, Clock, DatasetName, Event, EventKind, GranuleId, Import, Moment, Registry, Selection,
+    Timestamp,
 };
 
 use harness::server::{Server, client};
@@ -36,11 +37,6 @@ const SAMPLE: &str = "granule.sample";
 
 /// Measures something, and prints it.
 type Part = fn(&Stores<'_>);
-
-/// A change of now, which is not taken for a forgotten time.
-fn stamp() -> Stamp {
-    Stamp { is_clock_confirmed: true, ..Stamp::now(now()) }
-}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -74,7 +70,7 @@ impl Stores<'_> {
     fn new_pair(&self, name: &str) -> [PathBuf; 2] {
         let pair = [self.directory.join(name), PathBuf::from(self.server.new_database())];
         for path in &pair {
-            drop(Registry::create(path).unwrap());
+            drop(Registry::create(path, clock()).unwrap());
         }
         pair
     }
@@ -118,7 +114,14 @@ fn import(registry: &Registry, granules: usize) -> f64 {
         };
         import.add(event).unwrap();
     }
-    seconds(|| drop(registry.import(&dataset(), &import, &stamp()).unwrap()))
+    seconds(|| {
+        drop(
+            registry
+                .with_clock(Clock::fixed(now()).confirmed())
+                .import(&dataset(), &import)
+                .unwrap(),
+        )
+    })
 }
 
 fn list(registry: &Registry) -> usize {
@@ -193,17 +196,24 @@ fn both(
 /// What a change takes, beside what the server takes for its rows alone.
 fn changes(stores: &Stores<'_>) {
     let apply = |registry: &Registry, change: &Change| {
-        seconds(|| drop(registry.change(&dataset(), change, &stamp()).unwrap()))
+        seconds(|| {
+            drop(
+                registry
+                    .with_clock(Clock::fixed(now()).confirmed())
+                    .change(&dataset(), change)
+                    .unwrap(),
+            )
+        })
     };
     heading("A bare client", "accession");
     let mut imported = [Vec::new(), Vec::new()];
     let mut url = String::new();
     for _ in 0..3 {
         let bare = stores.server.new_database();
-        drop(Registry::create(Path::new(&bare)).unwrap());
+        drop(Registry::create(Path::new(&bare), clock()).unwrap());
         imported[0].push(copy_rows(&bare));
         url = stores.server.new_database();
-        imported[1].push(import(&Registry::create(Path::new(&url)).unwrap(), MILLION));
+        imported[1].push(import(&Registry::create(Path::new(&url), clock()).unwrap(), MILLION));
     }
     row("import of 1,000,000 granules; COPY of the rows", imported.map(median), Some(1.5));
     // What the server does in the background after an import must not slow down what follows.
@@ -217,7 +227,7 @@ fn changes(stores: &Stores<'_>) {
     other.batch_execute(&format!("DROP DATABASE {name}")).unwrap();
     other.batch_execute(&format!("CREATE DATABASE {name} TEMPLATE {original}")).unwrap();
 
-    let registry = Registry::open(Path::new(&url), Access::Write).unwrap();
+    let registry = Registry::open(Path::new(&url), clock()).unwrap();
     let day = |round: usize| (0..288).map(move |n| format!("{SAMPLE}.{round:06}.{n:03}"));
     let first = ingest(day(0));
     let recorded = stores.server.statements_of(|| {
@@ -322,7 +332,7 @@ fn questions(stores: &Stores<'_>) {
     let registries = stores
         .new_pair("questions.db")
         .each_ref()
-        .map(|path| Registry::open(path, Access::Write).unwrap());
+        .map(|path| Registry::open(path, clock()).unwrap());
     for registry in &registries {
         import(registry, MILLION);
     }
@@ -352,17 +362,22 @@ fn writers(stores: &Stores<'_>) {
         let [file, server] = stores.new_pair(&format!("writers-{writers}.db")).map(|path| {
             let name = |writer: usize| -> DatasetName { format!("D{writer}").parse().unwrap() };
             let change = |writer: usize, text: String| {
-                let registry = Registry::open(&path, Access::Write).unwrap();
-                registry.change(&name(writer), &ingest([text].into_iter()), &stamp())
+                let registry = Registry::open(&path, clock()).unwrap();
+                registry
+                    .with_clock(Clock::fixed(now()).confirmed())
+                    .change(&name(writer), &ingest([text].into_iter()))
             };
             // The first change creates the dataset.
             (0..writers).for_each(|writer| drop(change(writer, "A".to_owned()).unwrap()));
             let rate = side_by_side(writers, |writer, begin| {
-                let registry = Registry::open(&path, Access::Write).unwrap();
+                let registry = Registry::open(&path, clock()).unwrap();
                 begin.wait();
                 for number in 0..CHANGES {
                     let change = ingest([granule_id(number)].into_iter());
-                    registry.change(&name(writer), &change, &stamp()).unwrap();
+                    registry
+                        .with_clock(Clock::fixed(now()).confirmed())
+                        .change(&name(writer), &change)
+                        .unwrap();
                 }
             });
             (path, rate)
@@ -400,11 +415,14 @@ fn side_by_side(threads: usize, run: impl Fn(usize, &Barrier) + Sync) -> f64 {
 fn bare_client(stores: &Stores<'_>, path: &Path, writers: usize) -> f64 {
     let recorded: Vec<Vec<String>> = (0..writers)
         .map(|writer| {
-            let registry = Registry::open(path, Access::Write).unwrap();
+            let registry = Registry::open(path, clock()).unwrap();
             let name: DatasetName = format!("D{writer}").parse().unwrap();
             let change = ingest([SAMPLE.to_owned()].into_iter());
             let statements = stores.server.statements_of(|| {
-                registry.change(&name, &change, &stamp()).unwrap();
+                registry
+                    .with_clock(Clock::fixed(now()).confirmed())
+                    .change(&name, &change)
+                    .unwrap();
             });
             assert!(statements.iter().any(|sql| sql.contains(SAMPLE)), "{statements:#?}");
             statements
@@ -437,11 +455,11 @@ fn later(sql: &str, microseconds: usize) -> String {
 
 /// Imports, changes, lists and verifies in a process of its own, and prints its peak memory in kB.
 fn peak_memory_child(path: &Path) {
-    let registry = Registry::open(path, Access::Write).unwrap();
+    let registry = Registry::open(path, clock()).unwrap();
     let granules = std::env::var("GRANULES").unwrap().parse().unwrap();
     import(&registry, granules);
     let first = ingest(["granule.!".to_owned()].into_iter());
-    registry.change(&dataset(), &first, &stamp()).unwrap();
+    registry.with_clock(Clock::fixed(now()).confirmed()).change(&dataset(), &first).unwrap();
     assert_eq!(list(&registry), granules + 1);
     assert!(registry.verify(&dataset()).unwrap().ok);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -4,14 +4,13 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
+use harness::values::{AtTime, clock};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use accession::chain::{CanonicalLists, Chain, Lanes, Sweep};
-use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp, Timestamp,
-};
+use accession::{Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Timestamp};
 use md5::{Digest, Md5};
 
 fn main() {
@@ -55,10 +54,6 @@ fn granule_id(n: usize) -> String {
 
 fn dataset(name: &str) -> DatasetName {
     name.parse().unwrap()
-}
-
-fn now() -> Timestamp {
-    "2026-01-01T00:00:00Z".parse().unwrap()
 }
 
 fn day(n: usize) -> Timestamp {
@@ -162,7 +157,7 @@ fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = E
     let mut import = Import::new();
     events.for_each(|event| import.add(event).unwrap());
     import.options.create_dataset = true;
-    registry.import(&dataset(name), &import, &Stamp::now(now())).unwrap();
+    registry.import(&dataset(name), &import).unwrap();
 }
 
 /// 200,000 granules, each deleted and replaced once, in order, over 365 days.
@@ -187,12 +182,11 @@ fn change(ingest: &[String], delete: &[String]) -> Change {
 }
 
 fn campaign() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     let days: Vec<_> = (0..=365).map(campaign_day).collect();
     let replay = seconds(|| {
         for (n, (ingest, delete)) in days.iter().enumerate() {
-            let stamp = Stamp::at(day(n), now());
-            registry.change(&dataset("campaign"), &change(ingest, delete), &stamp).unwrap();
+            registry.change(&dataset("campaign"), &change(ingest, delete).at(day(n))).unwrap();
         }
     });
     let mut identifiers = 0;
@@ -226,11 +220,12 @@ fn appends() {
     let ratio = median(
         (0..5)
             .map(|_| {
-                let registry = Registry::in_memory().unwrap();
+                let registry = Registry::temporary(clock()).unwrap();
                 let replay = seconds(|| {
                     for (n, ingest) in days.iter().enumerate() {
-                        let stamp = Stamp::at(day(n), now());
-                        registry.change(&dataset("replay"), &change(ingest, &[]), &stamp).unwrap();
+                        registry
+                            .change(&dataset("replay"), &change(ingest, &[]).at(day(n)))
+                            .unwrap();
                     }
                 });
                 replay / seconds(|| assert!(registry.verify(&dataset("replay")).unwrap().ok))
@@ -269,7 +264,7 @@ fn import() {
         return note("the import", "not measured");
     };
 
-    let registry = Registry::create(&directory.path().join("replay.db")).unwrap();
+    let registry = Registry::create(&directory.path().join("replay.db"), clock()).unwrap();
     let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
     for event in million(1) {
         let n = (event.at.as_micros() / 86_400_000_000) as usize;
@@ -277,8 +272,7 @@ fn import() {
     }
     let replay = seconds(|| {
         for (n, ingest) in by_day.iter().enumerate() {
-            let stamp = Stamp::at(day(n), now());
-            registry.change(&dataset("replay"), &change(ingest, &[]), &stamp).unwrap();
+            registry.change(&dataset("replay"), &change(ingest, &[]).at(day(n))).unwrap();
         }
     });
     note(
@@ -297,8 +291,8 @@ fn import() {
 /// Runs the import in a separate process. Prints the seconds and the peak memory in megabytes.
 fn import_child(directory: &Path, stride: usize) {
     let path = directory.join(format!("import.{stride}.db"));
-    drop(Registry::create(&path).unwrap());
-    let registry = Registry::open(&path, Access::Write).unwrap();
+    drop(Registry::create(&path, clock()).unwrap());
+    let registry = Registry::open(&path, clock()).unwrap();
     let taken = seconds(|| import_events(&registry, "import", million(stride)));
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

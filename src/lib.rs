@@ -10,26 +10,22 @@
 //! nothing is ever erased. One change is one transaction, and results in a new identifier.
 //!
 //! ```
-//! use accession::{
-//!     Access, Change, DatasetName, GranuleId, Listing, Registry, Selection, Stamp,
-//! };
+//! use accession::{Change, Clock, DatasetName, GranuleId, Listing, Registry, Selection};
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("accession.db");
-//! // A registry is created once, and opened from then on. It is cheap to clone, and can be shared
-//! // between threads.
-//! drop(Registry::create(&path)?);
-//! let registry = Registry::open(&path, Access::Write)?;
+//! // The first change creates the registry. It is cheap to clone, and can be shared between threads. What it
+//! // records has the times of the clock.
+//! let registry = Registry::open_or_create(path, Clock::system())?.recorded_by("curt".parse()?);
 //!
 //! let dataset: DatasetName = "US.FOOL2.002".parse()?;
 //! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 //! let mut change = Change::new();
 //! change.ingest(granule_id.clone())?;
 //! change.options.create_dataset = true;
-//! // It took effect on 2001-01-02, and is recorded years later. Times are always arguments: the
-//! // library reads no clock.
-//! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
-//! let applied = registry.change(&dataset, &change, &Stamp::at(at, now))?;
+//! // It took effect on 2001-01-02, and is recorded now.
+//! change.options = change.options.at("2001-01-02T00:00:00Z".parse()?);
+//! let applied = registry.change(&dataset, &change)?;
 //! let identifier = applied.instance().expect("the granule is new").identifier;
 //! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //!
@@ -39,10 +35,8 @@
 //! let selected = snapshot.select(&selection)?;
 //! assert_eq!(selected.set.identifier(), identifier);
 //!
-//! // A long list needs no snapshot: it is read page by page, and can be stopped at any time.
-//! let granules = snapshot.granules(&selected.set)?;
-//! drop(snapshot);
-//! for granule in granules {
+//! // A long list is read page by page, and can be stopped at any time.
+//! for granule in snapshot.granules(&selected.set)? {
 //!     println!("{}", granule?.granule_id);
 //! }
 //!
@@ -109,7 +103,7 @@ pub use model::{
     Subset, SubsetCriteria, Timestamp,
 };
 pub use registry::{
-    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification, Difference,
-    Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing, Monitor,
-    Registry, Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers,
+    Author, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetVerification,
+    Difference, Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing,
+    Location, Monitor, Registry, Resolution, Selected, Selection, Snapshot, SubsetMembers,
 };

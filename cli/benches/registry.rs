@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops by panic")]
 
+use harness::values::{AtTime, clock};
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
@@ -13,8 +14,8 @@ use std::time::Instant;
 use accession::chain::Chain;
 use accession::model::{Algorithm, Checksum, Content, FileRecord, ListingEntry};
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, GranuleId, Limits, Listing, Moment, Registry,
-    Selection, Stamp, Timestamp,
+    Change, ChangeOptions, Clock, DatasetName, GranuleId, Limits, Listing, Moment, Registry,
+    Selection, Timestamp,
 };
 
 const ROUNDS: usize = 7;
@@ -23,11 +24,6 @@ const LENGTH: usize = 48;
 
 /// Measures something in a directory, and prints it.
 type Part = fn(&Path);
-
-/// A change of now, which is not taken for a forgotten time.
-fn stamp() -> Stamp {
-    Stamp { is_clock_confirmed: true, ..Stamp::now(now()) }
-}
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -84,19 +80,20 @@ fn delete(granule_id: &str) -> Change {
 fn registry(directory: &Path, granules: usize) -> Registry {
     let path = directory.join(format!("{granules}.db"));
     if path.exists() {
-        return Registry::open(&path, Access::Write).unwrap();
+        return Registry::open(&path, clock()).unwrap();
     }
-    let registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
     for from in (0..granules).step_by(100_000) {
         let batch = ingest((from..(from + 100_000).min(granules)).map(granule_id));
-        registry.change(&dataset(), &batch, &stamp()).unwrap();
+        registry.with_clock(Clock::fixed(now()).confirmed()).change(&dataset(), &batch).unwrap();
     }
     registry
 }
 
 fn apply(registry: &Registry, change: Change) -> (f64, u64) {
     let begin = Instant::now();
-    let applied = registry.change(&dataset(), &change, &stamp()).unwrap();
+    let applied =
+        registry.with_clock(Clock::fixed(now()).confirmed()).change(&dataset(), &change).unwrap();
     (begin.elapsed().as_secs_f64(), applied.effort.steps)
 }
 
@@ -170,7 +167,8 @@ fn rewind_relative_to_the_chain_alone(directory: &Path) {
             &format!("{:.1} times", peer / change),
         );
     }
-    let bytes = std::fs::metadata(registry.path().unwrap()).unwrap().len() as f64 / MILLION as f64;
+    let bytes =
+        std::fs::metadata(registry.location().full_name()).unwrap().len() as f64 / MILLION as f64;
     let more = bytes - LENGTH as f64;
     row(
         "size of the file, in bytes per granule",
@@ -203,12 +201,15 @@ fn with_checksums(directory: &Path, bare: f64) {
     let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
     let [names, sums] = [false, true].map(|has_checksums| {
         let registry = directory.join(format!("checksums.{has_checksums}.db"));
-        let registry = Registry::create(&registry).unwrap();
+        let registry = Registry::create(&registry, clock()).unwrap();
         let listing = listing(has_checksums);
         let sync = || {
             let begin = Instant::now();
             let limits = Limits::default();
-            registry.sync(&dataset(), &listing, limits, &options, &stamp()).unwrap();
+            registry
+                .with_clock(Clock::fixed(now()).confirmed())
+                .sync(&dataset(), &listing, limits, &options)
+                .unwrap();
             begin.elapsed().as_secs_f64()
         };
         let (first, again) = (sync(), median((0..3).map(|_| sync()).collect()));
@@ -294,7 +295,7 @@ fn append(directory: &Path) {
 /// the last tenth of the order.
 fn sync(directory: &Path) {
     let registry = registry(directory, MILLION);
-    let path = registry.path().unwrap().to_owned();
+    let path = registry.location().full_name();
     let file = |name: &str| directory.join(name).to_str().unwrap().to_owned();
     let held = || -> Vec<String> {
         let all = Selection::Dataset { name: dataset(), at: None };
@@ -370,7 +371,7 @@ fn crc(id: &str) -> u32 {
 
 /// Runs a change at the start, a sync, the list of granules, and `verify` in a separate process.
 fn peak_memory_child(path: &Path) {
-    let registry = Registry::open(path, Access::Write).unwrap();
+    let registry = Registry::open(path, clock()).unwrap();
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
     let all = Selection::Dataset { name: dataset(), at: None };
     let mut listing = Listing::new();
@@ -382,7 +383,8 @@ fn peak_memory_child(path: &Path) {
     }
     listing.add("granule.~".parse::<GranuleId>().unwrap()).unwrap();
     let synced = registry
-        .sync(&dataset(), &listing, Limits::default(), &ChangeOptions::default(), &stamp())
+        .with_clock(Clock::fixed(now()).confirmed())
+        .sync(&dataset(), &listing, Limits::default(), &ChangeOptions::default())
         .unwrap();
     // Only the granules after the last checkpoint are hashed again.
     assert!(synced.effort.steps < 20_000, "{}", synced.effort.steps);
@@ -399,7 +401,7 @@ fn peak_memory_child(path: &Path) {
 
 fn peak_memory(directory: &Path) {
     let peak = |granules: usize| -> Option<f64> {
-        let path = registry(directory, granules).path()?.to_owned();
+        let path = registry(directory, granules).location().full_name();
         let output = Command::new(std::env::current_exe().ok()?)
             .arg("--peak-memory-of")
             .arg(path)
@@ -424,9 +426,13 @@ fn lookup(directory: &Path) {
     const INSTANCES: i64 = 100_000;
     // Making such a history change by change would take hours, so its rows are inserted directly.
     let path = directory.join("history.db");
-    let registry = Registry::create(&path).unwrap();
-    let stamp = Stamp::at(Timestamp::from_micros(0).unwrap(), now());
-    registry.change(&dataset(), &ingest([granule_id(0)].into_iter()), &stamp).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
+    registry
+        .change(
+            &dataset(),
+            &ingest([granule_id(0)].into_iter()).at(Timestamp::from_micros(0).unwrap()),
+        )
+        .unwrap();
     drop(registry);
     let rows = rusqlite::Connection::open(&path).unwrap();
     rows.execute(
@@ -442,7 +448,7 @@ fn lookup(directory: &Path) {
     harness::seal::seal_rows(&rows);
     drop(rows);
 
-    let registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     let mut seconds = Vec::new();
     for n in 0..10_000 {
         let hour = n * 7_919 % INSTANCES;

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use accession::mirror::{MirrorStatus, PullReport};
 use accession::model::{Digest, WarningKind, plural, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
-use accession::{Access, ChangeReport, DatasetName, Identifier, Instance, Registry, Stamp};
+use accession::{ChangeReport, DatasetName, Identifier, Instance, Registry};
 use serde::Serialize;
 
 use super::error::{Exit, Result};
@@ -75,12 +75,11 @@ impl Application<'_> {
     pub fn make<T: AsRef<ChangeReport>>(
         &self,
         session: &mut Session,
-        mut change: impl FnMut(&Registry, &Stamp) -> Result<T>,
+        change: impl FnOnce(&Registry) -> Result<T>,
     ) -> Result<(T, Created)> {
         let create = Create::when(self.create);
         let is_new_registry = session.new_registry(create)?.is_some();
-        let made = session
-            .write(create, |registry, session| change(registry, &session.stamp(self.at)?))?;
+        let made = session.write(create, self.at, |registry, _| change(registry))?;
         let applied = made.as_ref();
         let (changed, dataset) = (applied.instance().is_some(), applied.created_dataset);
         if dataset && changed && !self.dry_run {
@@ -167,10 +166,9 @@ pub fn apply(
     session: &mut Session,
     application: &Application<'_>,
     unchanged: Option<&str>,
-    mut change: impl FnMut(&Registry, &Stamp) -> accession::error::Result<ChangeReport>,
+    change: impl FnOnce(&Registry) -> accession::error::Result<ChangeReport>,
 ) -> Result<Exit> {
-    let (applied, created) =
-        application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
+    let (applied, created) = application.make(session, |registry| Ok(change(registry)?))?;
     let program = session.program();
     session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
     application.report(session, &applied, created, None, |out| {
@@ -192,7 +190,7 @@ pub fn apply(
 
 /// Warns that other datasets have the DOI of one that was created with the record of its primary.
 fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
-    let snapshot = session.open(Access::Read)?.snapshot()?;
+    let snapshot = session.open()?.snapshot()?;
     let Some(doi) = snapshot.dataset(name)?.dataset.doi else { return Ok(()) };
     let others = snapshot.datasets_with_doi(&doi)?;
     for other in others.iter().filter(|other| *other != name) {

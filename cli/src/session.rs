@@ -8,12 +8,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::TypedSet;
-use accession::disk::reserved;
 use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
-    Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
+    Clock, DatasetName, ErrorKind, Location, Moment, Monitor, Registry, Snapshot, Timestamp,
 };
 use clap::ArgAction;
 use serde::Serialize;
@@ -149,12 +148,17 @@ impl Session {
             .ok_or_else(|| CliError::usage("the system clock is not within the years 0000 to 9999"))
     }
 
-    /// The stamp of a change at a time (`None` means now), with this session's clock and user.
-    pub fn stamp(&self, at: Option<ChangeTime>) -> Result<Stamp> {
+    /// The registry for changes that this user makes. A time that was stated for a change confirms the clock.
+    pub fn recording(&self, registry: &Registry, at: Option<ChangeTime>) -> Result<Registry> {
         // The clock is checked once here, so that later readings can be trusted to succeed.
-        let now = self.now()?;
-        let stamp = Stamp::new(at.and_then(ChangeTime::instant), move || clock().unwrap_or(now));
-        Ok(Stamp { recorded_by: self.by(), is_clock_confirmed: at.is_some(), ..stamp })
+        self.now()?;
+        let clock = Clock::system();
+        let clock = if at.is_some() { clock.confirmed() } else { clock };
+        let registry = registry.with_clock(clock);
+        Ok(match self.by() {
+            Some(by) => registry.recorded_by(by.parse()?),
+            None => registry,
+        })
     }
 
     /// Waits until `instant`.
@@ -164,15 +168,25 @@ impl Session {
         Ok(())
     }
 
+    /// Where the registry is.
+    pub fn location(&self) -> Location {
+        Location::from(&self.options.registry)
+    }
+
     /// Opens the registry.
-    pub fn open(&self, access: Access) -> accession::error::Result<Registry> {
-        let registry =
-            Registry::open(&self.options.registry, access).map_err(|error| match error.kind() {
-                // A relative path may be wrong because the current directory is.
-                ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
-                _ => error,
-            })?;
+    pub fn open(&self) -> accession::error::Result<Registry> {
+        let opened = Registry::open(self.location(), Clock::system());
+        let registry = opened.map_err(|error| match error.kind() {
+            // A relative path may be wrong because the current directory is.
+            ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
+            _ => error,
+        })?;
         Ok(registry.with_monitor(self.monitor()))
+    }
+
+    /// Opens the registry for changes of this user.
+    pub fn open_to_change(&self, at: Option<ChangeTime>) -> Result<Registry> {
+        self.recording(&self.open()?, at)
     }
 
     /// Shows the progress of work on a registry, and notes what it commits.
@@ -180,38 +194,30 @@ impl Session {
         Arc::new(Progress::new().noting(&self.committed))
     }
 
-    /// Opens the registry for reading. `None` means that there is none.
+    /// Opens the registry. `None` means that there is none.
     pub fn open_existing(&self) -> Result<Option<Registry>> {
-        match Registry::exists(&self.options.registry)? {
-            true => Ok(Some(self.open(Access::Read)?)),
+        match self.location().exists()? {
+            true => Ok(Some(self.open()?)),
             false => Ok(None),
         }
     }
 
-    /// Opens the registry, as often as the result is called: without progress, and for other threads. For
-    /// writing, it waits for another writer for less time than a client does.
-    pub fn opener(
-        &self,
-        access: Access,
-    ) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
-        let path = self.options.registry.clone();
+    /// Opens the registry, as often as the result is called: without progress, and for other threads. It waits
+    /// for another writer for less time than a client does.
+    pub fn opener(&self) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
+        let location = self.location();
         let busy_wait = Duration::from_secs(5);
-        move || Registry::open_waiting(&path, access, busy_wait)
-    }
-
-    /// The clock, for other threads.
-    pub fn clock(&self) -> impl Fn() -> Timestamp + Send + Sync + use<> {
-        || clock().unwrap_or(Timestamp::EPOCH)
+        move || Ok(Registry::open(&location, Clock::system())?.with_busy_wait(busy_wait))
     }
 
     /// The absolute path of the registry, or its address without the password.
     pub fn registry_path(&self) -> PathBuf {
-        Registry::full_name(&self.options.registry)
+        self.location().full_name()
     }
 
     /// Whether a listed path has the name of the registry's file, or of one that SQLite keeps beside it.
     pub fn is_own_file(&self, listed: &str) -> bool {
-        reserved::is_own(&self.options.registry, listed)
+        self.location().owns(Path::new(listed))
     }
 
     /// How the program is called for this registry in a command to be typed next.
@@ -233,40 +239,24 @@ impl Session {
     /// The path of the registry that [`Session::write`] would create. `None` means that it would
     /// not create one.
     pub fn new_registry(&self, create: Create) -> Result<Option<&Path>> {
-        let is_new = create != Create::Never && !Registry::exists(&self.options.registry)?;
+        let is_new = create != Create::Never && !self.location().exists()?;
         Ok(is_new.then_some(&self.options.registry))
     }
 
-    /// Runs `work` on the registry. If the registry does not exist and `create` allows it, it is
-    /// created, but it exists at its path only after the work has succeeded and has changed
-    /// something.
-    ///
-    /// `work` is run twice if another process creates the registry at the same time.
+    /// Runs `work` on the registry, for changes of this user at a time. If the registry does not exist and
+    /// `create` allows it, the first change that succeeds creates it.
     pub fn write<T>(
         &self,
         create: Create,
-        mut work: impl FnMut(&Registry, &Session) -> Result<T>,
+        at: Option<ChangeTime>,
+        work: impl FnOnce(&Registry, &Session) -> Result<T>,
     ) -> Result<T> {
-        if create == Create::Never || Registry::exists(&self.options.registry)? {
-            return work(&self.open(Access::Write)?, self);
-        }
-        // If another process has created it since, the result of our work is not in it.
-        let is_there = |error: &Error| error.kind() == ErrorKind::RegistryExists;
-        let new = match Registry::prepare(&self.options.registry) {
-            Err(error) if is_there(&error) => {
-                return work(&self.open(Access::Write)?, self);
-            }
-            prepared => prepared?,
+        let registry = match create {
+            Create::Never => self.open()?,
+            Create::IfMissing => Registry::open_or_create(self.location(), Clock::system())?
+                .with_monitor(self.monitor()),
         };
-        let written = work(&new.registry.with_monitor(self.monitor()), self)?;
-        if !self.has_committed() {
-            return Ok(written);
-        }
-        match new.put_in_place() {
-            Ok(()) => Ok(written),
-            Err(error) if is_there(&error) => work(&self.open(Access::Write)?, self),
-            Err(error) => Err(error.into()),
-        }
+        work(&self.recording(&registry, at)?, self)
     }
 
     /// Notes that something was made beside the registry, which does not note it itself.
@@ -300,7 +290,7 @@ impl Session {
     ///
     /// The registry cannot be read. A dataset that does not exist is not an error here.
     pub fn warn_of_dataset(&self, snapshot: &Snapshot, name: &DatasetName) -> Result<()> {
-        match snapshot.warnings_of(name, self.now()?) {
+        match snapshot.warnings_of(name) {
             Ok(warnings) => {
                 self.warn_all(warnings);
                 Ok(())
@@ -426,8 +416,7 @@ pub fn suggestion(snapshot: &Snapshot, unknown: &str) -> Option<String> {
     })
 }
 
-/// The current time. `None` means that it is not within the years 0000 to 9999. Nothing else reads the
-/// clock.
+/// The current time. `None` means that it is not within the years 0000 to 9999.
 fn clock() -> Option<Timestamp> {
     SystemTime::now().try_into().ok()
 }

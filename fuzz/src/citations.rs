@@ -28,9 +28,8 @@ pub fn record(bytes: &[u8]) {
     for creator in &dataset.creators {
         assert_eq!(creator.to_string().parse().as_ref(), Ok(creator));
     }
-    let registry = accession::Registry::in_memory().unwrap();
-    let stamp = accession::Stamp::now("2026-01-01T00:00:00Z".parse().unwrap());
-    registry.add_dataset(&dataset, &stamp).unwrap();
+    let registry = accession::Registry::temporary(accession::Clock::system()).unwrap();
+    registry.add_dataset(&dataset).unwrap();
     assert_eq!(registry.snapshot().unwrap().dataset(&dataset.name).unwrap().dataset, dataset);
 }
 

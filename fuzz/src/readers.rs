@@ -5,7 +5,7 @@ use std::io::{Cursor, Write};
 use accession::input::{self, InputFormat, ListingOptions, OpenedFile};
 use accession::mirror::{Primary, manifest};
 use accession::{
-    DatasetName, ErrorKind, Event, Import, Registry, SourceLocation, Stamp, Timestamp,
+    Clock, DatasetName, ErrorKind, Event, Import, Registry, SourceLocation, Timestamp,
 };
 
 /// Why an import may be refused, whatever the events are.
@@ -136,11 +136,11 @@ fn import(file: &[u8], options: &ListingOptions, lines: u64) {
     }
     let (dataset, now): (DatasetName, Timestamp) =
         ("dataset".parse().unwrap(), "9999-12-31T00:00:00Z".parse().unwrap());
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(Clock::fixed(now)).unwrap();
     let mut import = Import::new();
     import.options.create_dataset = true;
     let added = events.into_iter().try_for_each(|event| import.add(event));
-    match added.and_then(|()| registry.import(&dataset, &import, &Stamp::now(now))) {
+    match added.and_then(|()| registry.import(&dataset, &import)) {
         Ok(imported) if imported.instances.is_empty() => {}
         Ok(_) => assert!(registry.verify(&dataset).unwrap().ok),
         Err(error) if REFUSALS.contains(&error.kind()) => {}
@@ -168,12 +168,11 @@ fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = OpenedFile::open(Cursor::new(bytes.to_vec()), "file").ok()?.unzipped().ok()?;
     let now = "9999-12-31T00:00:00Z".parse().unwrap();
     let reader = Primary::from_manifest(file, "file", None, now).ok()?;
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(Clock::fixed(now)).unwrap();
     let mut import = Import::new();
     let dataset = reader.read_into(&mut import, |_| {}).ok()?;
     import.options.create_dataset = true;
-    let stamp = Stamp::now(now);
-    registry.import(&dataset.name, &import, &stamp).ok()?;
+    registry.import(&dataset.name, &import).ok()?;
     registry.snapshot().ok()?.dataset(&dataset.name).ok()?;
     assert!(registry.verify(&dataset.name).unwrap().ok);
     let mut written = Vec::new();

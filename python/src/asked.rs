@@ -117,7 +117,7 @@ impl Asked {
         match &self.what {
             What::Selection(selection) => Ok(selection.clone()),
             What::Typed(typed) => match typed.as_ref().clone().named(snapshot)? {
-                Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), now()),
+                Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), snapshot.now()),
                 Selection::Identifier { identifier, dataset, at } => {
                     Ok(Selection::Identifier { identifier, dataset, at: at.or(self.at) })
                 }

@@ -41,7 +41,7 @@ impl Dataset {
         column: Option<&str>,
         options: &Keywords<'_, 'py>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let (at, mut change, own) = (options.at()?, Change::new(), self.opened.name.as_path());
+        let (at, mut change, own) = (options.at()?, Change::new(), &self.opened.location);
         change.options = options.change()?;
         let dry_run = change.options.dry_run;
         let mut taken = Vec::new();
@@ -56,8 +56,8 @@ impl Dataset {
             for (taken, kind) in taken {
                 warnings.extend(taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?);
             }
-            let registry = self.opened.writer(monitor)?;
-            Ok((registry.change(&self.name, &change, &self.opened.stamp(at))?, warnings))
+            let registry = self.opened.writer(at, monitor)?;
+            Ok((registry.change(&self.name, &change)?, warnings))
         })?;
         record::applied(py, (&applied, &warnings), &self.name, dry_run)
     }
@@ -105,12 +105,12 @@ impl Dataset {
         let options = of_change(options, "max_delete max_add create max_replace")?;
         let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
         let mut listing = Listing::new();
-        let own = Some(self.opened.name.as_path());
+        let own = Some(&self.opened.location);
         let taken = ids::take(ids, column, &mut Target::Listing(&mut listing, own))?;
         let (applied, warnings) = run(py, |monitor| {
             let warnings = taken.read(&mut Target::Listing(&mut listing, own), &monitor)?;
-            let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
-            Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
+            let registry = self.opened.writer(at, monitor)?;
+            Ok((registry.sync(&self.name, &listing, limits, &options)?, warnings))
         })?;
         record::applied(py, (&applied, &warnings), &self.name, options.dry_run)
     }
@@ -194,8 +194,8 @@ impl Dataset {
                     EarlierSet::At(time)
                 }
             };
-            let registry = self.opened.writer(monitor)?;
-            Ok(registry.revert(&self.name, &to, &options, &self.opened.stamp(at))?)
+            let registry = self.opened.writer(at, monitor)?;
+            Ok(registry.revert(&self.name, &to, &options)?)
         })?;
         record::applied(py, (&applied, &[]), &self.name, options.dry_run)
     }
@@ -323,7 +323,7 @@ impl Dataset {
     /// Forgets a directory in which files were checked. Returns how many findings were closed.
     fn fixity_forget(&self, py: Python<'_>, root: &str) -> Result<u64, Failure> {
         run(py, |monitor| {
-            let forgotten = self.opened.writer(monitor)?.forget_root(&self.name, root)?;
+            let forgotten = self.opened.reader(monitor)?.forget_root(&self.name, root)?;
             forgotten.ok_or_else(|| {
                 let message = format!("{} was never checked at {root}", self.name);
                 Failure::usage(message, "Registry.status() lists where it was")
@@ -395,6 +395,7 @@ impl Dataset {
         let (primary, at) = (Primary::of(primary, &options)?, options.at()?);
         let change = options.change()?;
         let options = PullOptions {
+            at: change.at,
             create_dataset: change.create_dataset,
             policy: match options.is_set("reset")? {
                 true => PullPolicy::Reset(options.limits()?),

@@ -109,8 +109,7 @@ pub fn apply(
     shared_doi: bool,
     monitor: Arc<dyn Monitor>,
 ) -> Result<(), Failure> {
-    let registry = opened.writer(monitor)?;
-    let stamp = opened.stamp(ChangeTime::default());
+    let registry = opened.writer(ChangeTime::default(), monitor)?;
     let shared_doi = if shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
     let edit = |dataset: &mut DatasetMetadata, limits: &mut Limits| {
         edits.iter().for_each(|edit| edit(dataset, limits));
@@ -118,9 +117,9 @@ pub fn apply(
     if create && !registry.snapshot()?.has_dataset(name)? {
         let (mut dataset, mut limits) = (DatasetMetadata::named(name.clone()), Limits::default());
         edit(&mut dataset, &mut limits);
-        registry.add_dataset_with(&dataset, limits, shared_doi, &stamp)?;
+        registry.add_dataset_with(&dataset, limits, shared_doi)?;
         return Ok(());
     }
-    registry.edit_dataset_with(name, shared_doi, &stamp, edit)?;
+    registry.edit_dataset_with(name, shared_doi, edit)?;
     Ok(())
 }

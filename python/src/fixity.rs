@@ -49,7 +49,7 @@ pub fn add<'py>(
     let dry_run = options.dry_run;
     let mut change = Change::stating(Coverage::Named);
     change.options = options;
-    let (kind, own) = (EventKind::Described, opened.name.as_path());
+    let (kind, own) = (EventKind::Described, &opened.location);
     let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind, own))?;
     let (applied, warnings) = run(py, move |monitor| {
         let warnings = taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?;
@@ -57,7 +57,7 @@ pub fn add<'py>(
             let message = "the list states no size and no checksum of a file";
             return Err(Failure::usage(message, "give FileRecords, or a file of sha256sum"));
         }
-        Ok((opened.writer(monitor)?.change(dataset, &change, &opened.stamp(at))?, warnings))
+        Ok((opened.writer(at, monitor)?.change(dataset, &change)?, warnings))
     })?;
     record::applied(py, (&applied, &warnings), dataset, dry_run)
 }
@@ -82,10 +82,9 @@ pub fn compute<'py>(
         return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
     }
     let result = run(py, |monitor| {
-        let registry = opened.writer(Arc::new(Stop::default()))?;
+        let registry = opened.writer(ChangeTime::default(), Arc::new(Stop::default()))?;
         tree.reading.monitor = Some(monitor);
-        let stamp = opened.stamp(ChangeTime::default());
-        found(fixity::compute(&registry, dataset, tree, algorithm, note, &stamp)?)
+        found(fixity::compute(&registry, dataset, tree, algorithm, note)?)
     })?;
     checked(py, result)
 }
@@ -112,12 +111,11 @@ pub fn check<'py>(
     }
     let of = CheckOptions { depth, lists_unexpected, root_name };
     let (result, not_recorded) = run(py, |monitor| {
-        let registry = opened.reader(Arc::clone(&monitor))?;
+        // What was checked before it was stopped is recorded.
+        let registry = opened.reader(Arc::new(Stop::default()))?;
         tree.reading.monitor = Some(monitor);
-        let (writable, select) =
-            (|| opened.writable(Arc::new(Stop::default())), |_: &Snapshot| Ok(set.clone()));
-        let stamp = opened.stamp(ChangeTime::default());
-        let check = fixity::check(&registry, writable, select, (tree, of), &stamp)?;
+        let select = |_: &Snapshot| Ok(set.clone());
+        let check = fixity::check(&registry, select, (tree, of))?;
         let not_recorded = check.not_recorded();
         Ok((found(check)?, not_recorded))
     })?;

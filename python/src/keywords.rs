@@ -157,6 +157,7 @@ impl<'a, 'py> Keywords<'a, 'py> {
     /// An argument cannot be read.
     pub fn change(&self) -> Result<ChangeOptions, Failure> {
         Ok(ChangeOptions {
+            at: self.at()?.at,
             note: self.value("note")?,
             skip_existing: self.is_set("skip_existing")?,
             skip_missing: self.is_set("skip_missing")?,

@@ -73,8 +73,8 @@ pub fn pull(
     monitor: &Arc<dyn Monitor>,
 ) -> Result<PullReport, Failure> {
     let source = primary.source(opened, mirror, monitor)?;
-    let registry = opened.writer(Arc::clone(monitor))?;
-    Ok(source.pull(&registry, mirror, options, &opened.stamp(at))?)
+    let registry = opened.writer(at, Arc::clone(monitor))?;
+    Ok(source.pull(&registry, mirror, options)?)
 }
 
 /// What a pull of a mirror did, with its warnings.
@@ -118,12 +118,10 @@ pub fn compare(
     primary: Primary,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<(Compared, Vec<Warning>), Failure> {
-    let stamp = opened.stamp(ChangeTime::default());
     let source = primary.source(opened, mirror, monitor)?;
     let registry = opened.reader(Arc::clone(monitor))?;
-    let writable = || opened.writable(Arc::clone(monitor));
     let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
-        source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
+        source.compare(&registry, mirror, u64::MAX)?;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
     let status = serde_json::to_value(found.status).unwrap_or_default();
     let status = status.as_str().unwrap_or_default().to_owned();
@@ -179,13 +177,13 @@ pub fn import(
     let mut import = Import::new();
     import.options = wanted.options;
     import.not_after = Some(now());
-    let registry = opened.writer(Arc::clone(monitor))?;
+    let registry = opened.writer(at, Arc::clone(monitor))?;
     let name = wanted.source.to_string_lossy();
     let are_for_addresses = wanted.http != SourceOptions::default();
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
         wanted.reading.check_log()?;
         let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
-        return Ok((replica.import(&registry, dataset, &import, &opened.stamp(at))?, Vec::new()));
+        return Ok((replica.import(&registry, dataset, &import)?, Vec::new()));
     }
     if are_for_addresses {
         let message = format!("{name} is not an address");
@@ -217,7 +215,7 @@ pub fn import(
             .missing()
             .map_or(Ok(()), |missing| Err(Error::new(ErrorKind::PagesMissing, missing)))?;
     }
-    Ok((registry.import(dataset, &import, &opened.stamp(at))?, warnings))
+    Ok((registry.import(dataset, &import)?, warnings))
 }
 
 /// What an import did.

@@ -3,26 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use accession::{Access, Error, ErrorKind, Monitor, Registry, Snapshot, Stamp};
+use accession::{Clock, ErrorKind, Location, Monitor, Registry, Snapshot};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
 use crate::process::Owned;
-use crate::time::{ChangeTime, now};
+use crate::time::ChangeTime;
 use crate::work::run;
 
 /// An open registry.
 pub struct Opened {
+    /// Where it is.
+    pub location: Location,
     /// The path or the address, as it was given.
-    pub name: PathBuf,
+    name: PathBuf,
     by: Option<String>,
-    state: Owned<Mutex<Option<Connections>>>,
-}
-
-/// As the command line does it: reading never writes, and the first change opens it for writing.
-pub struct Connections {
-    reader: Registry,
-    writer: Option<Registry>,
+    state: Owned<Mutex<Option<Registry>>>,
 }
 
 impl Opened {
@@ -32,61 +28,51 @@ impl Opened {
     ///
     /// It does not exist, or cannot be read.
     pub fn open(name: &Path, create: bool, by: Option<String>) -> Result<Self, Failure> {
-        if create && !Registry::exists(name)? {
-            match Registry::prepare(name).and_then(|new| new.put_in_place()) {
+        let location = Location::from(name);
+        if create && !location.exists()? {
+            match Registry::create(&location, Clock::system()) {
                 Err(error) if error.kind() == ErrorKind::RegistryExists => {}
-                created => created?,
+                created => drop(created?),
             }
         }
-        let reader = Registry::open(name, Access::Read).map_err(|error| match error.kind() {
+        let opened = Registry::open(&location, Clock::system());
+        let registry = opened.map_err(|error| match error.kind() {
             // A relative path may be wrong because the current directory is.
-            ErrorKind::RegistryMissing => error.in_path(Registry::full_name(name)),
+            ErrorKind::RegistryMissing => error.in_path(location.full_name()),
             _ => error,
         })?;
-        let connections = Some(Connections { reader, writer: None });
-        let state = Owned::new(Mutex::new(connections));
-        Ok(Opened { name: name.to_owned(), by, state })
+        let state = Owned::new(Mutex::new(Some(registry)));
+        Ok(Opened { location, name: name.to_owned(), by, state })
     }
 
-    fn connections(&self) -> Result<MutexGuard<'_, Option<Connections>>, Failure> {
+    fn state(&self) -> Result<MutexGuard<'_, Option<Registry>>, Failure> {
         Ok(self.state.get()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The registry, for reading.
+    /// The registry.
     ///
     /// # Errors
     ///
     /// Of kind `forked`, or `closed`.
     pub fn reader(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
-        let connections = self.connections()?;
-        let open = connections.as_ref().ok_or_else(Failure::closed)?;
-        Ok(open.reader.with_monitor(monitor))
+        let state = self.state()?;
+        Ok(state.as_ref().ok_or_else(Failure::closed)?.with_monitor(monitor))
     }
 
-    /// The registry, for writing. It is opened for that once.
+    /// The registry, for changes that the user makes. A time that was given for a change confirms the clock.
     ///
     /// # Errors
     ///
-    /// Those of [`Opened::reader`]; it cannot be written.
-    pub fn writer(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
-        let mut connections = self.connections()?;
-        let open = connections.as_mut().ok_or_else(Failure::closed)?;
-        let writer = match &open.writer {
-            Some(writer) => writer,
-            None => open.writer.insert(Registry::open(&self.name, Access::Write)?),
+    /// Those of [`Opened::reader`]; the name of the user has a control character.
+    pub fn writer(&self, at: ChangeTime, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
+        let registry = self.reader(monitor)?;
+        let registry = match at.is_given {
+            true => registry.with_clock(Clock::system().confirmed()),
+            false => registry,
         };
-        Ok(writer.with_monitor(monitor))
-    }
-
-    /// The same for what can also do without: of the library are all errors.
-    ///
-    /// # Errors
-    ///
-    /// It cannot be written.
-    pub fn writable(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Error> {
-        self.writer(monitor).map_err(|failure| match failure {
-            Failure::Library(error) => error,
-            _ => Error::new(ErrorKind::CannotOpen, "the registry was closed"),
+        Ok(match &self.by {
+            Some(by) => registry.recorded_by(by.parse()?),
+            None => registry,
         })
     }
 
@@ -103,21 +89,15 @@ impl Opened {
         run(py, |monitor| work(self.reader(monitor)?.snapshot()?))
     }
 
-    /// The stamp of a change.
-    pub fn stamp(&self, at: ChangeTime) -> Stamp {
-        let stamp = Stamp::new(at.at, now);
-        Stamp { recorded_by: self.by.clone(), is_clock_confirmed: at.is_given, ..stamp }
-    }
-
     /// The absolute path, or the address without its password.
     pub fn address(&self) -> String {
-        Registry::full_name(&self.name).to_string_lossy().into_owned()
+        self.location.full_name().to_string_lossy().into_owned()
     }
 
     /// The absolute path, or the address as it was given, with its password, so that another process can open
     /// it.
     pub fn whole_address(&self) -> String {
-        let is_server = self.name.to_string_lossy().contains("://");
+        let is_server = !self.location.is_file();
         if is_server { self.name.to_string_lossy().into_owned() } else { self.address() }
     }
 
@@ -126,7 +106,7 @@ impl Opened {
     /// # Errors
     ///
     /// Of kind `forked`.
-    pub fn close(&self) -> Result<Option<Connections>, Failure> {
-        Ok(self.connections()?.take())
+    pub fn close(&self) -> Result<Option<Registry>, Failure> {
+        Ok(self.state()?.take())
     }
 }

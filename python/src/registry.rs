@@ -295,10 +295,9 @@ impl Registry {
         annotation.questionable = options.is_set("questionable")?;
         annotation.dry_run = options.is_set("dry_run")?;
         let annotated = run(py, |monitor| {
-            let registry = self.opened.writer(monitor)?;
+            let registry = self.opened.writer(ChangeTime::default(), monitor)?;
             let selection = asked.selection(&registry.snapshot()?)?;
-            let stamp = self.opened.stamp(ChangeTime::default());
-            Ok(registry.annotate(&selection, &annotation, &stamp)?)
+            Ok(registry.annotate(&selection, &annotation)?)
         })?;
         objects(py, "Annotated", &annotated)
     }
@@ -329,15 +328,15 @@ impl Registry {
                 seen: max_age.map(|age| now().before(age)),
                 checked: checked.map(|age| now().before(age)),
             };
-            Ok(self.opened.reader(monitor)?.status(&names, now(), oldest)?)
+            Ok(self.opened.reader(monitor)?.status(&names, oldest)?)
         })?;
         objects(py, "Status", &rows)
     }
 
     /// Closes the registry: its datasets, sets and iterators cannot be used afterwards.
     fn close(&self, py: Python<'_>) -> Result<(), Failure> {
-        let connections = self.opened.close()?;
-        py.detach(|| drop(connections));
+        let registry = self.opened.close()?;
+        py.detach(|| drop(registry));
         Ok(())
     }
 

@@ -79,7 +79,7 @@ pub fn cite(
             return Err(Failure::usage(message, "name the set as DATASET or DATASET@TIME"));
         };
         let at = at.or(named);
-        let cited = registry.cite_members(opened.writable(monitor), &name, at, &members, now())?;
+        let cited = registry.cite_members(&name, at, &members)?;
         let warnings = cited.warnings();
         Ok((cited.cited, at, warnings))
     })?;

@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use accession::disk::reserved;
 use accession::fixity::FoundFiles;
 use accession::input::{Record, Records, SearchPages, StatedFile};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation,
+    Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry, Location, Monitor,
+    SourceLocation,
 };
 
 use crate::error::Failure;
@@ -19,9 +19,9 @@ pub const LIST: &str = "item";
 /// Where a list of granules goes.
 pub enum Target<'a> {
     /// A set, and the registry in which it is recorded, if it is.
-    Listing(&'a mut Listing, Option<&'a Path>),
+    Listing(&'a mut Listing, Option<&'a Location>),
     /// Granules of one kind of a change, and the registry.
-    Change(&'a mut Change, EventKind, &'a Path),
+    Change(&'a mut Change, EventKind, &'a Location),
     /// What was found of files, whatever granules they belong to.
     Found(&'a mut FoundFiles),
 }
@@ -45,7 +45,7 @@ impl Target<'_> {
     pub fn add(&mut self, entry: ListingEntry) -> Result<(), Error> {
         if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
             self
-            && reserved::is_own(registry, entry.granule_id.as_str())
+            && registry.owns(Path::new(entry.granule_id.as_str()))
         {
             let what = quoted(entry.granule_id.as_str());
             let message = format!("{what} is a file of the registry itself: leave it out");

@@ -1,8 +1,8 @@
 //! Times: `datetime` with a zone, `date`, and what the command line writes.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use accession::{Moment, Timestamp};
+use accession::{Clock, Moment, Timestamp};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -10,7 +10,7 @@ use crate::error::Failure;
 
 /// The present time.
 pub fn now() -> Timestamp {
-    SystemTime::now().try_into().unwrap_or(Timestamp::EPOCH)
+    Clock::system().now()
 }
 
 /// A time as it is given: a string, a `datetime` with a zone, or a `date`, which means a whole day.

@@ -4,18 +4,15 @@ use std::time::Duration;
 
 use crate::pages::Site;
 use accession::error::Result;
-use accession::model::Timestamp;
 use accession::registry::Registry;
 
 /// Everything that a server needs.
 pub struct Config {
     /// The name and the addresses of the site.
     pub site: Site,
-    /// Opens the registry for reading: at the start, and again whenever another file has replaced
-    /// it. What it returns is public, so it is usually a [`Registry::published`].
+    /// Opens the registry: at the start, and again whenever another file has replaced
+    /// it. What it returns is public, so it is usually a [`Registry::public_view`]. The server reads its clock.
     pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
-    /// The clock.
-    pub clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
     /// The limits on what clients may use.
     pub limits: ServerLimits,
     /// How clients register subsets. `None` means that they cannot.
@@ -24,7 +21,7 @@ pub struct Config {
 
 /// How clients register subsets.
 pub struct Registration {
-    /// Opens the registry for writing, once for each of them. It shows what [`Config::open`] shows.
+    /// Opens the registry, once for each of them. It shows what [`Config::open`] shows.
     pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
     /// The token that a client must have. `None` means none.
     pub token: Option<String>,

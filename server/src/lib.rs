@@ -7,17 +7,10 @@
 //! # Example
 //!
 //! ```no_run
-//! use std::time::{SystemTime, UNIX_EPOCH};
-//!
-//! use accession::{Access, Registry, Timestamp};
+//! use accession::{Clock, Registry};
 //! use accession_server::pages::{Serves, Site};
 //! use accession_server::{Config, Server, ServerLimits};
 //!
-//! let clock = || {
-//!     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-//!     let micros = i64::try_from(since_1970.as_micros()).ok().and_then(Timestamp::from_micros);
-//!     micros.expect("the year is below 10000")
-//! };
 //! let server = Server::bind("127.0.0.1:8000".parse()?)?;
 //! println!("listening on http://{}/", server.address());
 //! server.run(Config {
@@ -29,8 +22,7 @@
 //!         resolver: None,
 //!     },
 //!     // All datasets are public.
-//!     open: Box::new(|| Ok(Registry::open("accession.db".as_ref(), Access::Read)?.published(&[]))),
-//!     clock: Box::new(clock),
+//!     open: Box::new(|| Ok(Registry::open("accession.db", Clock::system())?.public_view(&[]))),
 //!     limits: ServerLimits::default(),
 //!     registration: None,
 //! })?;
@@ -40,7 +32,7 @@
 //! # Safety
 //!
 //! Nothing is written, but subsets that clients register where that is allowed ([`Registration`]), each by a
-//! connection of its own: all else knows only the snapshots of a registry that is opened for reading.
+//! connection of its own: all else knows only the snapshots of a registry, which never write.
 //! Connections, heads, addresses, bodies and the time of a request are limited ([`ServerLimits`]). A long
 //! list is read page by page, each in a short transaction of its own, and only when the client has
 //! taken the page before it. Comparisons, checks and lists with patterns have a budget. These limits

@@ -47,11 +47,11 @@ impl From<Registration> for Registering {
 }
 
 impl Registering {
-    /// Opens the registry for writing.
+    /// Opens the registry.
     ///
     /// # Errors
     ///
-    /// It cannot be opened so.
+    /// It cannot be opened.
     pub fn open(&self) -> Result<Registry> {
         (self.open)()
     }
@@ -112,10 +112,11 @@ impl Registering {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use accession::registry::Clock;
 
     #[test]
     fn new_subsets_and_their_bytes_are_limited_for_each_day() {
-        let open = Box::new(Registry::in_memory);
+        let open = Box::new(|| Registry::temporary(Clock::system()));
         let registering = Registering::from(Registration { open, token: None });
         let at = |text: &str| text.parse().unwrap();
         let limits =

@@ -8,6 +8,7 @@ use super::config::ServerLimits;
 use super::permits::{Cost, Deadline, Permits};
 use super::problem::Problem;
 use accession::error::{Error, ErrorKind, Result};
+use accession::model::Timestamp;
 use accession::registry::{Registry, Withdrawn};
 
 /// The registry, which is opened again when another file has replaced it.
@@ -63,6 +64,11 @@ impl Source {
             current: Mutex::new(Opened { registry, generation: 0 }),
             permits: Permits::new(limits),
         })
+    }
+
+    /// The present time, by the clock of the registry.
+    pub fn now(&self) -> Timestamp {
+        self.current().registry.now()
     }
 
     /// Reads the registry. `work` is done again if another file has replaced the registry meanwhile.
@@ -196,9 +202,10 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
+    use accession::registry::Clock;
 
     fn source(limits: ServerLimits) -> Arc<Source> {
-        Arc::new(Source::open(Box::new(Registry::in_memory), limits).unwrap())
+        Arc::new(Source::open(Box::new(|| Registry::temporary(Clock::system())), limits).unwrap())
     }
 
     #[tokio::test]
@@ -272,7 +279,7 @@ mod tests {
                 opens.send(()).unwrap();
                 goes_on.lock().unwrap().recv().unwrap();
             }
-            Registry::in_memory()
+            Registry::temporary(Clock::system())
         };
         let source = Arc::new(Source::open(Box::new(open), ServerLimits::default()).unwrap());
         let replaced = {

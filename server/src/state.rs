@@ -30,7 +30,6 @@ pub struct ServerState {
     pub health: Arc<Health>,
     /// How clients register subsets. `None` means that they cannot.
     pub registering: Option<Arc<Registering>>,
-    clock: Box<dyn Fn() -> Timestamp + Send + Sync>,
 }
 
 impl ServerState {
@@ -40,7 +39,7 @@ impl ServerState {
     ///
     /// Those of the configured `open`.
     pub fn new(config: Config) -> Result<Self> {
-        let Config { site, open, clock, limits, registration } = config;
+        let Config { site, open, limits, registration } = config;
         let source = Arc::new(Source::open(open, limits)?);
         Ok(ServerState {
             health: Health::watch(&source),
@@ -48,7 +47,6 @@ impl ServerState {
             registering: registration.map(|registration| Arc::new(registration.into())),
             site,
             limits,
-            clock,
             metrics: Metrics::default(),
             published: PublishedFiles::new(),
         })
@@ -56,6 +54,6 @@ impl ServerState {
 
     /// The present time.
     pub fn now(&self) -> Timestamp {
-        (self.clock)()
+        self.source.now()
     }
 }

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::recognise::{FoundCitation, ParsedField, Part};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
+    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern,
     not_a_digest, quoted,
 };
 use crate::registry::{
@@ -98,7 +98,6 @@ const MAX_COMPARED: usize = 100;
 /// belongs to a dataset here that never held the set.
 pub struct Checker {
     snapshot: Snapshot,
-    now: Timestamp,
     /// The identifiers resolved so far: a paper cites one set many times.
     resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
     /// How many rows these have, and how many they are.
@@ -113,15 +112,14 @@ pub struct Checker {
 }
 
 impl Checker {
-    /// Begins to check. `now` is the present time: a date in the future agrees with nothing.
+    /// Begins to check. A date in the future agrees with nothing.
     ///
     /// # Errors
     ///
     /// An error of the store: the registry cannot be read.
-    pub fn new(registry: &Registry, now: Timestamp) -> Result<Self> {
+    pub fn new(registry: &Registry) -> Result<Self> {
         Ok(Checker {
             snapshot: registry.snapshot()?,
-            now,
             resolved: HashMap::new(),
             kept_rows: 0,
             compared_left: MAX_COMPARED,
@@ -280,7 +278,7 @@ impl Checker {
         let held = Resolution { rows: held.collect() };
         let then = held.agreement().filter(|_| moment.is_some());
         if let Some(moment) = moment {
-            let is_past = moment.first_instant() <= self.now;
+            let is_past = moment.first_instant() <= self.snapshot.now();
             let is_unknown = held.is_unknown_then() && is_past;
             verdict.agrees = (!is_unknown).then_some(then.is_some() && is_past);
         }
@@ -333,7 +331,7 @@ impl Checker {
         for (row, period) in rows.flat_map(|row| row.digests().into_iter().map(move |it| (row, it)))
         {
             let (name, at) = (row.set.dataset(), Some(Moment::Instant(period.from)));
-            let set = match self.snapshot.preview_subset(name, at, &members, self.now) {
+            let set = match self.snapshot.preview_subset(name, at, &members) {
                 Ok((cited, _)) => cited.period.set,
                 Err(error)
                     if matches!(error.kind(), ErrorKind::SelectsNothing | ErrorKind::TooLong) =>

@@ -42,10 +42,10 @@ impl TypedSet {
     ///
     /// # Errors
     ///
-    /// The time is after `now`; those of [`TypedSet::named`].
-    pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
+    /// The time is in the future; those of [`TypedSet::named`].
+    pub fn into_selection(self, snapshot: &Snapshot) -> Result<Selection> {
         match self.named(snapshot)? {
-            Selection::Dataset { name, at } => dataset_at(name, at, now),
+            Selection::Dataset { name, at } => dataset_at(name, at, snapshot.now()),
             identifier => Ok(identifier),
         }
     }

@@ -27,10 +27,10 @@ pub fn beside(database: &Path, ending: &str) -> PathBuf {
 }
 
 /// Whether a listed path has the name of the file of a registry, or of one beside it.
-pub fn is_own(registry: &Path, listed: &str) -> bool {
+pub fn is_own(registry: &Path, listed: &Path) -> bool {
     let own = registry.file_name().and_then(OsStr::to_str);
-    let name = listed.rsplit('/').next().unwrap_or_default();
-    let rest = own.and_then(|own| name.strip_prefix(own));
+    let name = listed.to_str().and_then(|listed| listed.rsplit('/').next());
+    let rest = own.zip(name).and_then(|(own, name)| name.strip_prefix(own));
     rest.is_some_and(|rest| rest.is_empty() || ENDINGS.contains(&rest)) && registry.is_file()
 }
 

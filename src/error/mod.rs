@@ -24,9 +24,9 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// # Examples
 ///
 /// ```
-/// use accession::{ErrorKind, Registry};
+/// use accession::{Clock, ErrorKind, Registry};
 ///
-/// let registry = Registry::in_memory()?;
+/// let registry = Registry::temporary(Clock::system())?;
 /// let error = registry.snapshot()?.dataset(&"US.FOOL2.002".parse()?).unwrap_err();
 /// assert_eq!(error.kind(), ErrorKind::DatasetUnknown);
 /// assert_eq!(error.to_string(), "the registry has no dataset US.FOOL2.002");
@@ -122,8 +122,7 @@ impl Error {
         self
     }
 
-    /// Adds the path of the registry to an error of the store that does not have it yet. A registry
-    /// in memory has an empty path.
+    /// Adds the path of the registry to an error of the store that does not have it yet.
     #[must_use]
     pub(crate) fn in_registry(self, path: &Path) -> Self {
         match self.0.is_of_store && self.0.path.is_none() {
@@ -152,8 +151,7 @@ impl Error {
         self.0.granule.as_ref()
     }
 
-    /// The path of the file or of the registry that the error concerns. Empty if the registry is in
-    /// memory.
+    /// The path of the file or of the registry that the error concerns.
     pub fn path(&self) -> Option<&Path> {
         self.0.path.as_deref()
     }
@@ -216,10 +214,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Repr { message, location, path, is_of_store, .. } = &*self.0;
         if let (true, Some(path)) = (is_of_store, path) {
-            match path.as_os_str().is_empty() {
-                true => f.write_str("the registry in memory: ")?,
-                false => write!(f, "registry {}: ", quoted(&path.to_string_lossy()))?,
-            }
+            write!(f, "registry {}: ", quoted(&path.to_string_lossy()))?;
         }
         if let Some(location) = location {
             write!(f, "{location}: ")?;
@@ -270,8 +265,6 @@ mod tests {
         assert_eq!(named.to_string(), "registry \"/a.db\": there is no registry here");
         let once = named.in_registry(Path::new("/b.db"));
         assert_eq!(once.path(), Some(Path::new("/a.db")));
-        let in_memory = missing().in_registry(Path::new(""));
-        assert_eq!(in_memory.to_string(), "the registry in memory: there is no registry here");
         let other = full().in_registry(Path::new("/a.db"));
         assert_eq!(other.to_string(), "cannot write \"a\"");
     }

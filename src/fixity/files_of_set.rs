@@ -18,7 +18,7 @@ use crate::model::{
 };
 use crate::registry::{
     Change, ChangeOptions, FileCheck, Granule, HeldContents, Monitor, NewCheck, Registry,
-    Selection, Snapshot, Stamp, Work,
+    Selection, Snapshot, Work,
 };
 
 /// How often what was checked is recorded, and how often what was computed is stated, which is a change; and
@@ -171,10 +171,8 @@ pub struct CheckOptions {
 /// none of the files.
 pub fn check(
     registry: &Registry,
-    writable: impl FnOnce() -> Result<Registry>,
     select: impl FnOnce(&Snapshot) -> Result<Set>,
     (tree, options): (FileTree, CheckOptions),
-    stamp: &Stamp,
 ) -> Result<FixityRun> {
     let (root, CheckOptions { depth, lists_unexpected, root_name }) = (tree.open()?, options);
     // Before the set is read, so that a file that is registered meanwhile is not unexpected.
@@ -183,19 +181,18 @@ pub fn check(
     let mut work = FilesOfSet::new(registry, set.clone()).begin(&root, &tree.reading)?;
     let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
     let is_rolling = tree.reading.begin_until.is_some();
-    let mut begin = |registry: &Registry, is_recorded| {
+    let mut begin = |is_recorded| {
         let new = NewCheck { root: root_name.clone(), is_rolling, is_recorded };
-        while_busy(&mut work, || registry.check_files(&set, new.clone(), stamp))
+        while_busy(&mut work, || registry.check_files(&set, new.clone()))
     };
     let is_present = set.subset().is_none() && set.instance().until.is_none();
-    let recorded = (is_present && depth == Depth::Content)
-        .then(|| writable().and_then(|registry| begin(&registry, true)));
+    let recorded = (is_present && depth == Depth::Content).then(|| begin(true));
     let (check, not_recorded) = match recorded {
         Some(Err(error)) if error.kind().is_of_recording() => {
-            (begin(registry, false)?, Some(format!("{error}: the check is not recorded")))
+            (begin(false)?, Some(format!("{error}: the check is not recorded")))
         }
         Some(check) => (check?, None),
-        None => (begin(registry, false)?, None),
+        None => (begin(false)?, None),
     };
     let mut granules = check.granules()?.peekable();
     // All files of the first granule are checked in any case: a part of it is not recorded.
@@ -285,16 +282,15 @@ pub fn compute(
     tree: FileTree,
     algorithm: Algorithm,
     note: Option<String>,
-    stamp: &Stamp,
 ) -> Result<FixityRun> {
     let (root, reading) = (tree.open()?, tree.reading);
-    let (registry, dataset, stamp) = (registry.clone(), dataset.clone(), stamp.clone());
+    let (registry, dataset) = (registry.clone(), dataset.clone());
     // A granule that was deleted meanwhile needs no checksum.
     let options = ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() };
     let files = FilesOfSet::without(&registry, &dataset, &algorithm)?;
     let mut work = files.begin(&root, &reading)?;
     let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
-    let mut statement = Statement { registry, dataset, options, stamp, change, contradicted };
+    let mut statement = Statement { registry, dataset, options, change, contradicted };
     // A dataset that accepts no change, or a note, is refused before its files are read.
     while_busy(&mut work, || statement.state())?;
     let files = Box::new(files.read_while(reading.monitor.clone())?);
@@ -336,7 +332,6 @@ struct Statement {
     registry: Registry,
     dataset: DatasetName,
     options: ChangeOptions,
-    stamp: Stamp,
     change: Change,
     /// The files of which something else had become known meanwhile.
     contradicted: VecDeque<FileFinding>,
@@ -523,7 +518,7 @@ impl Statement {
 
     fn state(&mut self) -> Result<()> {
         self.change.options.clone_from(&self.options);
-        let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
+        let applied = self.registry.change_computed(&self.dataset, &self.change)?;
         self.change = Change::stating(Coverage::Named);
         self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
             let path = contradiction.path(granule_id).to_owned();

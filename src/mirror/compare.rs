@@ -10,7 +10,7 @@ use crate::model::{
     DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Withdrawal,
 };
 use crate::registry::{
-    Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
+    Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, TwoSides,
 };
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
@@ -284,11 +284,10 @@ impl Comparison {
         &self,
         registry: &Registry,
         dataset: &DatasetName,
-        stamp: &Stamp,
         outcome: Outcome,
     ) -> Result<()> {
         match self.remembered(outcome) {
-            Some(remembered) => registry.remember(dataset, &remembered, stamp),
+            Some(remembered) => registry.remember(dataset, &remembered),
             None => Ok(()),
         }
     }

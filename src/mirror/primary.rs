@@ -12,7 +12,7 @@ use super::place::{
 use crate::disk::{self, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, SourceOptions, Timestamp, quoted};
-use crate::registry::{self, Access, Registry, Withdrawn};
+use crate::registry::{self, Clock, Location, Registry, Withdrawn};
 
 /// The archive that a mirror follows, and its dataset.
 pub struct Primary {
@@ -55,7 +55,7 @@ impl Primary {
         now: Timestamp,
     ) -> Result<Self> {
         refuse_request_options(path, &options)?;
-        Registry::check_is_file(path, "a primary")?;
+        Location::from(path).file("a primary")?;
         let failed = |source| Error::cannot("read", path, source);
         let name = path.to_string_lossy();
         if path.is_dir() {
@@ -71,7 +71,7 @@ impl Primary {
             // Closing any handle on a file drops the locks of this process on it, so this one is
             // closed before the registry is opened.
             drop(file);
-            let registry = Registry::open(path, Access::Read)?;
+            let registry = Registry::open(path, Clock::fixed(now))?;
             return Primary::of_registry(&registry, source, mirror, (options, now));
         }
         let max_age = options.max_age_seconds.map(Duration::from_secs);

@@ -5,17 +5,20 @@ use super::compare::{LEFT, Outcome, compare};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
-    Content, ContentChange, Coverage, DatasetName, EventKind, Limit, Limits, ListingEntry, Warning,
-    WarningKind, Withdrawal, plural,
+    Content, ContentChange, Coverage, DatasetName, EventKind, Limit, Limits, ListingEntry,
+    Timestamp, Warning, WarningKind, Withdrawal, plural,
 };
 use crate::registry::{
     Change, ChangeOptions, ChangeReport, ContentDifference, Difference, Guard, MAX_EXAMPLES,
-    Registry, Stamp, Taken,
+    Registry, Taken,
 };
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PullOptions {
+    /// When the change takes effect. `None` means now. Who states it confirms the clock
+    /// ([`Clock::confirmed`](crate::registry::Clock::confirmed)).
+    pub at: Option<Timestamp>,
     /// Whether the mirror is created if it does not exist.
     pub create_dataset: bool,
     /// Which mirrors may be changed.
@@ -25,6 +28,14 @@ pub struct PullOptions {
     pub max_replace: Option<Limit>,
     /// Whether the change is rolled back after everything was checked and computed.
     pub dry_run: bool,
+}
+
+impl PullOptions {
+    /// The same options for a change that takes effect at a time.
+    #[must_use]
+    pub fn at(self, at: Timestamp) -> Self {
+        PullOptions { at: Some(at), ..self }
+    }
 }
 
 /// Which mirrors a pull may change.
@@ -153,8 +164,8 @@ pub fn pull(
     dataset: &DatasetName,
     primary: &Primary,
     options: PullOptions,
-    stamp: &Stamp,
 ) -> Result<PullReport> {
+    let mirror = &mirror.confirming(options.at.is_some());
     if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
@@ -173,7 +184,7 @@ pub fn pull(
     let before = pulled.before.clone();
     if !options.policy.allows(&before) {
         if !options.dry_run {
-            comparison.remember(mirror, dataset, stamp, Outcome::Compared)?;
+            comparison.remember(mirror, dataset, Outcome::Compared)?;
         }
         return Ok(PullReport { agrees: false, ..pulled });
     }
@@ -240,10 +251,11 @@ pub fn pull(
         primary: &comparison.head.head.record.name,
     };
     if !is_changed {
-        let applied = mirror.take(dataset, &taken, stamp, options.dry_run)?;
+        let applied = mirror.take(dataset, &taken, options.dry_run)?;
         return Ok(PullReport { applied, ..pulled });
     }
     change.options = ChangeOptions {
+        at: options.at,
         expected: Some(before.primary.identifier),
         expected_digest: (is_whole && knows_the_same).then_some(before.primary.digest),
         create_dataset: options.create_dataset,
@@ -251,7 +263,7 @@ pub fn pull(
         dry_run: options.dry_run,
         ..ChangeOptions::default()
     };
-    let applied = mirror.change_and_take(dataset, &change, stamp, &taken, &guard)?;
+    let applied = mirror.change_and_take(dataset, &change, &taken, &guard)?;
     Ok(PullReport { applied, ..pulled })
 }
 

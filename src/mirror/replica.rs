@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::model::{
     DatasetMetadata, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Stamp};
+use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered};
 
 /// What was read of a primary to copy it.
 pub struct LogCopy {
@@ -160,7 +160,6 @@ impl LogCopy {
         registry: &Registry,
         dataset: &DatasetName,
         import: &Import,
-        stamp: &Stamp,
     ) -> Result<ChangeReport> {
         let remembered = |applied: &ChangeReport| {
             let held = applied.in_force.as_ref();
@@ -178,6 +177,6 @@ impl LogCopy {
                 changes: Some(&self.changes),
             }
         };
-        registry.import_and_remember(dataset, import, stamp, Some(&remembered))
+        registry.import_and_remember(dataset, import, Some(&remembered))
     }
 }

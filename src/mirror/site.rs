@@ -14,7 +14,7 @@ use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, Spool, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
-use crate::registry::{Import, Registry, Stamp};
+use crate::registry::{Clock, Import, Registry};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
 /// The directory of the shards of a site.
@@ -143,7 +143,7 @@ impl PublishedSite {
     pub fn read(&self, names: &[TypedSet], now: Timestamp) -> Result<(TempDir, PathBuf)> {
         let directory = tempfile::tempdir().map_err(|error| scratch::unusable("create", error))?;
         let path = directory.path().join("site.db");
-        let registry = Registry::create(&path)?;
+        let registry = Registry::create(&path, Clock::fixed(now))?;
         let mut datasets: BTreeSet<DatasetName> = self.dataset.iter().cloned().collect();
         for name in names {
             match name {
@@ -181,11 +181,11 @@ impl PublishedSite {
             let withdrawal = import.withdrawn.clone();
             let at = withdrawal.as_ref().map_or(now, |withdrawal| withdrawal.timestamp);
             // What was recorded long ago is no sign of a wrong clock here.
-            let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(at) };
-            registry.import(&name, &import, &stamp)?;
+            let registry = registry.with_clock(Clock::fixed(at).confirmed());
+            registry.import(&name, &import)?;
             if let Some(Withdrawal { note, .. }) = withdrawal {
                 let note = note.unwrap_or_default();
-                registry.withdraw_dataset(&name, &note, &stamp)?;
+                registry.withdraw_dataset(&name, &note)?;
             }
         }
         Ok((directory, path))

@@ -12,7 +12,7 @@ use super::pull::{PullOptions, PullReport, pull};
 use super::{HistoryComparison, MirrorStatus};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, SourceOptions, Timestamp, Warning, WarningKind};
-use crate::registry::{KnownPrimary, Registry, Stamp, TwoSides};
+use crate::registry::{KnownPrimary, Registry, TwoSides};
 
 /// Where a primary is, and how it is read.
 #[derive(Clone)]
@@ -143,7 +143,7 @@ impl PrimarySource {
     }
 
     /// Compares a mirror with the primary ([`compare()`]), keeping at most so many granules of each list, and
-    /// remembers what was read of it, by what `writable` opens. That it cannot be read is remembered, too.
+    /// remembers what was read of it. That it cannot be read is remembered, too.
     ///
     /// # Errors
     ///
@@ -151,24 +151,20 @@ impl PrimarySource {
     pub fn compare(
         &self,
         registry: &Registry,
-        writable: impl Fn() -> Result<Registry>,
         mirror: &DatasetName,
         most: u64,
-        stamp: &Stamp,
     ) -> Result<ComparedMirror> {
-        let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
+        let compared = self.open(mirror, registry.now()).and_then(|primary| {
             let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
             let comparison = compare(registry, &dataset, &primary)?;
             Ok((dataset, comparison))
         });
-        let (dataset, comparison) = compared
-            .inspect_err(|error| self.remember_failure(writable(), mirror, error, stamp))?;
+        let (dataset, comparison) =
+            compared.inspect_err(|error| self.remember_failure(registry, mirror, error))?;
         let sides = comparison.sides(most)?;
         let mut warnings = Vec::new();
         if comparison.has_memory() {
-            let remembered = writable().and_then(|registry| {
-                comparison.remember(&registry, &dataset, stamp, Outcome::Compared)
-            });
+            let remembered = comparison.remember(registry, &dataset, Outcome::Compared);
             // A registry that cannot be written can be compared all the same.
             warnings.extend(remembered.err().map(|error| {
                 let message =
@@ -193,33 +189,27 @@ impl PrimarySource {
         registry: &Registry,
         mirror: &DatasetName,
         options: PullOptions,
-        stamp: &Stamp,
     ) -> Result<PullReport> {
-        let primary = self.open(mirror, (stamp.clock)());
-        let pulled = primary.and_then(|primary| pull(registry, mirror, &primary, options, stamp));
+        let primary = self.open(mirror, registry.now());
+        let pulled = primary.and_then(|primary| pull(registry, mirror, &primary, options));
         pulled.inspect_err(|error| {
             let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
-            let is_named = stamp.is_clock_confirmed && is_of_time;
+            let registry = &registry.confirming(options.at.is_some());
+            let is_named = registry.clock().is_confirmed() && is_of_time;
             if !options.dry_run && !is_named {
-                self.remember_failure(Ok(registry.clone()), mirror, error, stamp);
+                self.remember_failure(registry, mirror, error);
             }
         })
     }
 
     /// Remembers that the primary could not be read, or that the mirror could not be pulled from it. Where
     /// that cannot be remembered, the error is still reported.
-    fn remember_failure(
-        &self,
-        writable: Result<Registry>,
-        mirror: &DatasetName,
-        error: &Error,
-        stamp: &Stamp,
-    ) {
-        if let (Some(place), Ok(registry)) = (self.place(), writable)
+    fn remember_failure(&self, registry: &Registry, mirror: &DatasetName, error: &Error) {
+        if let Some(place) = self.place()
             && error.kind() != ErrorKind::Interrupted
         {
             let source = source_name(&place.to_string_lossy());
-            let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp);
+            let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes());
         }
     }
 }

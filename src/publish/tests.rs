@@ -10,7 +10,7 @@ use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, EarlierSet, Import, Listing, PaymentIds, Registry, Stamp, SubsetMembers,
+    Change, ChangeOptions, Clock, EarlierSet, Import, Listing, PaymentIds, Registry, SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -18,10 +18,6 @@ type Outcome = Result<(), Box<dyn std::error::Error>>;
 
 fn second(second: i64) -> Timestamp {
     Timestamp::from_micros(1_000_000_000_000_000 + second * 1_000_000).unwrap()
-}
-
-fn stamp(at: i64) -> Stamp {
-    Stamp::at(second(at), second(100))
 }
 
 fn id(text: &str) -> GranuleId {
@@ -34,15 +30,17 @@ fn name() -> DatasetName {
 
 /// A registry with a dataset that has changed twice.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(Clock::fixed(second(100))).unwrap();
     let mut change = Change::new();
     (0..90).for_each(|number| change.ingest(id(&format!("A{number}"))).unwrap());
     change.options.create_dataset = true;
-    registry.change(&name(), &change, &stamp(0)).unwrap();
+    change.options.at = Some(second(0));
+    registry.change(&name(), &change).unwrap();
     let mut change = Change::new();
     change.ingest(id("B")).unwrap();
     change.delete(id("A7")).unwrap();
-    registry.change(&name(), &change, &stamp(1)).unwrap();
+    change.options.at = Some(second(1));
+    registry.change(&name(), &change).unwrap();
     registry
 }
 
@@ -51,14 +49,15 @@ fn change(registry: &Registry, _: &Path) -> Outcome {
     change.ingest(id("A7"))?;
     change.delete(id("B"))?;
     change.ingest(id("C"))?;
-    Ok(registry.change(&name(), &change, &stamp(2)).map(drop)?)
+    change.options.at = Some(second(2));
+    Ok(registry.change(&name(), &change).map(drop)?)
 }
 
 fn sync(registry: &Registry, _: &Path) -> Outcome {
     let mut listing = Listing::new();
     (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
-    let options = ChangeOptions::default();
-    Ok(registry.sync(&name(), &listing, Limits::default(), &options, &stamp(2)).map(drop)?)
+    let options = ChangeOptions::default().at(second(2));
+    Ok(registry.sync(&name(), &listing, Limits::default(), &options).map(drop)?)
 }
 
 fn import(registry: &Registry, _: &Path) -> Outcome {
@@ -78,17 +77,17 @@ fn import(registry: &Registry, _: &Path) -> Outcome {
             location: None,
         })?;
     }
-    Ok(registry.import(&name(), &import, &stamp(5)).map(drop)?)
+    Ok(registry.import(&name(), &import).map(drop)?)
 }
 
 fn revert(registry: &Registry, _: &Path) -> Outcome {
     let to = EarlierSet::At(Moment::Instant(second(0)));
-    Ok(registry.revert(&name(), &to, &ChangeOptions::default(), &stamp(2)).map(drop)?)
+    Ok(registry.revert(&name(), &to, &ChangeOptions::default().at(second(2))).map(drop)?)
 }
 
 fn edit(registry: &Registry, _: &Path) -> Outcome {
     Ok(registry
-        .edit_dataset(&name(), &stamp(2), |dataset| dataset.title = Some("A title".to_owned()))
+        .edit_dataset(&name(), |dataset| dataset.title = Some("A title".to_owned()))
         .map(drop)?)
 }
 
@@ -96,13 +95,13 @@ fn cite(registry: &Registry, _: &Path) -> Outcome {
     let mut listing = Listing::new();
     ["A1", "B"].iter().try_for_each(|text| listing.add(id(text)))?;
     let members = SubsetMembers::Listed(listing);
-    Ok(registry.cite_subset(&name(), None, &members, second(100)).map(drop)?)
+    Ok(registry.cite_subset(&name(), None, &members).map(drop)?)
 }
 
 fn copy(registry: &Registry, directory: &Path) -> Outcome {
     let target = directory.join("copy.db");
     registry.copy_to(&target, PaymentIds::Copied)?;
-    let copy = Registry::open(&target, crate::registry::Access::Read)?;
+    let copy = Registry::open(&target, Clock::fixed(second(100)))?;
     let copied = copy.contents()?;
     drop(copy);
     std::fs::remove_file(target)?;
@@ -115,9 +114,9 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
     let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions { create_dataset: true, ..PullOptions::default() }.at(second(2));
     let mirror: DatasetName = "mirror".parse()?;
-    Ok(mirror::pull(registry, &mirror, &primary, options, &stamp(2)).map(drop)?)
+    Ok(mirror::pull(registry, &mirror, &primary, options).map(drop)?)
 }
 
 fn published(registry: &Registry, directory: &Path) -> Outcome {
@@ -128,11 +127,12 @@ fn published(registry: &Registry, directory: &Path) -> Outcome {
 /// After an error of content, rows are read one by one, so that those before the damage are shown.
 #[test]
 fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(Clock::fixed(second(100))).unwrap();
     let mut change = Change::new();
     (0..6_000).for_each(|number| change.ingest(id(&format!("A{number:04}"))).unwrap());
     change.options.create_dataset = true;
-    registry.change(&name(), &change, &stamp(0)).unwrap();
+    change.options.at = Some(second(0));
+    registry.change(&name(), &change).unwrap();
     let verified = |fault: &Arc<Fault>| registry.with_fault(fault.clone()).verify(&name());
     let sound = Fault::passing(ErrorKind::Damaged, usize::MAX);
     assert!(verified(&sound).unwrap().ok);

@@ -14,7 +14,7 @@ use super::handle::{End, Registry};
 use super::verify::Verifications;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Timestamp;
-use crate::store::{self, Access, BUSY_WAIT, Store};
+use crate::store::{Location, Store};
 
 /// The result of a backup: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -38,8 +38,9 @@ impl Registry {
     /// kind: the registry cannot be read, or the copy cannot be written.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackupReport> {
-        let in_target = |error: Error| error.in_registry(&store::shown_name(target));
-        Registry::check_is_file(target, "a backup")?;
+        let location = Location::from(target);
+        let in_target = |error: Error| location.named(error);
+        let target = location.file("a backup")?;
         let read = self.read()?;
         let mut progress = self.begin("copying", "pages", None);
         let mut copied = 0;
@@ -60,10 +61,10 @@ impl Registry {
         // An error in the copy is an error in the registry, so it is reported with the path of the
         // registry instead of that of the temporary file.
         let of_registry = |error: Error| match error.is_of_registry() {
-            true => error.in_path(self.path().unwrap_or(Path::new(""))),
+            true => error.in_path(self.location().shown()),
             false => error,
         };
-        let copy = Registry::open(file.path(), Access::Read)
+        let copy = Registry::open(file.path(), self.clock().clone())
             .map(|copy| copy.reporting_as(self))
             .map_err(of_registry)?;
         let verified =
@@ -78,7 +79,7 @@ impl Registry {
 
     /// Copies a registry that is not in a file, row by row, into a file.
     fn back_up_rows(&self, target: &Path) -> Result<BackupReport> {
-        let in_target = |error: Error| error.in_registry(&store::shown_name(target));
+        let in_target = |error: Error| error.in_registry(target);
         let copied = self.copy_to(target, PaymentIds::Copied)?;
         let metadata = std::fs::metadata(target);
         let unseen = |source| Error::cannot("look at", target, source).of_store();
@@ -106,8 +107,7 @@ pub struct CopyReport {
 }
 
 impl Registry {
-    /// Copies the registry in its present state to the path or the address `target`, where there is
-    /// no registry yet: the datasets with all versions of their records, their histories, granules,
+    /// Copies the registry in its present state to `target`, where there is no registry yet: the datasets with all versions of their records, their histories, granules,
     /// and cited subsets. Others may read and write the registry meanwhile: what they change is not in
     /// the copy. Until it is complete, a file keeps what they write in its write-ahead log, which grows.
     ///
@@ -118,13 +118,17 @@ impl Registry {
     ///
     /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): there is a registry at the
     /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
-    pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<CopyReport> {
-        let in_target = |error: Error| error.in_registry(&store::shown_name(target));
-        let name = self.path().map(store::full_name).unwrap_or_default();
-        let (store, copy) = Store::create(target, Some(&name), BUSY_WAIT).map_err(in_target)?;
+    pub fn copy_to(
+        &self,
+        target: impl Into<Location>,
+        payment_ids: PaymentIds,
+    ) -> Result<CopyReport> {
+        let target = target.into();
+        let in_target = |error: Error| target.named(error);
+        let (store, copy) = Store::create(&target, Some(self.location())).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;
-        let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
-        let registry = Registry::of(store.clone()).reporting_as(self);
+        let store = copy.reopen(store).map_err(in_target)?;
+        let registry = Registry::of(store.clone(), self.clock().clone()).reporting_as(self);
         // An error in the copy is an error in the registry.
         let verified = registry.verify_all(&[]).and_then(Verifications::refuse_mismatches);
         let verified = verified.map_err(|error| self.named(error))?;
@@ -135,7 +139,7 @@ impl Registry {
 
     /// Copies every row into an empty store, as of one moment.
     fn fill(&self, store: Store, payment_ids: PaymentIds) -> Result<Store> {
-        let target = Registry::of(store).reporting_as(self);
+        let target = Registry::of(store, self.clock().clone()).reporting_as(self);
         let read = self.read()?;
         let named = |error: Error| self.named(error);
         let mut progress = self.begin("copying", "granules", None);
@@ -171,12 +175,8 @@ const MAX_SUFFIX: u32 = 1_000;
 impl Registry {
     /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
     /// Returns its path.
-    pub fn back_up_into(
-        &self,
-        directory: &Path,
-        now: Timestamp,
-    ) -> Result<(PathBuf, BackupReport)> {
-        let (name, stamp) = (self.name_of_backups(), stamp_of(now));
+    pub fn back_up_into(&self, directory: &Path) -> Result<(PathBuf, BackupReport)> {
+        let (name, stamp) = (self.name_of_backups(), stamp_of(self.now()));
         for suffix in 1..MAX_SUFFIX {
             let file = match suffix {
                 1 => format!("{name}-{stamp}.db"),
@@ -194,7 +194,7 @@ impl Registry {
 
     /// What the backups of this registry are called.
     fn name_of_backups(&self) -> String {
-        let path = self.path().map(store::full_name).unwrap_or_default();
+        let path = self.location().full_name();
         let path = path.to_string_lossy();
         let name = match path.split_once("://") {
             Some((_, address)) => {

@@ -1,13 +1,14 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::author::Author;
+use super::clock::Clock;
 use super::monitor::{JointWork, Monitor, Work};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::DatasetName;
-use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch};
+use crate::model::{DatasetName, Timestamp};
+use crate::store::{self, Location, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
 ///
@@ -21,16 +22,17 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, GranuleId, Registry, Stamp};
+/// use accession::{Change, Clock, GranuleId, Registry};
 ///
 /// let directory = tempfile::tempdir()?;
-/// let registry = Registry::create(&directory.path().join("accession.db"))?;
+/// let location = directory.path().join("accession.db");
+/// let registry = Registry::open_or_create(location, Clock::system())?;
 /// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 /// let mut change = Change::new();
 /// change.ingest(granule_id)?;
 /// change.options.create_dataset = true;
-/// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
-/// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
+/// change.options = change.options.at("2001-01-02T00:00:00Z".parse()?);
+/// let applied = registry.change(&"US.FOOL2.002".parse()?, &change)?;
 /// let instance = applied.instance().expect("something changed");
 /// assert_eq!(instance.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 /// assert_eq!(applied.effort.steps, 1);
@@ -39,19 +41,13 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 #[derive(Clone)]
 pub struct Registry {
     store: Store,
+    clock: Clock,
+    /// Who records changes. `None` means that this is not recorded.
+    author: Option<Author>,
     monitor: Option<Arc<dyn Monitor>>,
     /// The names of the datasets that others see, who do not see who recorded a change; no name means all
     /// datasets. `None` means that it is read as the archive sees it.
     published: Option<Arc<[DatasetName]>>,
-}
-
-/// A new registry that does not exist at its path until it is put in place, so that a failure
-/// before that leaves no file.
-pub struct NewRegistry {
-    /// The registry, which is empty at first.
-    pub registry: Registry,
-    new: NewStore,
-    path: PathBuf,
 }
 
 /// How often a change is made at most where other changes interfere with it.
@@ -73,57 +69,108 @@ impl End {
 }
 
 impl Registry {
-    /// Opens a registry, whose changes wait ten seconds for another writer before they fail.
+    /// Opens a registry. What it records has the times of `clock`.
+    ///
+    /// Reading never writes, so a registry can also be read where nothing can be written. The first change
+    /// opens it for writing; a registry with an older schema is migrated then, and cannot be read before.
     ///
     /// # Errors
     ///
-    /// The error of a registry: the file does not exist (`registry-missing`), is not a registry
-    /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened with this
-    /// access.
-    pub fn open(path: &Path, access: Access) -> Result<Self> {
-        Registry::open_waiting(path, access, BUSY_WAIT)
+    /// The error of a registry: it does not exist (`registry-missing`), is not a registry
+    /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened.
+    pub fn open(location: impl Into<Location>, clock: Clock) -> Result<Self> {
+        let location = location.into();
+        let store = Store::open(&location).map_err(|error| location.named(error))?;
+        Ok(Registry::of(store, clock))
     }
 
-    /// The same with another time to wait for another writer.
-    pub fn open_waiting(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let store = Store::open(path, access, busy_wait);
-        let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
-        Ok(Registry::of(store))
-    }
-
-    /// Creates an empty registry at a path where no file exists yet.
+    /// Creates an empty registry where there is none yet, and opens it.
     ///
     /// # Errors
     ///
-    /// The error of a registry: a file exists there (`registry-exists`), or cannot be created.
-    pub fn create(path: &Path) -> Result<Self> {
-        Registry::prepare(path)?.put_in_place()?;
-        Registry::open(path, Access::Write)
+    /// The error of a registry: something exists there (`registry-exists`), or nothing can be created.
+    pub fn create(location: impl Into<Location>, clock: Clock) -> Result<Self> {
+        let location = location.into();
+        let create = || {
+            let (store, new) = Store::create(&location, None)?;
+            new.put_in_place(Some(store))
+        };
+        create().map_err(|error| location.named(error))?;
+        Registry::open(location, clock)
     }
 
-    /// Creates a registry in memory, which is deleted when its last clone is dropped.
-    ///
-    /// It has only one connection: while a [`Snapshot`](super::Snapshot) of it is open, every other
-    /// operation waits until the snapshot is dropped.
+    /// Opens a registry or, if there is none, returns one that its first change creates. It is empty until
+    /// then, and nothing of it remains if that change fails.
     ///
     /// # Errors
     ///
-    /// The error of a registry: there is not enough memory.
-    pub fn in_memory() -> Result<Self> {
-        let store = Store::in_memory(BUSY_WAIT)?;
-        Ok(Registry::of(store))
+    /// Those of [`Registry::open`].
+    pub fn open_or_create(location: impl Into<Location>, clock: Clock) -> Result<Self> {
+        let location = location.into();
+        let store = Store::open_or_create(&location).map_err(|error| location.named(error))?;
+        Ok(Registry::of(store, clock))
     }
 
-    /// Creates a new registry that is to be put in place at `path` later.
+    /// Creates a registry in a temporary file, which is deleted when the last clone and the last snapshot are
+    /// dropped.
     ///
     /// # Errors
     ///
-    /// The error of a registry: no file can be created in that directory.
-    pub fn prepare(path: &Path) -> Result<NewRegistry> {
-        let (store, new) = Store::create(path, None, BUSY_WAIT)
-            .map_err(|error| error.in_registry(&store::shown_name(path)))?;
-        let registry = Registry::of(store);
-        Ok(NewRegistry { registry, new, path: path.to_owned() })
+    /// No temporary file can be created (`temporary`).
+    pub fn temporary(clock: Clock) -> Result<Self> {
+        Ok(Registry::of(Store::temporary()?, clock))
+    }
+
+    /// Checks that a change could begin: that the registry can be written, and that no other writer keeps it for
+    /// too long. A registry with an older schema is migrated.
+    ///
+    /// # Errors
+    ///
+    /// Those with which a change would begin, such as [`ErrorKind::ReadOnly`].
+    pub fn check_writable(&self) -> Result<()> {
+        self.write(|_| Ok(((), End::RollBack)))
+    }
+
+    /// Returns the same registry, whose changes wait so long for another writer before they fail with
+    /// [`ErrorKind::Busy`]: ten seconds, if it is not set.
+    #[must_use]
+    pub fn with_busy_wait(&self, busy_wait: Duration) -> Self {
+        Registry { store: self.store.with_busy_wait(busy_wait), ..self.clone() }
+    }
+
+    /// Returns the same registry with another clock.
+    #[must_use]
+    pub fn with_clock(&self, clock: Clock) -> Self {
+        Registry { clock, ..self.clone() }
+    }
+
+    /// Returns the same registry, in which `author` records changes.
+    #[must_use]
+    pub fn recorded_by(&self, author: Author) -> Self {
+        Registry { author: Some(author), ..self.clone() }
+    }
+
+    /// The present time, by the clock of the registry.
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    /// The clock.
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// Who records changes.
+    pub(super) fn author(&self) -> Option<&Author> {
+        self.author.as_ref()
+    }
+
+    /// Returns the same registry, whose clock is confirmed if `is_confirmed`.
+    pub(crate) fn confirming(&self, is_confirmed: bool) -> Self {
+        match is_confirmed {
+            true => self.with_clock(self.clock.clone().confirmed()),
+            false => self.clone(),
+        }
     }
 
     /// Returns the same registry with a monitor, which receives reports on its work and can stop
@@ -142,8 +189,8 @@ impl Registry {
     }
 
     /// The registry in a store.
-    pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None, published: None }
+    pub(super) fn of(store: Store, clock: Clock) -> Self {
+        Registry { store, clock, author: None, monitor: None, published: None }
     }
 
     /// Returns the same registry without a monitor: what it writes is not what the caller asked for.
@@ -166,11 +213,6 @@ impl Registry {
     /// Whether several threads can read the registry at the same time.
     pub(super) fn has_many_connections(&self) -> bool {
         self.store.has_many_connections()
-    }
-
-    /// Whether it is in a file.
-    pub(super) fn is_file(&self) -> bool {
-        self.store.is_file()
     }
 
     /// Spreads the registry over the machines of a Citus cluster, by dataset, in one transaction.
@@ -210,37 +252,9 @@ impl Registry {
         self.store
     }
 
-    /// Whether there is anything at the path or the address of a registry.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: a server cannot be asked.
-    pub fn exists(name: &Path) -> Result<bool> {
-        store::exists(name).map_err(|error| error.in_registry(&store::shown_name(name)))
-    }
-
-    /// Refuses the address of a server for what only a file can be used for.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotAFile`](crate::ErrorKind::NotAFile); of kind `registry-address`: it is
-    /// neither the path of a file nor the address of a registry, and is not repeated, since it can
-    /// contain a password.
-    pub fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
-        store::check_is_file(name, what)
-            .map_err(|error| error.in_registry(&store::shown_name(name)))
-    }
-
-    /// The path or the address of a registry in full, as messages show it: a path is absolute, with
-    /// links resolved where it exists; an address is without its password.
-    pub fn full_name(name: &Path) -> PathBuf {
-        store::full_name(name)
-    }
-
-    /// The path with which the registry was opened, or the address without its password. `None`
-    /// means that it is in memory.
-    pub fn path(&self) -> Option<&Path> {
-        self.store.path()
+    /// Where the registry is.
+    pub fn location(&self) -> &Location {
+        self.store.location()
     }
 
     /// Begins a read transaction, unless the monitor stops the work.
@@ -258,20 +272,27 @@ impl Registry {
         read().map_err(|error| self.named(error))
     }
 
-    /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it.
+    /// Runs `work` in one write transaction, which is rolled back if `work` fails or requests it. If there is
+    /// no registry yet, one is created if `work` changes something.
     ///
-    /// `work` may be run again from its beginning, since some databases require that.
+    /// `work` may be run again from its beginning: some databases require that, and another process may create
+    /// the registry meanwhile.
     pub(super) fn write<T>(
         &self,
         mut work: impl FnMut(&Transaction) -> Result<(T, End)>,
     ) -> Result<T> {
         let mut attempt = || -> Result<T> {
-            let transaction = self.store.transaction(self.watch().as_ref())?;
+            let new = self.store.creation()?;
+            let store = new.as_ref().map_or(&self.store, |(store, _)| store);
+            let transaction = store.transaction(self.watch().as_ref())?;
             let (result, end) = work(&transaction)?;
             match end {
+                // What was read elsewhere is remembered in a registry that exists.
+                End::Remember if new.is_some() => transaction.roll_back()?,
                 End::Commit | End::Remember => {
                     let progress = self.begin("committing", "changes", None);
                     transaction.commit()?;
+                    new.map_or(Ok(()), |(store, new)| new.put_in_place(Some(store)))?;
                     drop(progress);
                     if let (End::Commit, Some(monitor)) = (end, &self.monitor) {
                         monitor.committed();
@@ -283,17 +304,17 @@ impl Registry {
         };
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
-            match &result {
-                Err(error) if error.kind() == ErrorKind::Conflict => result = attempt(),
+            match result.as_ref().map_err(Error::kind) {
+                Err(ErrorKind::Conflict | ErrorKind::RegistryExists) => result = attempt(),
                 _ => break,
             }
         }
         result.map_err(|error| self.named(error))
     }
 
-    /// Adds the path of this registry to an error that does not have one yet.
+    /// Adds the location of this registry to an error that does not have one yet.
     pub(super) fn named(&self, error: Error) -> Error {
-        error.in_registry(self.path().unwrap_or(Path::new("")))
+        self.location().named(error)
     }
 
     /// Reports that work begins; the guard reports that it ends.
@@ -310,19 +331,5 @@ impl Registry {
     fn watch(&self) -> Option<Watch> {
         let monitor = Arc::clone(self.monitor.as_ref()?);
         Some(Arc::new(move || monitor.advance(0).is_break()))
-    }
-}
-
-impl NewRegistry {
-    /// Renames the registry to its path, atomically.
-    ///
-    /// # Errors
-    ///
-    /// The error of a registry: of kind `registry-exists` if another process has created a file
-    /// there; of kind `busy` if a clone of the registry is still in use.
-    pub fn put_in_place(self) -> Result<()> {
-        let NewRegistry { registry, new, path } = self;
-        let put = new.put_in_place(Some(registry.into_store()));
-        put.map_err(|error| error.in_registry(&store::shown_name(&path)))
     }
 }

@@ -8,10 +8,12 @@
 //! - a change is made completely or not at all, whatever happens.
 //!
 //! [`Registry`] is cheap to share. A [`Snapshot`] reads it; each operation that changes something
-//! is a method of the registry itself, and one transaction. Times are always arguments: nothing
-//! here reads a clock.
+//! is a method of the registry itself, and one transaction. Both read the [`Clock`] that was given when the
+//! registry was opened.
 
+mod author;
 mod batches;
+mod clock;
 mod contents;
 mod copy;
 mod error;
@@ -31,8 +33,10 @@ mod verify;
 mod warnings;
 mod write;
 
+pub use author::Author;
+pub use clock::Clock;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
-pub use handle::{NewRegistry, Registry};
+pub use handle::Registry;
 pub use listing::{Listing, ListingSummary};
 pub(crate) use log::{LogChanges, Replay};
 pub use monitor::Monitor;
@@ -56,7 +60,7 @@ pub use verify::{
 pub use write::{
     Annotated, Change, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck, Import,
     KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck, ReturnedGranules, SavedSubset,
-    SharedDoi, Skipped, Stamp, SubsetMembers, WorkCounts,
+    SharedDoi, Skipped, SubsetMembers, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
@@ -64,7 +68,7 @@ pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 pub use crate::error::{Error, Result};
 pub use crate::model::{DatasetRecord, FoundPeriod, MetadataVersion};
 pub use crate::store::Span;
-pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
+pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, StoredSource, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
 /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite

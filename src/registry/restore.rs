@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use serde::Serialize;
 
+use super::clock::Clock;
 use super::handle::{End, Registry};
 use super::monitor::Monitor;
 use super::verify::VerificationTotals;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
 use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
-use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, Withdrawn, WorkerRow};
+use crate::store::{BUSY_WAIT, Location, NewFile, REGISTRY, Transaction, Withdrawn, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub struct RestoreReport {
 /// the permissions of the one that it replaces or, if there is none, of the backup.
 ///
 /// Payment ids may have been issued after the backup was taken, by a clock that was ahead.
-/// Therefore no id is issued for any second up to `now` plus the clock error that
+/// Therefore no id is issued for any second up to the present plus the clock error that
 /// [`Registry::lease_payment_ids`] tolerates. If no payment id had been issued before the backup
 /// was taken, the scheme is not known and nothing is reserved.
 ///
@@ -55,10 +56,11 @@ pub struct RestoreReport {
 pub fn restore(
     copy: &Path,
     target: &Path,
-    now: Timestamp,
+    clock: Clock,
     monitor: Option<Arc<dyn Monitor>>,
 ) -> Result<RestoreReport> {
-    let in_target = |error: Error| error.in_registry(&store::shown_name(target));
+    let now = clock.now();
+    let in_target = |error: Error| error.in_registry(target);
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
     // Where SQLite cannot create a file beside it, it reports that it is read-only.
     let of_copy = |error: Error| match error.kind() {
@@ -67,11 +69,13 @@ pub fn restore(
         _ => error.in_path(copy),
     };
     for name in [target, copy] {
-        Registry::check_is_file(name, "the replacement of a registry by a copy")?;
+        Location::from(name).file("the replacement of a registry by a copy")?;
     }
     let file = copy_beside(copy, target, monitor.as_deref()).map_err(of_copy)?;
-    let registry = open(file.path(), Access::Write, monitor.as_ref()).map_err(of_copy)?;
+    let registry = open(file.path(), clock, monitor.as_ref()).map_err(of_copy)?;
     let verify = || {
+        // A backup with an older schema can only be read once a change has migrated it.
+        registry.check_writable()?;
         let verified = registry.verify_all(&[])?.refuse_mismatches()?;
         registry.write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
         Ok(verified)
@@ -87,8 +91,8 @@ pub fn restore(
     Ok(RestoreReport { moved, bytes, datasets, identifiers, lacks })
 }
 
-fn open(path: &Path, access: Access, monitor: Option<&Arc<dyn Monitor>>) -> Result<Registry> {
-    let registry = Registry::open(path, access)?;
+fn open(path: &Path, clock: Clock, monitor: Option<&Arc<dyn Monitor>>) -> Result<Registry> {
+    let registry = Registry::open(path, clock)?;
     Ok(match monitor {
         Some(monitor) => registry.with_monitor(Arc::clone(monitor)),
         None => registry,
@@ -105,7 +109,7 @@ fn lacks(
     if target.symlink_metadata().is_err() {
         return Ok(Ok(MissingFromBackup::default()));
     }
-    let present = open(target, Access::Read, monitor);
+    let present = open(target, copy.clock().clone(), monitor);
     match present.and_then(|it| Resolving::of(&it).map_err(|error| it.named(error))) {
         Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
         Err(error) => Ok(Err(error)),

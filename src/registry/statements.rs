@@ -7,7 +7,6 @@
 
 use std::collections::BTreeMap;
 
-use super::Stamp;
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use super::write::noticeably_ahead_of;
@@ -138,10 +137,11 @@ impl Registry {
     /// [`ErrorKind::TreeDiffers`](crate::ErrorKind::TreeDiffers): it does not, or a change that was stated is
     /// not in the history. The registry was restored from an older backup. Nothing is stated.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): statements were lost or altered.
-    /// [`ErrorKind::ClockAhead`]; [`ErrorKind::Future`]: the last statement has a time after `now`.
-    pub fn add_statements(&self, now: Timestamp, signed: &[LogCheckpoint]) -> Result<StatementLog> {
+    /// [`ErrorKind::ClockAhead`]; [`ErrorKind::Future`]: the last statement has a time after the present.
+    pub fn add_statements(&self, signed: &[LogCheckpoint]) -> Result<StatementLog> {
         self.write(|transaction| {
             transaction.lock_registry()?;
+            let now = self.now();
             let mut log = StatementLog::read(transaction)?;
             check_all_continued(&log.tree, signed)?;
             let last = match log.tree.size().checked_sub(1) {
@@ -163,7 +163,7 @@ impl Registry {
             }
             if !new.rows.is_empty() {
                 // What was said once of a time stays said.
-                Stamp::now(now).record(transaction, None, Timestamp::MIN)?;
+                self.record(transaction, None, Timestamp::MIN)?;
                 log.clock_ahead_of = noticeably_ahead_of(transaction, now, last)?;
             }
             transaction.insert(REGISTRY, &new.rows)?;

@@ -91,7 +91,6 @@ impl Registry {
     pub fn status(
         &self,
         names: &[DatasetName],
-        now: Timestamp,
         oldest: StatusThresholds,
     ) -> Result<Vec<DatasetStatus>> {
         let mut unwitnessed = match oldest.seen {
@@ -103,7 +102,7 @@ impl Registry {
             let page = |after: &Option<DatasetName>, limit| {
                 let snapshot = self.snapshot()?;
                 let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, limit)?;
-                of_page(&snapshot, page, now, oldest)
+                of_page(&snapshot, page, oldest)
             };
             let rows = paged(None, page, |last| Some(last.dataset.clone()));
             rows.collect::<Result<Vec<_>>>()?
@@ -114,7 +113,7 @@ impl Registry {
             // A dataset may be named twice, once by a former name.
             let mut names = BTreeSet::new();
             named.retain(|it| it.withdrawn.is_none() && names.insert(it.dataset.name.clone()));
-            of_page(&snapshot, named, now, oldest)?
+            of_page(&snapshot, named, oldest)?
         };
         for row in &mut rows {
             row.problems.extend(unwitnessed.get(&row.dataset).map(|since| {
@@ -130,7 +129,6 @@ impl Registry {
 fn of_page(
     snapshot: &Snapshot,
     datasets: Vec<DatasetRecord>,
-    now: Timestamp,
     oldest: StatusThresholds,
 ) -> Result<Vec<DatasetStatus>> {
     let names: Vec<&DatasetName> = datasets.iter().map(|listed| &listed.dataset.name).collect();
@@ -140,7 +138,7 @@ fn of_page(
     }
     let mut rows = Vec::new();
     for mut listed in datasets {
-        snapshot.replace_future_instance(&mut listed, now)?;
+        snapshot.replace_future_instance(&mut listed)?;
         let mirrors = mirrors.remove(&listed.dataset.name).unwrap_or_default();
         let mut row = DatasetStatus::of(listed, mirrors, oldest.seen);
         row.refused = snapshot.refusal(&row.dataset)?;

@@ -1,20 +1,24 @@
-//! An open registry, in either store, and its name: the path of a file, or the address of a server.
+//! An open registry, in either store.
 
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use super::location::Location;
 #[cfg(feature = "postgres")]
 use super::postgres;
-use super::rows::{Access, Watch};
+use super::rows::{BUSY_WAIT, Watch};
 use super::session::{StoreSession, Transaction, View};
 use super::sqlite::{self, NewFile};
-use super::{Error, Result};
+use super::{Error, ErrorKind, Result};
 
 /// An open registry. Clones share its connections.
 #[derive(Clone)]
 pub(crate) struct Store {
-    opened: Opened,
+    location: Arc<Location>,
+    /// Empty until the first change creates the registry.
+    opened: Arc<OnceLock<Opened>>,
+    /// How long a writer waits for another one.
+    busy_wait: Duration,
     #[cfg(test)]
     fault: Option<Arc<super::faulty::Fault>>,
 }
@@ -44,89 +48,150 @@ pub(crate) enum NewStore {
     Server(Arc<postgres::ServerStore>),
 }
 
-/// Whether there is something at the path or the address of a registry: a registry, or another file.
-///
-/// # Errors
-///
-/// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress),
-/// [`ErrorKind::Unreachable`](super::ErrorKind::Unreachable);
-/// [`ErrorKind::Denied`](super::ErrorKind::Denied).
-pub(crate) fn exists(name: &Path) -> Result<bool> {
-    match kind_of(name)? {
-        Kind::File => Ok(name.exists()),
-        #[cfg(feature = "postgres")]
-        Kind::Server => postgres::ServerStore::exists(name),
+impl Opened {
+    /// Opens the registry at a location.
+    fn open(location: &Location) -> Result<Self> {
+        Ok(match location {
+            Location::File(path) => Opened::File(Arc::new(sqlite::FileStore::open(path)?)),
+            #[cfg(feature = "postgres")]
+            Location::Server(address) => {
+                Opened::Server(Arc::new(postgres::ServerStore::open(address.read()?)?))
+            }
+            #[cfg(not(feature = "postgres"))]
+            Location::Server(address) => match address.read()? {},
+        })
     }
 }
 
 impl Store {
-    fn of(opened: Opened) -> Self {
+    fn of(location: &Location, opened: Option<Opened>) -> Self {
         Store {
-            opened,
+            location: Arc::new(location.clone()),
+            opened: Arc::new(opened.map_or_else(OnceLock::new, OnceLock::from)),
+            busy_wait: BUSY_WAIT,
             #[cfg(test)]
             fault: None,
         }
     }
 
-    /// Opens the registry at a path or an address.
+    /// Opens the registry at a location. Nothing is written before the first transaction.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryMissing`](super::ErrorKind::RegistryMissing),
-    /// [`ErrorKind::NotARegistry`](super::ErrorKind::NotARegistry),
-    /// [`ErrorKind::OtherSchema`](super::ErrorKind::OtherSchema) and what opening a file, or connecting to a
-    /// server, may return.
-    pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(match kind_of(name)? {
-            Kind::File => Opened::File(Arc::new(sqlite::FileStore::open(name, access, busy_wait)?)),
-            #[cfg(feature = "postgres")]
-            Kind::Server => {
-                Opened::Server(Arc::new(postgres::ServerStore::open(name, access, busy_wait)?))
-            }
-        }))
+    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`] and what opening
+    /// a file, or connecting to a server, may return.
+    pub fn open(location: &Location) -> Result<Self> {
+        Ok(Store::of(location, Some(Opened::open(location)?)))
     }
 
-    /// Creates a registry in memory, which is deleted when it is dropped.
-    pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(Store::of(Opened::File(Arc::new(sqlite::FileStore::in_memory(busy_wait)?))))
-    }
-
-    /// Creates a registry for a path or an address, which can be used there once it is put in place:
-    /// an empty one, or the target of a copy of the registry with a name (`copy_of`). A file gets the
-    /// permissions of that registry, if it is in one. On a server it is all one transaction.
+    /// Opens the registry at a location or, if there is none, returns a store that [`Store::creation`] creates.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
-    /// [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName),
-    /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
-    pub fn create(
-        name: &Path,
-        copy_of: Option<&Path>,
-        busy_wait: Duration,
-    ) -> Result<(Self, NewStore)> {
-        match kind_of(name)? {
-            Kind::File => {
-                let (store, file) = sqlite::FileStore::create(name, busy_wait)?;
-                let is_file = |source: &&Path| check_is_file(source, "permissions").is_ok();
-                copy_of
-                    .filter(is_file)
-                    .map_or(Ok(()), |source| file.take_permissions_of(source))?;
-                Ok((Store::of(Opened::File(Arc::new(store))), NewStore::File(file)))
+    /// Those of [`Store::open`].
+    pub fn open_or_create(location: &Location) -> Result<Self> {
+        match location.exists()? {
+            true => Store::open(location),
+            false => Ok(Store::of(location, None)),
+        }
+    }
+
+    /// Creates a registry in a temporary file, which is deleted when the last clone is dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`]: no temporary file can be created.
+    pub fn temporary() -> Result<Self> {
+        let (store, path) = sqlite::FileStore::temporary()?;
+        Ok(Store::of(&Location::File(path), Some(Opened::File(Arc::new(store)))))
+    }
+
+    /// Creates a registry for a location, which can be used there once it is put in place: an empty one, or the
+    /// target of a copy of the registry at `copy_of`. A file gets the permissions of that registry, if it is in
+    /// one. On a server it is all one transaction.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`],
+    /// [`ErrorKind::Denied`].
+    pub fn create(location: &Location, copy_of: Option<&Location>) -> Result<(Self, NewStore)> {
+        let (opened, new) = match location {
+            Location::File(path) => {
+                let (store, file) = sqlite::FileStore::create(path)?;
+                if let Some(Location::File(source)) = copy_of {
+                    file.take_permissions_of(source)?;
+                }
+                (Opened::File(Arc::new(store)), NewStore::File(file))
             }
             #[cfg(feature = "postgres")]
-            Kind::Server => {
-                let store = Arc::new(postgres::ServerStore::create(name, busy_wait)?);
-                Ok((Store::of(Opened::Server(Arc::clone(&store))), NewStore::Server(store)))
+            Location::Server(address) => {
+                let store = Arc::new(postgres::ServerStore::create(address.read()?, BUSY_WAIT)?);
+                (Opened::Server(Arc::clone(&store)), NewStore::Server(store))
+            }
+            #[cfg(not(feature = "postgres"))]
+            Location::Server(address) => match address.read()? {},
+        };
+        Ok((Store::of(location, Some(opened)), new))
+    }
+
+    /// The registry that the first change creates, if there is none yet. Once it is put in place, it is found
+    /// there; if it is dropped before, nothing of it remains.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Store::create`] but [`ErrorKind::RegistryExists`]: if another process has created the
+    /// registry meanwhile, it is opened.
+    pub fn creation(&self) -> Result<Option<(Self, NewStore)>> {
+        if self.existing()?.is_some() {
+            return Ok(None);
+        }
+        match Store::create(&self.location, None) {
+            Err(error) if error.kind() == ErrorKind::RegistryExists => {
+                self.set(Opened::open(&self.location)?);
+                Ok(None)
+            }
+            created => {
+                let (store, new) = created?;
+                Ok(Some((self.configured(store), new)))
             }
         }
     }
 
-    /// The path or the address, without its password, that the registry was opened by, or that a new
-    /// one will have. `None` means that it is in memory.
-    pub fn path(&self) -> Option<&Path> {
-        of_opened!(&self.opened, store => store.path())
+    /// The registry, which another process may have created since. `None` means that there is none yet.
+    fn existing(&self) -> Result<Option<&Opened>> {
+        if self.opened.get().is_none() && self.location.exists()? {
+            self.set(Opened::open(&self.location)?);
+        }
+        Ok(self.opened.get())
+    }
+
+    fn set(&self, opened: Opened) {
+        // Another thread may have opened it since. Then its connections are used.
+        let _ = self.opened.set(opened);
+    }
+
+    /// What can be read: before the first change, an empty registry of its own, so that nothing waits for it.
+    fn readable(&self) -> Result<Opened> {
+        match self.existing()? {
+            Some(opened) => Ok(opened.clone()),
+            None => Ok(Opened::File(Arc::new(sqlite::FileStore::in_memory()?))),
+        }
+    }
+
+    /// Another store with the settings of this one.
+    fn configured(&self, other: Self) -> Self {
+        Store { location: other.location, opened: other.opened, ..self.clone() }
+    }
+
+    /// The same registry, whose writers wait so long for another writer.
+    #[must_use]
+    pub fn with_busy_wait(&self, busy_wait: Duration) -> Self {
+        Store { busy_wait, ..self.clone() }
+    }
+
+    /// Where the registry is, or where a new one will be.
+    pub fn location(&self) -> &Location {
+        &self.location
     }
 
     /// Begins a read transaction.
@@ -135,7 +200,10 @@ impl Store {
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): there is another registry at the path now.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<View> {
-        self.begin(|| of_opened!(&self.opened, store => Ok(Box::new(store.snapshot(watch)?))))
+        let opened = self.readable()?;
+        self.begin(
+            || of_opened!(&opened, store => Ok(Box::new(store.snapshot(watch, self.busy_wait)?))),
+        )
     }
 
     /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
@@ -144,10 +212,10 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
-    /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly).
+    /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly), and others of a registry that cannot be written.
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
-        let begin =
-            || of_opened!(&self.opened, store => Ok(Box::new(store.transaction(watch)?) as _));
+        let opened = self.opened.get().ok_or_else(Error::missing)?;
+        let begin = || of_opened!(opened, store => Ok(Box::new(store.transaction(watch, self.busy_wait)?) as _));
         self.begin(begin).map(Transaction::new)
     }
 
@@ -166,16 +234,12 @@ impl Store {
     /// Whether several threads should read the registry at the same time, each with a connection of
     /// its own. A server has a limited number of connections for all its users.
     pub fn has_many_connections(&self) -> bool {
-        match &self.opened {
-            Opened::File(store) => store.has_many_connections(),
+        match self.opened.get() {
+            Some(Opened::File(store)) => store.has_many_connections(),
             #[cfg(feature = "postgres")]
-            Opened::Server(_) => false,
+            Some(Opened::Server(_)) => false,
+            None => false,
         }
-    }
-
-    /// Whether it is in a file, or in memory, rather than on a server.
-    pub fn is_file(&self) -> bool {
-        matches!(self.opened, Opened::File(_))
     }
 
     /// Spreads the registry over the machines of a cluster. Returns how many tables were
@@ -187,13 +251,14 @@ impl Store {
     /// [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus), [`ErrorKind::Busy`](super::ErrorKind::Busy),
     /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn distribute(&self) -> Result<u64> {
-        match &self.opened {
-            Opened::File(_) => Err(Error::stored(
-                super::ErrorKind::NotAServer,
+        match self.opened.get() {
+            None => Err(Error::missing()),
+            Some(Opened::File(_)) => Err(Error::stored(
+                ErrorKind::NotAServer,
                 "this registry is a file; distribute needs one on a PostgreSQL server",
             )),
             #[cfg(feature = "postgres")]
-            Opened::Server(store) => store.distribute(),
+            Some(Opened::Server(store)) => store.distribute(self.busy_wait),
         }
     }
 
@@ -210,10 +275,12 @@ impl Store {
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use, or the errors of
     /// writing. [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
     pub fn close(self, file: &NewFile) -> Result<()> {
-        match self.opened {
-            Opened::File(store) => file.close(store.into_connection()?),
+        let opened = Arc::into_inner(self.opened).ok_or_else(Error::busy)?;
+        match opened.into_inner() {
+            None => Err(Error::missing()),
+            Some(Opened::File(store)) => file.close(store.into_connection()?),
             #[cfg(feature = "postgres")]
-            Opened::Server(_) => Err(Error::not_a_file("a file to put in place")),
+            Some(Opened::Server(_)) => Err(Error::not_a_file("a file to put in place")),
         }
     }
 }
@@ -224,12 +291,13 @@ impl NewStore {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy), and the errors of writing.
-    pub fn reopen(&self, store: Store, busy_wait: Duration) -> Result<Store> {
+    pub fn reopen(&self, store: Store) -> Result<Store> {
         match self {
             NewStore::File(file) => {
+                let location = Arc::clone(&store.location);
                 store.close(file)?;
-                let reopened = sqlite::FileStore::open(file.path(), Access::Read, busy_wait)?;
-                Ok(Store::of(Opened::File(Arc::new(reopened))))
+                let reopened = sqlite::FileStore::open(file.path())?;
+                Ok(Store::of(&location, Some(Opened::File(Arc::new(reopened)))))
             }
             #[cfg(feature = "postgres")]
             NewStore::Server(_) => Ok(store),
@@ -252,119 +320,5 @@ impl NewStore {
             #[cfg(feature = "postgres")]
             NewStore::Server(created) => created.put_in_place(),
         }
-    }
-}
-
-/// What the name of a registry is of.
-enum Kind {
-    /// Of a file: its path.
-    File,
-    /// Of a registry on a server: its address.
-    #[cfg(feature = "postgres")]
-    Server,
-}
-
-/// What the address of a server begins with, whatever its case.
-const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
-
-/// The kind of registry that a name belongs to.
-///
-/// # Errors
-///
-/// [`ErrorKind::RegistryAddress`], which does not repeat it: it is an address of another kind, or the
-/// parameters of one, either of which can contain a password. [`ErrorKind::NoPostgres`].
-fn kind_of(name: &Path) -> Result<Kind> {
-    let text = name.to_string_lossy().to_ascii_lowercase();
-    if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
-        #[cfg(feature = "postgres")]
-        return Ok(Kind::Server);
-        #[cfg(not(feature = "postgres"))]
-        return Err(Error::stored(
-            super::ErrorKind::NoPostgres,
-            "this program was built without the feature `postgres`",
-        ));
-    }
-    // libpq also takes `host=… dbname=…`, and people type a scheme with one slash or none. Each can
-    // contain a password, and none is the name of a file.
-    let is_of_libpq = || {
-        let has_parameter = |name: &str| {
-            let names = text.match_indices(name).map(|(at, _)| text.split_at(at));
-            names.into_iter().any(|(before, rest)| {
-                before.chars().next_back().is_none_or(char::is_whitespace)
-                    && rest[name.len()..].trim_start().starts_with('=')
-            })
-        };
-        ["host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service", "sslmode"]
-            .into_iter()
-            .any(has_parameter)
-            || ["postgres:", "postgresql:"].iter().any(|scheme| text.starts_with(scheme))
-    };
-    let states_password =
-        || text.split("password").skip(1).any(|rest| rest.trim_start().starts_with('='));
-    if text.starts_with("file://") {
-        return Err(Error::address("a file is named by its path, without file://"));
-    }
-    if text.contains("://") || states_password() || is_of_libpq() {
-        let what = "it is neither the path of a file nor an address that begins with postgres://";
-        return Err(Error::address(what));
-    }
-    Ok(Kind::File)
-}
-
-/// Refuses the address of a server for what only a file can be used for.
-///
-/// # Errors
-///
-/// [`ErrorKind::NotAFile`], [`ErrorKind::RegistryAddress`].
-#[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "there are only files"))]
-pub(crate) fn check_is_file(name: &Path, what: &str) -> Result<()> {
-    match kind_of(name)? {
-        Kind::File => Ok(()),
-        #[cfg(feature = "postgres")]
-        Kind::Server => Err(Error::not_a_file(what)),
-    }
-}
-
-/// The path or the address of a registry as a message shows it: a path is absolute, with links
-/// resolved where it exists; an address is without its password.
-pub(crate) fn full_name(name: &Path) -> PathBuf {
-    match kind_of(name) {
-        Ok(Kind::File) => {
-            let path = name.canonicalize().or_else(|_| std::path::absolute(name));
-            path.unwrap_or_else(|_| name.to_owned())
-        }
-        #[cfg(feature = "postgres")]
-        Ok(Kind::Server) => postgres::shown(name),
-        Err(_) => of_unknown_kind(name),
-    }
-}
-
-/// The scheme of an address: what follows can contain a password.
-fn of_unknown_kind(name: &Path) -> PathBuf {
-    let is_of_scheme =
-        |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
-    match name.to_string_lossy().split_once("://") {
-        Some((scheme, _)) if scheme.chars().all(is_of_scheme) => format!("{scheme}://").into(),
-        _ => PathBuf::from("(an address)"),
-    }
-}
-
-/// The path or the address of a registry as it was given, but an address without its password.
-pub(crate) fn shown_name(name: &Path) -> PathBuf {
-    match check_is_file(name, "a path") {
-        Ok(()) => name.to_owned(),
-        Err(_) => full_name(name),
-    }
-}
-
-#[cfg(all(test, not(feature = "postgres")))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_address_of_a_server_needs_the_feature() {
-        let error = kind_of(Path::new("postgres://user@localhost/archive")).err().unwrap();
-        assert_eq!(error.kind(), super::super::ErrorKind::NoPostgres);
-        assert!(error.to_string().contains("`postgres`"), "{error}");
     }
 }

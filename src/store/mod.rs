@@ -17,6 +17,7 @@ mod error;
 mod faulty;
 mod handle;
 mod integrity;
+mod location;
 mod page;
 #[cfg(feature = "postgres")]
 mod postgres;
@@ -30,14 +31,15 @@ use crate::error::{Error, ErrorKind, Result};
 
 #[cfg(test)]
 pub(crate) use faulty::Fault;
-pub(crate) use handle::{NewStore, Store, check_is_file, exists, full_name, shown_name};
+pub(crate) use handle::Store;
+pub use location::{Location, ServerAddress};
 pub(crate) use page::paged;
 pub use rows::Span;
-pub use rows::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use rows::{
-    DatasetKey, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation, StoredContent,
+    BUSY_WAIT, DatasetKey, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation, StoredContent,
     StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch, WorkerRow,
 };
+pub use rows::{OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use session::{Transaction, View};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};
 pub(crate) use table::ContentRows;

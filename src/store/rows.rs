@@ -10,25 +10,8 @@ use crate::model::{
     Timestamp, Withdrawal,
 };
 
-/// Whether a registry is opened for reading or for writing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
-    /// For reading only, which is also possible where nothing can be written. A read never changes
-    /// the file.
-    Read,
-    /// For reading and writing.
-    Write,
-}
-
-impl Access {
-    /// Whether nothing can be written.
-    pub(crate) fn is_for_reading(self) -> bool {
-        self != Access::Write
-    }
-}
-
 /// How long a writer waits for another writer by default.
-pub const BUSY_WAIT: Duration = Duration::from_secs(10);
+pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(10);
 
 /// Returns whether long work should stop. It is called now and then from the thread that does the
 /// work.

@@ -3,8 +3,9 @@
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, ErrorKind, Instance, Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Annotation, Clock, ErrorKind, Instance, Moment, Registry, Selection, SubsetMembers, Timestamp,
 };
+use harness::values::clock;
 use sha2::{Digest, Sha256};
 
 use harness::exported::{import_of, manifest_of};
@@ -24,11 +25,6 @@ fn fill(registry: &Registry) {
         step(registry, dataset, 2, ["B"], []);
         step(registry, dataset, 3, [], ["B"]);
     }
-}
-
-fn stamp(by: &str, seconds: i64) -> Stamp {
-    let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
-    Stamp { recorded_by: Some(by.to_owned()), ..Stamp::now(recorded) }
 }
 
 fn at(dataset: &str, seconds: i64) -> Selection {
@@ -52,7 +48,13 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     // Lengths are counted in characters, and a note may look like what separates it.
     for (note, questionable) in [("größer 値 🛰", true), ("1 2 3 -1 ", false), ("a\nb\t\"c\"", true)]
     {
-        registry.annotate(&at("ONE", 2), &new(note, questionable), &stamp("Zoë", 0)).unwrap();
+        registry
+            .with_clock(Clock::fixed(
+                Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+            ))
+            .recorded_by("Zoë".parse().unwrap())
+            .annotate(&at("ONE", 2), &new(note, questionable))
+            .unwrap();
     }
     let mut after = instances(&registry, &name("ONE"));
     assert_eq!(notes(&after[1]), ["größer 値 🛰", "1 2 3 -1 ", "a\nb\t\"c\""]);
@@ -87,12 +89,24 @@ fn an_identifier_annotates_each_instance_that_has_it() {
         let dataset = dataset.map(name);
         Selection::Identifier { identifier, dataset, at: None }
     };
-    let annotated = registry.annotate(&of(None), &new("all", false), &stamp("A", 0)).unwrap();
+    let annotated = registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&of(None), &new("all", false))
+        .unwrap();
     let where_: Vec<(String, Timestamp)> =
         annotated.iter().map(|row| (row.dataset.to_string(), row.timestamp)).collect();
     let expected = [("ONE", 1), ("ONE", 3), ("TWO", 1), ("TWO", 3)];
     assert_eq!(where_, expected.map(|(name, at)| (name.to_owned(), second(at))));
-    let annotated = registry.annotate(&of(Some("TWO")), &new("one", true), &stamp("A", 0)).unwrap();
+    let annotated = registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&of(Some("TWO")), &new("one", true))
+        .unwrap();
     assert_eq!(annotated.len(), 2);
     assert_eq!(notes(&instances(&registry, &name("TWO"))[0]), ["all", "one"]);
     assert_eq!(notes(&instances(&registry, &name("TWO"))[1]), [""; 0]);
@@ -107,20 +121,56 @@ fn an_identifier_annotates_each_instance_that_has_it() {
 #[test]
 fn the_same_note_is_added_once_and_the_first_is_returned() {
     let registry = registry();
-    let first = registry.annotate(&at("ONE", 1), &new("note", true), &stamp("A", 0)).unwrap();
-    let again = registry.annotate(&at("ONE", 1), &new("note", true), &stamp("B", 9)).unwrap();
+    let first = registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&at("ONE", 1), &new("note", true))
+        .unwrap();
+    let again = registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 9 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("B".parse().unwrap())
+        .annotate(&at("ONE", 1), &new("note", true))
+        .unwrap();
     assert_eq!(again[0].annotation, first[0].annotation);
     assert_eq!((first[0].is_new, again[0].is_new), (true, false));
-    registry.annotate(&at("ONE", 1), &new("note", false), &stamp("B", 9)).unwrap();
+    registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 9 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("B".parse().unwrap())
+        .annotate(&at("ONE", 1), &new("note", false))
+        .unwrap();
     assert_eq!(notes(&instances(&registry, &name("ONE"))[0]), ["note", "note"]);
 }
 
 #[test]
 fn a_withdrawn_dataset_can_be_annotated_by_its_former_name() {
     let registry = registry();
-    registry.rename_dataset(&name("ONE"), &name("NEW"), &stamp("A", 0)).unwrap();
-    registry.withdraw_dataset(&name("NEW"), "why", &stamp("A", 0)).unwrap();
-    let annotated = registry.annotate(&at("ONE", 1), &new("note", false), &stamp("A", 0)).unwrap();
+    registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .rename_dataset(&name("ONE"), &name("NEW"))
+        .unwrap();
+    registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .withdraw_dataset(&name("NEW"), "why")
+        .unwrap();
+    let annotated = registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&at("ONE", 1), &new("note", false))
+        .unwrap();
     assert_eq!(annotated[0].dataset, name("NEW"));
 }
 
@@ -129,10 +179,15 @@ fn what_cannot_be_annotated_is_refused() {
     let registry = registry();
     let patterns = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
     let at_2 = Some(Moment::Instant(second(2)));
-    let cited = registry.cite_subset(&name("ONE"), at_2, &patterns, now()).unwrap();
+    let cited = registry.cite_subset(&name("ONE"), at_2, &patterns).unwrap();
     let identifier = cited.set.identifier();
     let refused = |selection: &Selection| {
-        let refused = registry.annotate(selection, &new("note", false), &stamp("A", 0));
+        let refused = registry
+            .with_clock(Clock::fixed(
+                Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+            ))
+            .recorded_by("A".parse().unwrap())
+            .annotate(selection, &new("note", false));
         refused.unwrap_err().kind()
     };
     let of_subset = Selection::Identifier { identifier, dataset: None, at: None };
@@ -149,10 +204,22 @@ fn what_cannot_be_annotated_is_refused() {
     let long = |number: u8| format!("{number}{}", "n".repeat(4_095));
     for number in 0..15 {
         let note = NewAnnotation::new(long(number).chars().take(4_096).collect::<String>());
-        registry.annotate(&at("ONE", 1), &note.unwrap(), &stamp("A", 0)).unwrap();
+        registry
+            .with_clock(Clock::fixed(
+                Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+            ))
+            .recorded_by("A".parse().unwrap())
+            .annotate(&at("ONE", 1), &note.unwrap())
+            .unwrap();
     }
     let last = NewAnnotation::new("é".repeat(4_096)).unwrap();
-    let error = registry.annotate(&at("ONE", 1), &last, &stamp("A", 0)).unwrap_err();
+    let error = registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&at("ONE", 1), &last)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLong, "{error}");
     assert_eq!(instances(&registry, &name("ONE"))[0].annotations.len(), 15);
 }
@@ -160,8 +227,20 @@ fn what_cannot_be_annotated_is_refused() {
 #[test]
 fn an_earlier_state_of_the_registry_lacks_later_annotations() {
     let registry = registry();
-    registry.annotate(&at("ONE", 1), &new("early", false), &stamp("A", 10)).unwrap();
-    registry.annotate(&at("ONE", 1), &new("late", false), &stamp("A", 20)).unwrap();
+    registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 10 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&at("ONE", 1), &new("early", false))
+        .unwrap();
+    registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 20 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("A".parse().unwrap())
+        .annotate(&at("ONE", 1), &new("late", false))
+        .unwrap();
     let known = |seconds: i64| {
         let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
         let snapshot = registry.snapshot().unwrap().known_at(recorded);
@@ -182,12 +261,18 @@ fn a_copy_has_every_annotation() {
     for (dataset, second) in [("ONE", 1), ("ONE", 3), ("TWO", 2)] {
         for (note, questionable) in [("first", true), ("second", false)] {
             let new = new(note, questionable);
-            registry.annotate(&at(dataset, second), &new, &stamp("A", second)).unwrap();
+            registry
+                .with_clock(Clock::fixed(
+                    Timestamp::from_micros(now().as_micros() + second * 1_000_000).unwrap(),
+                ))
+                .recorded_by("A".parse().unwrap())
+                .annotate(&at(dataset, second), &new)
+                .unwrap();
         }
     }
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
-    let copy = Registry::open(&copy, accession::Access::Read).unwrap();
+    let copy = Registry::open(&copy, clock()).unwrap();
     for dataset in ["ONE", "TWO"] {
         let copied = instances(&copy, &name(dataset));
         assert_eq!(copied, instances(&registry, &name(dataset)));
@@ -202,7 +287,13 @@ fn annotated() -> (Registry, String) {
         [(1, "größer 値", true), (3, "first", false), (3, "line\nbreak", true)]
     {
         let new = new(note, questionable);
-        registry.annotate(&at("ONE", second), &new, &stamp("Somebody", second - 9)).unwrap();
+        registry
+            .with_clock(Clock::fixed(
+                Timestamp::from_micros(now().as_micros() + second - 9 * 1_000_000).unwrap(),
+            ))
+            .recorded_by("Somebody".parse().unwrap())
+            .annotate(&at("ONE", second), &new)
+            .unwrap();
     }
     let manifest = String::from_utf8(manifest_of(&registry, "ONE")).unwrap();
     (registry, manifest)
@@ -227,7 +318,13 @@ fn a_manifest_has_the_annotations_and_they_are_imported_once() {
     assert!(instances(&copy, &name("ONE"))[0].annotations[0].recorded_by.is_none());
     // Again, nothing is added; one that is new is, although the history has not changed.
     assert_eq!(import_of(&copy, "ONE", manifest.as_str()).unwrap().annotations.added, 0);
-    registry.annotate(&at("ONE", 3), &new("later", false), &stamp("Somebody", 0)).unwrap();
+    registry
+        .with_clock(Clock::fixed(
+            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
+        ))
+        .recorded_by("Somebody".parse().unwrap())
+        .annotate(&at("ONE", 3), &new("later", false))
+        .unwrap();
     let imported = import_of(&copy, "ONE", manifest_of(&registry, "ONE")).unwrap();
     assert_eq!((imported.annotations.added, imported.instances.len()), (1, 0));
     assert_eq!(published(&copy), published(&registry));

@@ -1,14 +1,11 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
 use accession::citation::typed::TypedSet;
-use accession::{ErrorKind, Instance, Moment, Registry, Selection, Stamp};
+use accession::{Clock, ErrorKind, Instance, Moment, Registry, Selection};
+use harness::values::AtTime;
 
 use harness::history::{change, name, now};
 use harness::store::new_registry;
-
-fn stamp(at: &str) -> Stamp {
-    Stamp::at(at.parse().unwrap(), now())
-}
 
 /// Changes at 06:00, 12:00 and 18:00 of 2001-01-02, at midnight and 06:00 of 2001-01-05, and at 06:00 of
 /// the day after.
@@ -22,7 +19,7 @@ fn registry() -> Registry {
         ("2001-01-05T06:00:00Z", "E"),
         ("2001-01-06T06:00:00Z", "F"),
     ] {
-        registry.change(&name("dataset"), &change([granule], []), &stamp(at)).unwrap();
+        registry.change(&name("dataset"), &change([granule], []).at(at.parse().unwrap())).unwrap();
     }
     registry
 }
@@ -59,9 +56,10 @@ fn a_day_means_its_end_and_lists_the_others_in_force() {
 #[test]
 fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
     let registry = registry();
-    let behind =
-        Stamp { is_clock_confirmed: true, ..Stamp::now("2001-01-06T05:59:00Z".parse().unwrap()) };
-    let applied = registry.change(&name("dataset"), &change(["G"], []), &behind).unwrap();
+    let applied = registry
+        .with_clock(Clock::fixed("2001-01-06T05:59:00Z".parse().unwrap()).confirmed())
+        .change(&name("dataset"), &change(["G"], []))
+        .unwrap();
     assert_eq!(applied.clock_behind_micros, Some(60_000_000));
     let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.timestamp.to_string(), "2001-01-06T06:00:00.000001Z");
@@ -74,10 +72,12 @@ fn a_clock_behind_the_last_change_stamps_the_next_microsecond() {
 fn a_change_is_never_recorded_before_it_takes_effect() {
     let registry = new_registry();
     let noon: accession::Timestamp = "2001-01-02T12:00:00Z".parse().unwrap();
-    registry.change(&name("dataset"), &change(["A"], []), &Stamp::now(noon)).unwrap();
+    registry.with_clock(Clock::fixed(noon)).change(&name("dataset"), &change(["A"], [])).unwrap();
     // The clock was set back by an hour.
-    let behind = Stamp::now("2001-01-02T11:00:00Z".parse().unwrap());
-    let applied = registry.change(&name("dataset"), &change(["B"], []), &behind).unwrap();
+    let applied = registry
+        .with_clock(Clock::fixed("2001-01-02T11:00:00Z".parse().unwrap()))
+        .change(&name("dataset"), &change(["B"], []))
+        .unwrap();
     let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.timestamp, noon.next().unwrap());
     assert_eq!(instance.recorded, instance.timestamp);
@@ -89,7 +89,10 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
     let days: Vec<accession::Timestamp> =
         (2..5).map(|day| format!("2001-01-0{day}T00:00:00Z").parse().unwrap()).collect();
     for (day, granule) in days.iter().zip(["A", "B", "C"]) {
-        registry.change(&name("dataset"), &change([granule], []), &Stamp::now(*day)).unwrap();
+        registry
+            .with_clock(Clock::fixed(*day))
+            .change(&name("dataset"), &change([granule], []))
+            .unwrap();
     }
     let history = registry.snapshot().unwrap().history(&name("dataset")).unwrap();
     let all: Vec<Instance> = history.map(Result::unwrap).collect();
@@ -128,17 +131,21 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
 #[test]
 fn a_citation_that_was_true_on_its_day_selects_what_was_held_then() {
     let registry = new_registry();
-    let recorded = |at: &str, on: &str| Stamp::at(at.parse().unwrap(), on.parse().unwrap());
     let (dataset, first) = (name("dataset"), "2001-01-01T00:00:00Z");
-    let made = registry.change(&dataset, &change(["A"], []), &recorded(first, first)).unwrap();
+    let made = registry
+        .with_clock(Clock::fixed(first.parse().unwrap()))
+        .change(&dataset, &change(["A"], []).at(first.parse().unwrap()))
+        .unwrap();
     let identifier = made.instance().unwrap().identifier;
     // On 20 January it is recorded that the set was another one since 5 January.
-    let late = recorded("2001-01-05T00:00:00Z", "2001-01-20T00:00:00Z");
-    registry.change(&dataset, &change(["B"], []), &late).unwrap();
+    registry
+        .with_clock(Clock::fixed("2001-01-20T00:00:00Z".parse().unwrap()))
+        .change(&dataset, &change(["B"], []).at("2001-01-05T00:00:00Z".parse().unwrap()))
+        .unwrap();
     let selected = |day: &str| {
         let citation = format!("FOO. [Dataset]. (DI:{identifier}, as held at {day}).");
         let typed: TypedSet = citation.parse().unwrap();
-        typed.into_selection(now(), &registry.snapshot().unwrap())
+        typed.into_selection(&registry.snapshot().unwrap())
     };
     let of = |dataset, at| Selection::Identifier { identifier, dataset, at: Some(at) };
     let day = "2001-01-03".parse().unwrap();

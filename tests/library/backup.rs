@@ -1,15 +1,16 @@
 //! A backup is a verified copy of the registry as of one moment, or does not exist.
 
+use harness::values::clock;
 use std::path::Path;
 use std::sync::mpsc::{self, TryRecvError};
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use harness::history::{name, step};
 
 /// A registry with a change of this many granules.
 fn registry(path: &Path, granules: usize) -> Registry {
-    let registry = Registry::create(path).unwrap();
+    let registry = Registry::create(path, clock()).unwrap();
     let ids: Vec<String> = (0..granules).map(|n| format!("granule.{n:06}")).collect();
     step(&registry, "dataset", 0, ids.iter().map(String::as_str), []);
     registry
@@ -35,7 +36,7 @@ fn a_backup_made_during_writes_is_one_state() {
         let going_on = going_on;
         let path = &path;
         let writer = scope.spawn(move || {
-            let registry = Registry::open(path, Access::Write).unwrap();
+            let registry = Registry::open(path, clock()).unwrap();
             let mut writes = 0;
             while is_over.try_recv() == Err(TryRecvError::Empty) {
                 writes += 1;
@@ -47,9 +48,9 @@ fn a_backup_made_during_writes_is_one_state() {
         let mut before = 0;
         for n in 0..5 {
             let target = directory.path().join(format!("backup-{n}.db"));
-            let registry = Registry::open(path, Access::Read).unwrap();
+            let registry = Registry::open(path, clock()).unwrap();
             let backed_up = registry.back_up(&target).unwrap();
-            let copy = Registry::open(&target, Access::Read).unwrap();
+            let copy = Registry::open(&target, clock()).unwrap();
             let latest =
                 copy.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest.unwrap();
             assert_eq!(backed_up.identifiers, latest.granules - 50_000 + 1);

@@ -1,10 +1,11 @@
 //! What a check reports about pasted citations is true, and never more than the registry knows.
 
+use harness::values::AtTime;
 use std::collections::BTreeSet;
 
 use accession::citation::check::{CheckedCitations, Checker, CitationVerdict};
 use accession::citation::{Citation, CitationFormat, recognise};
-use accession::{Identifier, Moment, Registry, Selection, Stamp, SubsetMembers};
+use accession::{Identifier, Moment, Registry, Selection, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::history::{cases, change, name, now};
@@ -18,8 +19,9 @@ fn registry() -> Registry {
     let registry = new_registry();
     let apply = |dataset: &str, at: &str, ids: &[&str]| {
         let at: Moment = at.parse().unwrap();
-        let stamp = Stamp::at(at.of_change(), now());
-        registry.change(&name(dataset), &change(ids.iter().copied(), []), &stamp).unwrap();
+        registry
+            .change(&name(dataset), &change(ids.iter().copied(), []).at(at.of_change()))
+            .unwrap();
     };
     apply("US", "2001-01-02", &IDS[..2]);
     apply("US", "2001-01-03", &IDS[2..3]);
@@ -27,7 +29,7 @@ fn registry() -> Registry {
     apply("THEM", "2001-02-01", &IDS[..3]);
     for (dataset, doi) in [("US", "10.9999/US/FOOL2"), ("THEM", "10.9999/THEM/FOOL2")] {
         registry
-            .edit_dataset(&name(dataset), &Stamp::now(now()), |dataset| {
+            .edit_dataset(&name(dataset), |dataset| {
                 dataset.doi = Some(doi.parse().unwrap());
             })
             .unwrap();
@@ -42,7 +44,7 @@ fn issued() -> BTreeSet<Identifier> {
 
 /// What is known of each citation in a text, and of all together.
 fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, CheckedCitations) {
-    let mut checker = Checker::new(registry, now()).unwrap();
+    let mut checker = Checker::new(registry).unwrap();
     let pasted = recognise::find(text);
     let verdicts = (1..).zip(&pasted).map(|(number, pasted)| checker.check(number, pasted));
     let verdicts = verdicts.collect::<Result<_, _>>().unwrap();
@@ -126,7 +128,7 @@ fn every_disagreement_is_reported() {
 #[test]
 fn that_a_dataset_was_withdrawn_is_noted_of_each_citation_of_it() {
     let (registry, shared) = (registry(), naive(IDS[..3].iter().copied()));
-    registry.withdraw_dataset(&name("US"), "moved", &Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("US"), "moved").unwrap();
     let text = format!(
         "{{ doi:10.9999/US/FOOL2, 2001-01-05, DI:{shared} }} {{ doi:10.9999/THEM/FOOL2, 2001-02-05, DI:{shared} }}"
     );
@@ -153,9 +155,8 @@ fn a_subset_that_is_cited_again_at_a_later_date_neither_agrees_nor_disagrees() {
     let registry = registry();
     let wanted = SubsetMembers::Patterns(vec!["A.*".parse().unwrap()]);
     // From 2001-01-03 on, A.* selects what the whole dataset held before.
-    let cite = |at: &str| {
-        registry.cite_subset(&name("US"), Some(at.parse().unwrap()), &wanted, now()).unwrap()
-    };
+    let cite =
+        |at: &str| registry.cite_subset(&name("US"), Some(at.parse().unwrap()), &wanted).unwrap();
     let first = cite("2001-01-05");
     let again = cite("2001-02-10");
     assert_eq!(again.set.subset(), first.set.subset(), "it is stored once");
@@ -193,7 +194,7 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
     let records = dois.iter().map(|doi| (doi.as_str(), PLAIN_TITLE));
     for (doi, title) in records.chain(titles.map(|title| (PLAIN_DOI, title))) {
         registry
-            .edit_dataset(&name("US"), &Stamp::now(now()), |dataset| {
+            .edit_dataset(&name("US"), |dataset| {
                 dataset.doi = Some(doi.parse().unwrap());
                 dataset.title = Some(title.to_owned());
             })

@@ -3,16 +3,16 @@
 //! `UPDATE_TRANSCRIPTS=1 cargo test` rewrites the fixtures; `tests/citation_peers.py` reads them with
 //! other software.
 
+use harness::values::{AtTime, clock};
 use std::path::PathBuf;
 
 use accession::citation::{Citation, CitationFormat, record};
 use accession::{
-    Access, Change, CitationFacts, DatasetMetadata, Moment, Pattern, Registry, Selection, Stamp,
-    SubsetMembers,
+    Change, CitationFacts, DatasetMetadata, Moment, Pattern, Registry, Selection, SubsetMembers,
 };
 use biblatex::{Bibliography, ChunksExt};
 
-use harness::history::{change, name, now};
+use harness::history::{change, name};
 use harness::store::new_registry;
 
 /// A record with everything that a format must escape: the special characters of TeX, quotes, the
@@ -64,18 +64,17 @@ fn bare() -> DatasetMetadata {
 }
 
 fn fill(registry: &Registry, dataset: &DatasetMetadata) {
-    registry.add_dataset(dataset, &Stamp::now(now())).unwrap();
+    registry.add_dataset(dataset).unwrap();
     let apply = |dataset: &str, at: &str, change: Change| {
         let at: Moment = at.parse().unwrap();
-        let stamp = Stamp::at(at.of_change(), now());
-        registry.change(&name(dataset), &change, &stamp).unwrap();
+        registry.change(&name(dataset), &change.at(at.of_change())).unwrap();
     };
     apply("US.FOOL2.002", "2001-01-02", change(["A.1", "A.2"], []));
     apply("US.FOOL2.002", "2001-01-03", change(["B.1"], []));
     apply("US.FOOL2.002", "2001-02-03", change([], ["A.1"]));
     apply("THEM", "2001-02-01", change(["A.1", "A.2", "B.1"], []));
     let set_doi = |them: &mut DatasetMetadata| them.doi = "10.9999/THEM/FOOL2".parse().ok();
-    registry.edit_dataset(&name("THEM"), &Stamp::now(now()), set_doi).unwrap();
+    registry.edit_dataset(&name("THEM"), set_doi).unwrap();
 }
 
 fn at(text: &str) -> Option<Moment> {
@@ -93,7 +92,7 @@ fn citations() -> Vec<(&'static str, Citation)> {
     let bare = cite(&bare());
     let patterns: Vec<Pattern> = ["A.[12]", "?.9"].map(|text| text.parse().unwrap()).to_vec();
     let subset = registry(&difficult())
-        .cite_subset(&name("US.FOOL2.002"), day, &SubsetMembers::Patterns(patterns), now())
+        .cite_subset(&name("US.FOOL2.002"), day, &SubsetMembers::Patterns(patterns))
         .unwrap();
     // Line ends, which a title cannot get any more, but may have in a registry that was damaged.
     let with_line_ends = |mut cited: CitationFacts| {
@@ -133,12 +132,12 @@ fn every_format_is_written_as_in_its_fixture() {
 fn a_url_that_is_not_a_web_address_is_not_cited() {
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
-    fill(&Registry::create(&path).unwrap(), &bare());
+    fill(&Registry::create(&path, clock()).unwrap(), &bare());
     let connection = rusqlite::Connection::open(&path).unwrap();
     let alter = "UPDATE dataset SET record = json_set(record, '$.url', 'javascript:alert(1)')";
     assert_eq!(connection.execute(alter, []).unwrap(), 2);
     harness::seal::seal_rows(&connection);
-    let registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     let selection = Selection::Dataset { name: name("US.FOOL2.002"), at: at("2001-01-05") };
     let refused = registry.snapshot().unwrap().cite(&selection).unwrap_err();
     assert_eq!(refused.kind().as_str(), "damaged", "{refused}");
@@ -183,8 +182,8 @@ fn what_was_noted_about_a_set_is_in_its_citations() {
         Selection::Dataset { name: name("US.FOOL2.002"), at: Some("2001-01-05".parse().unwrap()) };
     let mut note = accession::registry::NewAnnotation::new("one file was\ntruncated").unwrap();
     note.questionable = true;
-    registry.annotate(&selection, &note, &accession::Stamp::now(now())).unwrap();
-    registry.withdraw_dataset(&name("US.FOOL2.002"), "moved", &Stamp::now(now())).unwrap();
+    registry.annotate(&selection, &note).unwrap();
+    registry.withdraw_dataset(&name("US.FOOL2.002"), "moved").unwrap();
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
     let citation = Citation::new(cited, None, "2026-01-02".parse().unwrap());
     for format in CitationFormat::ALL {

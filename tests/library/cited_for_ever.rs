@@ -10,7 +10,7 @@ use accession::citation::check::Checker;
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::Agreement;
 use accession::{
-    ChangeOptions, EarlierSet, EventKind, Identifier, Import, Moment, Registry, Selection, Stamp,
+    ChangeOptions, Clock, EarlierSet, EventKind, Identifier, Import, Moment, Registry, Selection,
     SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
@@ -98,15 +98,20 @@ fn hours_after(from: Timestamp, hours: i64) -> Timestamp {
 
 impl World {
     fn new() -> Self {
-        let registry = Registry::in_memory().unwrap();
         let now: Timestamp = "2020-02-27T00:30:00Z".parse().unwrap();
+        let registry = Registry::temporary(Clock::fixed(now)).unwrap();
         let dataset = accession::DatasetMetadata {
             doi: Some("10.9999/DATASET".parse().unwrap()),
             title: Some("FOO".to_owned()),
             ..accession::DatasetMetadata::named(name("dataset"))
         };
-        registry.add_dataset(&dataset, &Stamp::now(now)).unwrap();
+        registry.add_dataset(&dataset).unwrap();
         World { registry, now, changes: Vec::new(), written: Vec::new() }
+    }
+
+    /// The registry now. Its clock is confirmed.
+    fn confirmed(&self) -> Registry {
+        self.registry.with_clock(Clock::fixed(self.now).confirmed())
     }
 
     fn last(&self) -> Timestamp {
@@ -141,8 +146,9 @@ impl World {
                     wanted.difference(&held).map(String::as_str),
                     wanted.intersection(&held).map(String::as_str),
                 );
-                let stamp = Stamp { is_clock_confirmed: true, ..Stamp::new(at, move || now) };
-                let applied = self.registry.change(&dataset, &change.change(), &stamp).unwrap();
+                let mut change = change.change();
+                change.options.at = at;
+                let applied = self.confirmed().change(&dataset, &change).unwrap();
                 let after = held.symmetric_difference(&wanted).cloned().collect();
                 self.note(applied.instances[0].timestamp, after);
                 assert_eq!(self.last(), at.unwrap_or(now));
@@ -151,10 +157,9 @@ impl World {
                 let Some(to) = self.changes.get(number % self.changes.len().max(1)) else { return };
                 let (to, held) = (to.at, to.held.clone());
                 let at = tenths.map(|tenths| self.between(tenths));
-                let now = self.now;
-                let stamp = Stamp { is_clock_confirmed: true, ..Stamp::new(at, move || now) };
-                let (to, options) = (EarlierSet::At(Moment::Instant(to)), ChangeOptions::default());
-                let applied = self.registry.revert(&dataset, &to, &options, &stamp).unwrap();
+                let to = EarlierSet::At(Moment::Instant(to));
+                let options = ChangeOptions { at, ..ChangeOptions::default() };
+                let applied = self.confirmed().revert(&dataset, &to, &options).unwrap();
                 if held != self.held() {
                     self.note(applied.instances[0].timestamp, held);
                 }
@@ -176,7 +181,7 @@ impl World {
                     }
                     imported.push((at, held.clone()));
                 }
-                self.registry.import(&dataset, &import, &Stamp::now(self.now)).unwrap();
+                self.registry.with_clock(Clock::fixed(self.now)).import(&dataset, &import).unwrap();
                 imported.into_iter().for_each(|(at, held)| self.note(at, held));
             }
             Step::Cite(when, format, pattern) => self.cite(*when, *format, *pattern),
@@ -208,7 +213,7 @@ impl World {
             None => self.registry.snapshot().unwrap().cite(&selection),
             Some(pattern) => {
                 let wanted = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
-                self.registry.cite_subset(&dataset, at, &wanted, self.now)
+                self.registry.with_clock(Clock::fixed(self.now)).cite_subset(&dataset, at, &wanted)
             }
         };
         let cited = match cited {
@@ -226,7 +231,8 @@ impl World {
         for Written { text, identifier, moment } in &self.written {
             let pasted = recognise::find(text);
             assert_eq!(pasted.len(), 1, "{text}");
-            let mut checker = Checker::new(&self.registry, self.now).unwrap();
+            let mut checker =
+                Checker::new(&self.registry.with_clock(Clock::fixed(self.now))).unwrap();
             for pasted in &pasted {
                 let verdict = checker.check(1, pasted).unwrap();
                 assert_eq!(verdict.identifier, Some(*identifier), "{text}");

@@ -1,5 +1,6 @@
 //! A subset that was cited has the identifier of its granules, and keeps it.
 
+use harness::values::clock;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -9,13 +10,13 @@ use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Access, Listing, Moment, Monitor, Pattern, Registry, Selection, Stamp, Subset, SubsetCriteria,
+    Clock, Listing, Moment, Monitor, Pattern, Registry, Selection, Subset, SubsetCriteria,
     SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
 use harness::exported::import_of;
-use harness::history::{History, POOL, cases, change, held, id, name, now, second, step};
+use harness::history::{History, POOL, cases, change, held, id, name, second, step};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
@@ -77,7 +78,7 @@ fn cite(
     let dataset = name("dataset");
     let granules: BTreeSet<String> = held.iter().filter(|id| is_wanted(id)).cloned().collect();
     let moment = Some(Moment::Instant(at));
-    let result = registry.cite_subset(&dataset, moment, wanted, now());
+    let result = registry.cite_subset(&dataset, moment, wanted);
     if granules.is_empty() {
         assert_eq!(result.unwrap_err().kind().as_str(), "selects-nothing");
         return None;
@@ -85,7 +86,12 @@ fn cite(
     let set = result.unwrap().period.set;
     assert_eq!(set.instance().granules, held.len() as u64);
     let later = second(1_000_000);
-    let again = registry.cite_subset(&dataset, moment, wanted, later).unwrap().period.set;
+    let again = registry
+        .with_clock(Clock::fixed(later))
+        .cite_subset(&dataset, moment, wanted)
+        .unwrap()
+        .period
+        .set;
     assert_eq!(again, set, "the same selection of the same set is one record");
     // If every granule is selected, the citation is that of the instance, and nothing is stored.
     let Some(part) = set.subset().cloned() else {
@@ -175,7 +181,7 @@ fn selections_with_the_same_meaning_are_one() {
     let (registry, _) = history_of(&[&["A1", "A2", "B1", "C1"]]);
     let cite = |texts: &[&str]| {
         let wanted = patterns(texts);
-        let cited = registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
+        let cited = registry.cite_subset(&name("dataset"), None, &wanted).unwrap();
         cited.set.subset().unwrap().clone()
     };
     let first = cite(&["A*", "B*"]);
@@ -194,7 +200,7 @@ fn of_a_subset_only_the_period_of_its_first_citation_is_known() {
     // B is ingested and deleted beside the cited A; then another A is ingested and deleted.
     let (registry, _) = history_of(&[&["A1", "A2"], &["B1"], &["B1"], &["A3"], &["A3"]]);
     let at = Some(Moment::Instant(second(1)));
-    let cited = registry.cite_subset(&name("dataset"), at, &patterns(&["A*"]), now()).unwrap();
+    let cited = registry.cite_subset(&name("dataset"), at, &patterns(&["A*"])).unwrap();
     let part = cited.set.subset().unwrap();
     let known = |seconds: i64| {
         let at = Some(Moment::Instant(second(seconds)));
@@ -212,7 +218,7 @@ fn a_subset_names_only_granules_that_were_held() {
     let (registry, _) = history_of(&[&["A", "B"], &["B"]]);
     let kind = |ids: &[&str]| {
         let wanted = named(ids.iter().copied());
-        registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap_err().kind().as_str()
+        registry.cite_subset(&name("dataset"), None, &wanted).unwrap_err().kind().as_str()
     };
     assert_eq!(kind(&["A", "B"]), "not-held");
     assert_eq!(kind(&["A", "A"]), "twice");
@@ -222,10 +228,10 @@ fn a_subset_names_only_granules_that_were_held() {
 #[test]
 fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
     let directory = harness::directory();
-    let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
+    let registry = Registry::create(&directory.path().join("accession.db"), clock()).unwrap();
     step(&registry, "dataset", 0, ["A"], []);
     let before = registry.snapshot().unwrap();
-    registry.withdraw_dataset(&name("dataset"), "replaced", &Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("dataset"), "replaced").unwrap();
     let selection = Selection::Dataset { name: name("dataset"), at: None };
     let cited = before.cite(&selection).unwrap();
     assert_eq!(cited.dataset.withdrawn, None);
@@ -255,7 +261,7 @@ struct Writer {
 
 impl Writer {
     fn of(path: &Path) -> Arc<Self> {
-        let registry = Registry::open_waiting(path, Access::Write, Duration::ZERO).unwrap();
+        let registry = Registry::open(path, clock()).unwrap().with_busy_wait(Duration::ZERO);
         let [selections, periods] = [0; 2].map(AtomicU64::new);
         Arc::new(Writer { registry, current: Mutex::new(""), selections, periods })
     }
@@ -267,7 +273,7 @@ impl Monitor for Writer {
         if what == "selecting" {
             let number = self.selections.fetch_add(1, Ordering::SeqCst);
             let change = change([number.to_string().as_str()], []);
-            self.registry.change(&name("other"), &change, &Stamp::now(now())).unwrap();
+            self.registry.change(&name("other"), &change).unwrap();
         }
     }
 
@@ -284,7 +290,7 @@ impl Monitor for Writer {
 #[test]
 fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers() {
     let ids: Vec<String> = (0..10_000).map(|number| format!("granule.{number:05}")).collect();
-    let primary = Registry::in_memory().unwrap();
+    let primary = Registry::temporary(clock()).unwrap();
     let halves = ids.chunks(5_000).map(|half| half.iter().map(String::as_str));
     for (half, seconds) in halves.zip(0..) {
         step(&primary, "dataset", seconds, half, []);
@@ -292,11 +298,11 @@ fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers()
     for number in 0..100 {
         let at = Some(Moment::Instant(second(number % 2)));
         let wanted = patterns(&[&format!("*{number:02}"), "*7*"]);
-        primary.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
+        primary.cite_subset(&name("dataset"), at, &wanted).unwrap();
     }
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
-    let registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
     let writer = Writer::of(&path);
     let watched = registry.with_monitor(writer.clone());
     let counts =

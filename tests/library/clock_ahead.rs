@@ -6,13 +6,14 @@
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, DatasetMetadata, EarlierSet, EventKind, Import, Limits, Listing, Moment,
-    Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, Clock, DatasetMetadata, EarlierSet, EventKind, Import, Limits, Listing,
+    Moment, Registry, Selection, SubsetMembers, Timestamp,
 };
 
 use harness::events::event;
 use harness::history::{change, id, instances, name, now, second, stating, with_file};
 use harness::store::new_registry;
+use harness::values::AtTime;
 
 const DAY_SECONDS: i64 = 86_400;
 
@@ -21,13 +22,17 @@ fn days_later(days: i64) -> Timestamp {
     second(days * DAY_SECONDS)
 }
 
+/// The registry, this many days later.
+fn later(registry: &Registry, days: i64) -> Registry {
+    registry.with_clock(Clock::fixed(days_later(days)))
+}
+
 /// A registry in which the newest time was recorded at `second(0)`.
 fn registry() -> Registry {
-    let registry = new_registry();
-    let stamp = Stamp::now(second(0));
-    registry.change(&name("D"), &change(["A", "B"], []), &stamp).unwrap();
-    registry.change(&name("D"), &change(["C"], []), &Stamp::now(second(0))).unwrap();
-    registry.add_dataset(&DatasetMetadata::named(name("EMPTY")), &Stamp::now(second(0))).unwrap();
+    let registry = later(&new_registry(), 0);
+    registry.change(&name("D"), &change(["A", "B"], [])).unwrap();
+    registry.change(&name("D"), &change(["C"], [])).unwrap();
+    registry.add_dataset(&DatasetMetadata::named(name("EMPTY"))).unwrap();
     registry
 }
 
@@ -35,47 +40,39 @@ fn set_title(dataset: &mut DatasetMetadata) {
     dataset.title = Some("Edited".to_owned());
 }
 
-type Write = (&'static str, fn(&Registry, &Stamp) -> accession::error::Result<()>);
+type Write = (&'static str, fn(&Registry) -> accession::error::Result<()>);
 
 /// Every operation that stores a time of the clock.
 const WRITES: [Write; 10] = [
-    ("change", |registry, stamp| {
-        registry.change(&name("D"), &change(["new"], []), stamp).map(drop)
+    ("change", |registry| registry.change(&name("D"), &change(["new"], [])).map(drop)),
+    ("creation of a dataset by a change", |registry| {
+        registry.change(&name("NEW"), &change(["new"], [])).map(drop)
     }),
-    ("creation of a dataset by a change", |registry, stamp| {
-        registry.change(&name("NEW"), &change(["new"], []), stamp).map(drop)
-    }),
-    ("sync", |registry, stamp| {
+    ("sync", |registry| {
         let mut listing = Listing::new();
         listing.add(id("new"))?;
         let (most, options) = (Limits::NONE, ChangeOptions::default());
-        registry.sync(&name("D"), &listing, most, &options, stamp).map(drop)
+        registry.sync(&name("D"), &listing, most, &options).map(drop)
     }),
-    ("revert", |registry, stamp| {
+    ("revert", |registry| {
         let to = EarlierSet::At(Moment::Instant(second(0)));
-        registry.revert(&name("D"), &to, &ChangeOptions::default(), stamp).map(drop)
+        registry.revert(&name("D"), &to, &ChangeOptions::default()).map(drop)
     }),
-    ("import", |registry, stamp| {
+    ("import", |registry| {
         let mut import = Import::new();
         import.add(event(second(9), EventKind::Ingested, "imported"))?;
-        registry.import(&name("D"), &import, stamp).map(drop)
+        registry.import(&name("D"), &import).map(drop)
     }),
-    ("dataset add", |registry, stamp| {
-        registry.add_dataset(&DatasetMetadata::named(name("ADDED")), stamp)
+    ("dataset add", |registry| registry.add_dataset(&DatasetMetadata::named(name("ADDED")))),
+    ("dataset edit", |registry| registry.edit_dataset(&name("EMPTY"), set_title).map(drop)),
+    ("dataset rename", |registry| {
+        registry.rename_dataset(&name("EMPTY"), &name("RENAMED")).map(drop)
     }),
-    ("dataset edit", |registry, stamp| {
-        registry.edit_dataset(&name("EMPTY"), stamp, set_title).map(drop)
-    }),
-    ("dataset rename", |registry, stamp| {
-        registry.rename_dataset(&name("EMPTY"), &name("RENAMED"), stamp).map(drop)
-    }),
-    ("dataset withdraw", |registry, stamp| {
-        registry.withdraw_dataset(&name("D"), "replaced", stamp).map(drop)
-    }),
-    ("dataset reinstate", |registry, stamp| {
+    ("dataset withdraw", |registry| registry.withdraw_dataset(&name("D"), "replaced").map(drop)),
+    ("dataset reinstate", |registry| {
         // The withdrawal is recorded at the time of everything else.
-        registry.withdraw_dataset(&name("EMPTY"), "replaced", &Stamp::now(second(0)))?;
-        registry.reinstate_dataset(&name("EMPTY"), stamp).map(drop)
+        later(registry, 0).withdraw_dataset(&name("EMPTY"), "replaced")?;
+        registry.reinstate_dataset(&name("EMPTY")).map(drop)
     }),
 ];
 
@@ -85,7 +82,7 @@ fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confi
         let registry = registry();
         let now = "9999-10-12T00:00:00Z".parse().unwrap();
         let before = instances(&registry, &name("D"));
-        let refused = write(&registry, &Stamp::now(now)).unwrap_err();
+        let refused = write(&registry.with_clock(Clock::fixed(now))).unwrap_err();
         assert_eq!(refused.kind().as_str(), "clock-ahead", "{what}: {refused}");
         let (said, newest) = refused.to_string().rsplit_once(", ").map_or_else(
             || panic!("{what}: {refused}"),
@@ -97,14 +94,14 @@ fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confi
         assert!(!registry.snapshot().unwrap().has_dataset(&name("NEW")).unwrap(), "{what}");
         // The next command, with a clock that is right, is not affected.
         let registry = self::registry();
-        write(&registry, &Stamp::now(days_later(30))).unwrap_or_else(|e| panic!("{what}: {e}"));
+        write(&later(&registry, 30)).unwrap_or_else(|e| panic!("{what}: {e}"));
         // If the clock is right although nothing was recorded for so long, it can be confirmed.
         let registry = self::registry();
-        let confirmed = Stamp { is_clock_confirmed: true, ..Stamp::now(days_later(5_000)) };
-        write(&registry, &confirmed).unwrap_or_else(|e| panic!("{what}: {e}"));
+        let confirmed = Clock::fixed(days_later(5_000)).confirmed();
+        write(&registry.with_clock(confirmed)).unwrap_or_else(|e| panic!("{what}: {e}"));
         // From then on it is plausible.
-        registry
-            .change(&name("LATER"), &change(["A"], []), &Stamp::now(days_later(5_001)))
+        later(&registry, 5_001)
+            .change(&name("LATER"), &change(["A"], []))
             .unwrap_or_else(|e| panic!("{what}: {e}"));
     }
 }
@@ -112,16 +109,12 @@ fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confi
 #[test]
 fn a_change_with_a_time_of_its_own_is_accepted() {
     let registry = registry();
-    let stamp = Stamp::at(second(5), days_later(5_000));
-    registry.change(&name("D"), &change(["new"], []), &stamp).unwrap();
+    later(&registry, 5_000).change(&name("D"), &change(["new"], []).at(second(5))).unwrap();
 }
 
 #[test]
 fn two_years_are_accepted_and_a_day_more_is_not() {
-    let edit = |days| {
-        let stamp = Stamp::now(days_later(days));
-        registry().edit_dataset(&name("EMPTY"), &stamp, set_title)
-    };
+    let edit = |days| later(&registry(), days).edit_dataset(&name("EMPTY"), set_title);
     edit(731).unwrap();
     assert_eq!(edit(732).unwrap_err().kind().as_str(), "clock-ahead");
 }
@@ -129,7 +122,7 @@ fn two_years_are_accepted_and_a_day_more_is_not() {
 #[test]
 fn the_first_time_of_a_registry_is_accepted() {
     let registry = new_registry();
-    registry.change(&name("D"), &change(["A"], []), &Stamp::now(days_later(5_000))).unwrap();
+    later(&registry, 5_000).change(&name("D"), &change(["A"], [])).unwrap();
 }
 
 /// A dataset that was not changed for years belongs to a registry that was.
@@ -137,32 +130,31 @@ fn the_first_time_of_a_registry_is_accepted() {
 fn what_was_recorded_in_another_dataset_counts() {
     for (what, write) in WRITES {
         let registry = registry();
-        let newer = Stamp::at(second(1), days_later(2_000));
-        registry.change(&name("OTHER"), &change(["A"], []), &newer).unwrap();
-        write(&registry, &Stamp::now(days_later(2_001))).unwrap_or_else(|e| panic!("{what}: {e}"));
+        later(&registry, 2_000).change(&name("OTHER"), &change(["A"], []).at(second(1))).unwrap();
+        write(&later(&registry, 2_001)).unwrap_or_else(|e| panic!("{what}: {e}"));
     }
 }
 
 #[test]
 fn what_stores_nothing_is_not_refused() {
     let registry = registry();
-    let stamp = || Stamp::now(days_later(5_000));
     let mut change = Change::new();
     change.options.skip_existing = true;
     change.ingest(id("A")).unwrap();
-    assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance(), None);
+    assert_eq!(later(&registry, 5_000).change(&name("D"), &change).unwrap().instance(), None);
     // A listing that changes nothing is recorded as confirmed, at this time.
     let mut listing = Listing::new();
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
     let options = ChangeOptions::default();
-    let refused =
-        registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp()).unwrap_err();
+    let refused = later(&registry, 5_000)
+        .sync(&name("D"), &listing, Limits::default(), &options)
+        .unwrap_err();
     assert_eq!(refused.kind().as_str(), "clock-ahead");
     // A rehearsal says what the command would.
     let mut change = Change::new();
     change.ingest(id("new")).unwrap();
     change.options.dry_run = true;
-    let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
+    let refused = later(&registry, 5_000).change(&name("D"), &change).unwrap_err();
     assert_eq!(refused.kind().as_str(), "clock-ahead");
 }
 
@@ -170,7 +162,7 @@ fn what_stores_nothing_is_not_refused() {
 fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     let registry = registry();
     let wanted = SubsetMembers::Patterns(vec!["[AB]".parse().unwrap()]);
-    let cite = |now| registry.cite_subset(&name("D"), None, &wanted, now);
+    let cite = |now| registry.with_clock(Clock::fixed(now)).cite_subset(&name("D"), None, &wanted);
     assert_eq!(cite(days_later(5_000)).unwrap_err().kind().as_str(), "clock-ahead");
     assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());
     let saved = cite(days_later(1)).unwrap();
@@ -185,12 +177,11 @@ fn a_registry_in_which_only_files_are_described_is_in_use() {
     let add = |byte, days| {
         let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
         let stated = with_file("A", &byte.to_string(), None, Some(checksum));
-        let stamp = Stamp::now(days_later(days));
-        registry.change(&name("D"), &stating([stated]), &stamp).map(drop)
+        later(&registry, days).change(&name("D"), &stating([stated])).map(drop)
     };
     add(1, 700).unwrap();
     add(2, 1_400).unwrap();
     let selection = Selection::Dataset { name: name("D"), at: None };
     let note = NewAnnotation::new("looked at".to_owned()).unwrap();
-    registry.annotate(&selection, &note, &Stamp::now(days_later(2_100))).unwrap();
+    later(&registry, 2_100).annotate(&selection, &note).unwrap();
 }

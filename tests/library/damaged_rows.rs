@@ -1,14 +1,15 @@
 //! A byte of a row that is not of a granule is changed: whoever reads the row is refused, and it is not
 //! passed on.
 
+use accession::DatasetMetadata;
 use accession::mirror::manifest;
 use accession::model::Checksum;
 use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
-use accession::{DatasetMetadata, Stamp};
+use harness::values::AtTime;
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::stored::{granule_id, latest};
-use harness::history::{name, now, second};
+use harness::history::{name, second};
 use harness::seal::row_check;
 use harness::store::is_on_server;
 use harness::values::{stating, with_file};
@@ -114,7 +115,7 @@ const FILES: TrialOfLastRow = ("files", |world| {
 fn a_flip_in_what_is_known_of_a_file_is_met_by_all_who_read_it() {
     let world = World::new();
     let change = stating([with_file(&granule_id(3), "x", Some(7), None)]);
-    world.registry.change(&name("dataset"), &change, &Stamp::at(second(3), now())).unwrap();
+    world.registry.change(&name("dataset"), &change.at(second(3))).unwrap();
     for (what, trial) in [FILES, WRITE, PUBLISH, COPY] {
         assert_eq!(outcome_once(&world, trial), None, "{what}");
     }
@@ -137,8 +138,7 @@ fn files_that_are_stored_out_of_order_are_found_and_not_read() {
         with_file(&id, &id, None, Some(checksum))
     });
     for (at, stated) in (3..).zip(stated) {
-        let stamp = Stamp::at(second(at), now());
-        world.registry.change(&name("dataset"), &stating([stated]), &stamp).unwrap();
+        world.registry.change(&name("dataset"), &stating([stated]).at(second(at))).unwrap();
     }
     assert!(world.registry.verify(&name("dataset")).unwrap().ok);
     assert_eq!(outcome_once(&world, FILES.1), None);
@@ -175,7 +175,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         let edit = |dataset: &mut DatasetMetadata| {
             dataset.granule_url = Some("https://data.example.org/{granule}".parse().unwrap());
         };
-        world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
+        world.registry.edit_dataset(&name("dataset"), edit).unwrap();
         let id = granule_id(1_000).parse().unwrap();
         let url = |world: &World| {
             let periods = world.registry.snapshot().unwrap().find(&id, None, 10).unwrap();
@@ -191,7 +191,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         snapshot.files(&set).unwrap().for_each(|files| drop(files.unwrap()));
         snapshot.period(set.clone()).unwrap();
         assert_eq!(snapshot.resolve(set.identifier(), None, None).unwrap().rows.len(), 1);
-        assert_eq!(snapshot.warnings_of(&name("dataset"), now()).unwrap(), []);
+        assert_eq!(snapshot.warnings_of(&name("dataset")).unwrap(), []);
         // The content of the record is unknown, and reading the record reports the damage.
         assert!(!url(&world) && snapshot.granule_url(&name("dataset")).unwrap().is_none());
         assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");
@@ -237,15 +237,12 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
         let world = World::new();
         let mut annotation = NewAnnotation::new("first note").unwrap();
         annotation.questionable = true;
-        world.registry.annotate(&latest(), &annotation, &Stamp::now(now())).unwrap();
+        world.registry.annotate(&latest(), &annotation).unwrap();
         let edit =
             |dataset: &mut DatasetMetadata| dataset.title = Some("The title of it".to_owned());
-        world.registry.edit_dataset(&name("dataset"), &Stamp::now(now()), edit).unwrap();
+        world.registry.edit_dataset(&name("dataset"), edit).unwrap();
         world.sync(&[]).unwrap();
-        world
-            .registry
-            .note_refused_listing(&name("dataset"), &refused(), &Stamp::now(now()))
-            .unwrap();
+        world.registry.note_refused_listing(&name("dataset"), &refused()).unwrap();
         for (what, trial) in *trials {
             assert_eq!(outcome_once(&world, *trial), None, "{what} before {table}.{flip}");
         }

@@ -1,9 +1,8 @@
 //! A history that is exported up to a time is the history that the dataset had then.
 
 use accession::mirror::manifest;
-use accession::{
-    DatasetMetadata, ErrorKind, Instance, Moment, Registry, Stamp, SubsetMembers, Timestamp,
-};
+use accession::{DatasetMetadata, ErrorKind, Instance, Moment, Registry, SubsetMembers, Timestamp};
+use harness::values::AtTime;
 
 use harness::exported::import_of;
 use harness::history::{change, instances, name, now, second};
@@ -16,10 +15,10 @@ fn registry() -> Registry {
     let registry = new_registry();
     for (seconds, (ingest, delete)) in (10..).zip(CHANGES) {
         let change = change(ingest.iter().copied(), delete.iter().copied());
-        registry.change(&name("us"), &change, &Stamp::at(second(seconds), now())).unwrap();
+        registry.change(&name("us"), &change.at(second(seconds))).unwrap();
         let wanted = SubsetMembers::Patterns(vec!["*".parse().unwrap(), "A*".parse().unwrap()]);
         let at = Some(Moment::Instant(second(seconds)));
-        registry.cite_subset(&name("us"), at, &wanted, now()).ok();
+        registry.cite_subset(&name("us"), at, &wanted).ok();
     }
     registry
 }
@@ -45,9 +44,9 @@ fn plain(instances: Vec<Instance>) -> Vec<Instance> {
 #[test]
 fn the_import_of_it_has_the_history_up_to_then() {
     let us = registry();
-    us.rename_dataset(&name("us"), &name("them"), &Stamp::now(now())).unwrap();
-    us.rename_dataset(&name("them"), &name("us"), &Stamp::now(now())).unwrap();
-    us.withdraw_dataset(&name("us"), "wrong", &Stamp::now(now())).unwrap();
+    us.rename_dataset(&name("us"), &name("them")).unwrap();
+    us.rename_dataset(&name("them"), &name("us")).unwrap();
+    us.withdraw_dataset(&name("us"), "wrong").unwrap();
     let all = instances(&us, &name("us"));
     for (number, at) in (1..=CHANGES.len()).zip(10..) {
         for until in [second(at), Timestamp::from_micros(second(at + 1).as_micros() - 1).unwrap()] {

@@ -1,16 +1,17 @@
 //! What is known of the files of granules: what is stated, refused, listed, copied, reverted and verified.
 
+use harness::values::{AtTime, clock};
 use std::sync::Arc;
 
 use accession::model::{Algorithm, Checksum, Content, Coverage, Digest, FilePath, FileRecord};
 use accession::registry::SharedDoi;
 use accession::{
-    Access, Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, Import, Limit,
-    Limits, Listing, ListingEntry, Moment, Registry, Selection, Set, SourceLocation, Stamp,
+    Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, Import, Limit, Limits,
+    Listing, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
 };
 
 use harness::events::event;
-use harness::history::{change, id, name, now, second, step};
+use harness::history::{change, id, name, second, step};
 use harness::store::{new_registry, new_registry_in};
 
 /// A file of a granule: its path, its size, and a checksum whose bytes are all the same.
@@ -53,7 +54,7 @@ fn add(
     let mut change = Change::stating(Coverage::Named);
     change.options = options;
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
-    registry.change(&name("D"), &change, &Stamp::at(second(at), now()))
+    registry.change(&name("D"), &change.at(second(at)))
 }
 
 /// Synchronises the dataset with a listing.
@@ -65,8 +66,7 @@ fn sync(
 ) -> accession::error::Result<ChangeReport> {
     let mut listing = Listing::new();
     entries.into_iter().for_each(|entry| listing.add(entry).unwrap());
-    let stamp = Stamp::at(second(at), now());
-    registry.sync(&name("D"), &listing, Limits::default(), options, &stamp)
+    registry.sync(&name("D"), &listing, Limits::default(), &options.clone().at(second(at)))
 }
 
 /// A registry whose dataset D holds A, B and C.
@@ -160,7 +160,7 @@ fn a_limit_of_the_dataset_needs_no_note_and_one_of_the_change_does() {
     let unnoted = ChangeOptions { note: None, ..accepting(1) };
     assert_eq!(add(&registry, 3, [sha256("A", 2)], unnoted).unwrap_err().kind(), ErrorKind::Input);
     registry
-        .edit_dataset_with(&name("D"), SharedDoi::Refused, &Stamp::now(now()), |_, limits| {
+        .edit_dataset_with(&name("D"), SharedDoi::Refused, |_, limits| {
             limits.max_replace = Some(Limit::Percent(34));
         })
         .unwrap();
@@ -175,7 +175,7 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let mut granules = Change::new();
     granules.options.create_dataset = true;
     ids.iter().for_each(|granule| granules.ingest(sha256(granule, 1)).unwrap());
-    registry.change(&name("D"), &granules, &Stamp::at(second(1), now())).unwrap();
+    registry.change(&name("D"), &granules.at(second(1))).unwrap();
     let others = |number: usize| ids[..number].iter().map(|granule| sha256(granule, 2));
     let error = add(&registry, 2, others(25), ChangeOptions::default()).unwrap_err().to_string();
     let parts: Vec<&str> = error.split("; ").collect();
@@ -190,9 +190,9 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let mut listing = Listing::new();
     some().for_each(|entry| listing.add(entry).unwrap());
     let options = ChangeOptions::default();
-    let stamp = Stamp::at(second(2), now());
-    let error =
-        registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp).unwrap_err();
+    let error = registry
+        .sync(&name("D"), &listing, Limits::default(), &options.clone().at(second(2)))
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentContradicts);
     assert!(!error.to_string().contains("algorithm?"), "{error}");
 }
@@ -243,17 +243,16 @@ fn a_revert_to_a_digest_is_that_of_the_dataset_although_another_has_had_it_since
     add(&registry, 2, [sha256("B", 2)], ChangeOptions::default()).unwrap();
     let then = set_at(&registry, None);
     add(&registry, 3, [sha256("A", 1)], ChangeOptions::default()).unwrap();
-    let at = |n| Stamp::at(second(n), now());
     let mut copy = change(["A", "C"], []);
     copy.ingest(sha256("B", 2)).unwrap();
-    registry.change(&name("E"), &copy, &at(8)).unwrap();
+    registry.change(&name("E"), &copy.at(second(8))).unwrap();
     let revert = |digest: Digest, characters: usize, seconds: i64| {
         let to = EarlierSet::Digest(digest.to_string()[..characters].parse().unwrap());
-        registry.revert(&name("D"), &to, &ChangeOptions::default(), &at(seconds))
+        registry.revert(&name("D"), &to, &ChangeOptions::default().at(second(seconds)))
     };
     let applied = revert(then.digest(), 20, 9).unwrap();
     assert_eq!(applied.in_force.unwrap().digest, then.digest());
-    registry.change(&name("E"), &change(["Z"], []), &at(10)).unwrap();
+    registry.change(&name("E"), &change(["Z"], []).at(second(10))).unwrap();
     let never = revert(set_of(&registry, "E", None).digest(), 71, 11).unwrap_err();
     assert_eq!(never.kind(), ErrorKind::IdentifierUnknown);
     assert_verifies(&registry);
@@ -282,14 +281,13 @@ fn an_import_counts_content_from_the_row_on() {
     add("B", 3, EventKind::Deleted, None);
     add("B", 3, EventKind::Ingested, None);
     add("C", 4, EventKind::Ingested, None);
-    let stamp = Stamp::now(now());
-    let imported = registry.import(&name("D"), &import, &stamp).unwrap();
+    let imported = registry.import(&name("D"), &import).unwrap();
     let sides = |it: &accession::Instance| [it.ingested, it.deleted, it.described, it.replaced];
     let found: Vec<[u64; 4]> = imported.instances.iter().map(sides).collect();
     assert_eq!(found, [[2, 0, 0, 0], [0, 0, 0, 1], [1, 0, 0, 0]]);
     assert_eq!(listed(&registry, Some(1)), ["A A ? sha-256:01"]);
     assert_eq!(listed(&registry, None), ["A A ? sha-256:02"]);
-    assert!(registry.import(&name("D"), &import, &stamp).unwrap().instances.is_empty());
+    assert!(registry.import(&name("D"), &import).unwrap().instances.is_empty());
     assert_verifies(&registry);
 }
 
@@ -305,7 +303,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
         let browse = ("z/browse.png", Some(n as u64), None);
         granules.ingest(entry(granule, &[whole, browse])).unwrap();
     }
-    registry.change(&name("D"), &granules, &Stamp::at(second(1), now())).unwrap();
+    registry.change(&name("D"), &granules.at(second(1))).unwrap();
     // A rewind from the middle, with what is known of all after it.
     add(&registry, 2, [sha256(&ids[9_000], 7)], accepting(1)).unwrap();
     // A granule of nearly as many files as it may have, each of which is a row of a table.
@@ -316,7 +314,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
             let file = (path.as_str(), None, Some((Algorithm::Sha256, 3)));
             large.ingest(entry("large", &[file])).unwrap();
         }
-        registry.change(&name("D"), &large, &Stamp::at(second(3), now()))
+        registry.change(&name("D"), &large.at(second(3)))
     };
     let error = ingest(&paths).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::TooLong);
@@ -328,7 +326,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     assert_verifies(&registry);
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
-    let copy = Registry::open(&copy, Access::Write).unwrap();
+    let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(listed(&copy, None), expected);
     add(&copy, 4, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();
     assert_verifies(&copy);

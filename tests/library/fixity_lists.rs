@@ -1,13 +1,14 @@
 //! Files of a directory that no granule has, and checksums that another program computed.
 
+use harness::values::AtTime;
 use std::fs;
 use std::path::Path;
 
 use accession::fixity::{DirectoryFiles, FoundFiles, MountCheck, RecordedFile, Root};
 use accession::model::{Algorithm, Checksum, Content, FileRecord};
-use accession::{ListingEntry, Selection, Stamp};
+use accession::{ListingEntry, Selection};
 
-use harness::history::{change, name, now, second, stating, with_file};
+use harness::history::{change, name, second, stating, with_file};
 use harness::store::new_registry;
 
 fn unexpected(root: &Path, expected: &[&str]) -> Vec<String> {
@@ -66,7 +67,7 @@ fn adding_a_short_checksum_to_a_long_one_changes_neither_the_list_nor_the_digest
     let dataset = name("US");
     let state = |text: &str, seconds| {
         let stated = stating([of_file(text)]);
-        registry.change(&dataset, &stated, &Stamp::at(second(seconds), now())).unwrap();
+        registry.change(&dataset, &stated.at(second(seconds))).unwrap();
         let snapshot = registry.snapshot().unwrap();
         let selection = Selection::Dataset { name: dataset.clone(), at: None };
         let set = snapshot.select(&selection).unwrap().set;
@@ -75,7 +76,7 @@ fn adding_a_short_checksum_to_a_long_one_changes_neither_the_list_nor_the_digest
         let totals = files.totals().unwrap();
         (set.digest(), totals.usual_algorithm().unwrap().to_string())
     };
-    registry.change(&dataset, &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    registry.change(&dataset, &change(["A"], []).at(second(0))).unwrap();
     let of_long = state(&format!("blake3:{}", "a1".repeat(32)), 1);
     assert_eq!(of_long.1, "blake3");
     assert_eq!(state("adler32:00620062", 2), of_long);

@@ -1,6 +1,7 @@
 //! A byte of a granule row is changed: whatever reads the whole set, or writes what depends on it, is
 //! refused, and nothing is changed. `damaged_rows` has the other tables.
 
+use harness::values::{AtTime, clock};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,7 @@ use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, EarlierSet, Import, Limits, Listing, Moment, Registry, Selection, Set, Stamp,
+    ChangeOptions, EarlierSet, Import, Limits, Listing, Moment, Registry, Selection, Set,
     SubsetMembers,
 };
 
@@ -59,8 +60,7 @@ impl World {
         let (path, registry) = new_registry_in(directory.path());
         let dataset = name("dataset");
         let apply = |registry: &Registry, at: i64, plan: &Plan| {
-            let stamp = Stamp::at(second(at), now());
-            registry.change(&dataset, &plan.change(), &stamp).unwrap();
+            registry.change(&dataset, &plan.change().at(second(at))).unwrap();
         };
         let changes = [
             Plan { ingest: even(GRANULES), delete: Vec::new() },
@@ -78,7 +78,7 @@ impl World {
             apply(&registry, at, plan);
         }
         let cite = |wanted| {
-            let cited = registry.cite_subset(&dataset, Some(first()), &wanted, now()).unwrap();
+            let cited = registry.cite_subset(&dataset, Some(first()), &wanted).unwrap();
             cited.period.set
         };
         let mut list = Listing::new();
@@ -143,10 +143,6 @@ impl World {
         self.registry.snapshot().unwrap().select(selection).unwrap().set
     }
 
-    fn stamp(&self) -> Stamp {
-        Stamp::at(second(9), now())
-    }
-
     fn primary(&self) -> Primary {
         let manifest = Cursor::new(self.later.clone());
         Primary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
@@ -154,13 +150,13 @@ impl World {
 
     pub fn ingest(&self, granule_id: &str) -> Done {
         let change = change([granule_id], []);
-        self.registry.change(&name("dataset"), &change, &self.stamp())?;
+        self.registry.change(&name("dataset"), &change.at(second(9)))?;
         Ok(())
     }
 
     pub fn delete(&self, granule_id: &str) -> Done {
         let change = change([], [granule_id]);
-        self.registry.change(&name("dataset"), &change, &self.stamp())?;
+        self.registry.change(&name("dataset"), &change.at(second(9)))?;
         Ok(())
     }
 
@@ -180,7 +176,7 @@ impl World {
     pub fn sync(&self, without: &[usize]) -> Done {
         let (most, options) = (Limits::NONE, ChangeOptions::default());
         let listing = self.listing(without);
-        self.registry.sync(&name("dataset"), &listing, most, &options, &self.stamp())?;
+        self.registry.sync(&name("dataset"), &listing, most, &options.clone().at(second(9)))?;
         Ok(())
     }
 
@@ -212,8 +208,8 @@ impl World {
     pub fn pull(&self) -> Done {
         let options =
             PullOptions { policy: PullPolicy::Reset(Limits::default()), ..PullOptions::default() };
-        let (dataset, stamp) = (name("dataset"), self.stamp());
-        mirror::pull(&self.registry, &dataset, &self.primary(), options, &stamp)?;
+        let options = options.at(second(9));
+        mirror::pull(&self.registry, &name("dataset"), &self.primary(), options)?;
         Ok(())
     }
 
@@ -222,7 +218,7 @@ impl World {
         let manifest = Cursor::new(&self.later);
         Primary::from_manifest(manifest, "later.jsonl", None, now())?
             .read_into(&mut import, |_| {})?;
-        self.registry.import(&name("dataset"), &import, &self.stamp())?;
+        self.registry.import(&name("dataset"), &import)?;
         Ok(())
     }
 }
@@ -286,7 +282,7 @@ const TRIALS: &[Trial] = &[
             return world.export();
         }
         let primary = Primary::open(&world.path, &name("dataset"), None, now())?;
-        let empty = Registry::in_memory()?;
+        let empty = Registry::temporary(clock())?;
         mirror::compare(&empty, &name("dataset"), &primary)?.differences()?.finish()?;
         Ok(())
     }),
@@ -299,13 +295,13 @@ const TRIALS: &[Trial] = &[
     }),
     ("cite a subset", [true, false], |world| {
         let wanted = SubsetMembers::Patterns(vec!["granule.00000*".parse()?]);
-        world.registry.snapshot()?.preview_subset(&name("dataset"), None, &wanted, now())?;
+        world.registry.snapshot()?.preview_subset(&name("dataset"), None, &wanted)?;
         Ok(())
     }),
     // What changes something comes last.
     ("cite a subset of the past", [true, true], |world| {
         let wanted = SubsetMembers::Patterns(vec!["granule.00001*".parse()?]);
-        world.registry.cite_subset(&name("dataset"), Some(first()), &wanted, now())?;
+        world.registry.cite_subset(&name("dataset"), Some(first()), &wanted)?;
         Ok(())
     }),
     ("ingest", [true, false], |world| world.ingest(&granule_id(5))),
@@ -313,8 +309,8 @@ const TRIALS: &[Trial] = &[
     ("sync with what it should hold", [true, false], |world| world.sync(&[])),
     ("sync", [true, false], |world| world.sync(&[7_000])),
     ("revert", [true, true], |world| {
-        let (to, options) = (EarlierSet::At(first()), ChangeOptions::default());
-        world.registry.revert(&name("dataset"), &to, &options, &world.stamp())?;
+        let (to, options) = (EarlierSet::At(first()), ChangeOptions::default().at(second(9)));
+        world.registry.revert(&name("dataset"), &to, &options)?;
         Ok(())
     }),
     ("pull", [true, false], World::pull),
@@ -402,7 +398,7 @@ fn the_error_names_the_registry_the_instance_and_what_its_rows_give() {
         set.identifier()
     );
     assert!(kind == "damaged" && text.contains(&expected), "{text}");
-    let path = world.registry.path().unwrap().display().to_string();
+    let path = world.registry.location().to_string();
     assert!(text.contains(path.rsplit('/').next().unwrap()), "{text}");
 }
 

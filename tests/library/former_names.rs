@@ -3,18 +3,19 @@
 //! This test found that a subset was cited under the former name, and resolved by the present one
 //! only.
 
+use harness::values::AtTime;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use accession::citation::check::Checker;
 use accession::citation::recognise::find;
 use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Moment, Registry,
-    Selection, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, Clock, DatasetName, EarlierSet, Identifier, Limits, Listing, Moment,
+    Registry, Selection, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
-use harness::history::{History, POOL, cases, id, instances, name, now, second};
+use harness::history::{History, POOL, cases, id, instances, name, second};
 use harness::store::new_registry;
 
 /// What is done to the dataset, whose names are used in this order.
@@ -55,8 +56,10 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
     history.change(&registry, &name(NAMES[0]), second(0), &toggle);
     other.change(&registry, &name("other"), second(0), &toggle);
     let rename = |called: usize, to: usize| {
-        let stamp = Stamp::now(second(to as i64));
-        registry.rename_dataset(&name(NAMES[called]), &name(NAMES[to]), &stamp).unwrap();
+        registry
+            .with_clock(Clock::fixed(second(to as i64)))
+            .rename_dataset(&name(NAMES[called]), &name(NAMES[to]))
+            .unwrap();
     };
     for (at, step) in (1..).zip(steps) {
         let dataset = name(NAMES[called]);
@@ -71,12 +74,12 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
                 let times: Vec<Timestamp> = history.sets.keys().copied().collect();
                 let at = Some(Moment::Instant(times[index % times.len()]));
                 let wanted = SubsetMembers::Patterns(vec![PATTERNS[*pattern].parse().unwrap()]);
-                let _ = registry.cite_subset(&dataset, at, &wanted, now());
+                let _ = registry.cite_subset(&dataset, at, &wanted);
             }
             Step::CiteNamed(count) => {
                 let mut named = Listing::new();
                 history.held().iter().take(*count).for_each(|it| named.add(id(it)).unwrap());
-                let _ = registry.cite_subset(&dataset, None, &SubsetMembers::Listed(named), now());
+                let _ = registry.cite_subset(&dataset, None, &SubsetMembers::Listed(named));
             }
             Step::Rename => {
                 rename(called, (called + 1) % NAMES.len());
@@ -166,7 +169,7 @@ fn answers(
         add("cite what was held", outcome(snapshot.cite(&selection)));
         drop(snapshot);
         let text = format!("({dataset}, 2001-01-01, DI:{identifier})");
-        let mut checker = Checker::new(registry, now()).unwrap();
+        let mut checker = Checker::new(registry).unwrap();
         let verdicts: Vec<_> =
             find(&text).iter().map(|pasted| outcome(checker.check(1, pasted))).collect();
         let checked = checker.checked();
@@ -204,25 +207,24 @@ fn add_changes(
     history: &History,
     add: &mut impl FnMut(&str, String),
 ) {
-    let stamp = Stamp::at(second(1_000), now());
     let mut change = Change::new();
     change.options.dry_run = true;
     change.ingest(id("new")).unwrap();
-    add("change", outcome(registry.change(dataset, &change, &stamp)));
+    add("change", outcome(registry.change(dataset, &change.at(second(1_000)))));
     let mut listing = Listing::new();
     listing.add(id("new")).unwrap();
     let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
     let most = Limits::NONE;
-    add("sync", outcome(registry.sync(dataset, &listing, most, &options, &stamp)));
+    add(
+        "sync",
+        outcome(registry.sync(dataset, &listing, most, &options.clone().at(second(1_000)))),
+    );
     for at in history.sets.keys() {
         let to = EarlierSet::At(Moment::Instant(*at));
-        add("revert", outcome(registry.revert(dataset, &to, &options, &stamp)));
+        add("revert", outcome(registry.revert(dataset, &to, &options.clone().at(second(1_000)))));
     }
     let wanted = SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);
-    add(
-        "describe",
-        outcome(registry.snapshot().unwrap().preview_subset(dataset, None, &wanted, now())),
-    );
+    add("describe", outcome(registry.snapshot().unwrap().preview_subset(dataset, None, &wanted)));
 }
 
 proptest! {

@@ -1,11 +1,12 @@
 //! Untrusted registry files: a file that is marked as a registry must have the schema of one.
 
+use harness::values::clock;
 use std::path::{Path, PathBuf};
 
-use accession::{Access, Registry};
+use accession::Registry;
 use rusqlite::Connection;
 
-use harness::history::{name, now, second, step};
+use harness::history::{name, second, step};
 use harness::oracle::naive_digest;
 
 /// A registry with a dataset that has a history of one change.
@@ -47,17 +48,13 @@ fn altered(sql: &str) -> (tempfile::TempDir, PathBuf) {
     (directory, path)
 }
 
-/// The error with which a file is refused, to read and to write it. It is left as it is.
+/// The error with which a file is refused. It is left as it is.
 fn refused(path: &Path, kind: &str) -> String {
     let bytes = std::fs::read(path).unwrap();
-    let [to_read, to_write] = [Access::Read, Access::Write].map(|access| {
-        let error = Registry::open(path, access).err().unwrap();
-        assert_eq!(error.kind().as_str(), kind, "{error}");
-        assert_eq!(std::fs::read(path).unwrap(), bytes, "{error}");
-        error.to_string()
-    });
-    assert_eq!(to_read, to_write);
-    to_read
+    let error = Registry::open(path, clock()).err().unwrap();
+    assert_eq!(error.kind().as_str(), kind, "{error}");
+    assert_eq!(std::fs::read(path).unwrap(), bytes, "{error}");
+    error.to_string()
 }
 
 #[test]
@@ -83,7 +80,7 @@ fn other_objects_in_the_file_are_not_evaluated_by_verify() {
          INSERT INTO numbers SELECT n FROM counted;
          CREATE INDEX slow ON numbers (length(replace(hex(zeroblob(2000 + n)), '0', '1')))",
     );
-    let registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     assert_eq!(registry.check_file().unwrap(), []);
     assert!(registry.verify(&name("dataset")).unwrap().ok);
     registry.back_up(&directory.path().join("copy.db")).unwrap();
@@ -165,7 +162,7 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
 fn refused_everywhere(path: &Path, kind: &str) -> String {
     let text = refused(path, kind);
     let target = path.with_file_name("restored.db");
-    let restored = accession::registry::restore(path, &target, now(), None).unwrap_err();
+    let restored = accession::registry::restore(path, &target, clock(), None).unwrap_err();
     assert_eq!(restored.kind().as_str(), kind);
     assert!(!target.exists());
     text
@@ -262,7 +259,7 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
         assert!(text.contains(encoding), "{text}");
         let bytes = std::fs::read(&path).unwrap();
         let target = directory.path().join("restored.db");
-        let error = accession::registry::restore(&path, &target, now(), None).unwrap_err();
+        let error = accession::registry::restore(&path, &target, clock(), None).unwrap_err();
         assert_eq!(error.kind().as_str(), "damaged");
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         assert!(!target.exists());
@@ -274,7 +271,7 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
 fn identifiers_resolve_whatever_the_record_of_their_dataset_is() {
     let (_directory, path) =
         altered("UPDATE dataset SET record = json_set(record, '$.doi', 'not a doi')");
-    let registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     let snapshot = registry.snapshot().unwrap();
     assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");
     let identifier = "bf072e9119077b4e76437a93986787ef".parse().unwrap();
@@ -299,7 +296,7 @@ fn other_objects_in_the_file_are_not_changed_and_never_run() {
         INSERT INTO theirs (a) VALUES ('x');
         ANALYZE";
     let (_directory, path) = altered(sql);
-    let registry = Registry::open(&path, Access::Write).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     step(&registry, "dataset", 1, ["B"], ["A"]);
     assert_eq!(registry.check_file().unwrap(), []);
     assert!(registry.verify(&name("dataset")).unwrap().ok);
@@ -315,7 +312,7 @@ fn a_string_longer_than_what_is_known_of_files_is_not_read() {
     let long = "UPDATE instance SET note = printf('%.*c', 2200000, 'x')";
     let (_directory, path) = altered(long);
     // An older file cannot be migrated with it.
-    let error = match Registry::open(&path, Access::Write) {
+    let error = match Registry::open(&path, clock()) {
         Ok(registry) => registry.snapshot().unwrap().history(&name("dataset")).err().unwrap(),
         Err(error) => error,
     };
@@ -343,7 +340,7 @@ fn an_index_that_disagrees_with_its_table_is_found_by_the_check_of_the_file() {
         FROM instance";
     Connection::open(&path).unwrap().execute_batch(row).unwrap();
     hidden("INSERT INTO sqlite_schema SELECT * FROM kept; DROP TABLE kept");
-    let registry = Registry::open(&path, Access::Read).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     let findings = registry.check_file().unwrap();
     assert!(
         findings.iter().any(|it| it.text.contains("missing from index instance_by_identifier")),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use accession::chain::{Lanes, Sweep};
 use accession::error::Result;
 use accession::registry::WorkCounts;
-use accession::{ChangeReport, Event, EventKind, Import, Registry, Stamp};
+use accession::{ChangeReport, Event, EventKind, Import, Registry};
 use proptest::prelude::*;
 
 use harness::events::event;
@@ -44,7 +44,7 @@ fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Change
         import.add(event.clone())?;
     }
     import.options.create_dataset = true;
-    registry.import(&name(dataset), &import, &Stamp::now(now()))
+    registry.import(&name(dataset), &import)
 }
 
 proptest! {
@@ -175,14 +175,13 @@ fn events_from_the_first_that_was_left_out_wait_for_the_next_import() {
         import.options.create_dataset = true;
         import
     };
-    let stamp = Stamp::now(now());
     // B, at 2, was left out by the reader.
-    let applied = registry.import(&name("dataset"), &file(Some(second(2)), 1), &stamp).unwrap();
+    let applied = registry.import(&name("dataset"), &file(Some(second(2)), 1)).unwrap();
     assert_eq!((applied.instances.len(), applied.left_out), (1, 2));
     assert_eq!(applied.instances[0].identifier, naive(["A"]));
     let mut complete = file(None, 0);
     complete.add(event(second(2), EventKind::Ingested, "B")).unwrap();
-    let applied = registry.import(&name("dataset"), &complete, &stamp).unwrap();
+    let applied = registry.import(&name("dataset"), &complete).unwrap();
     assert_eq!((applied.instances.len(), applied.left_out), (2, 0));
     assert_eq!(applied.instances[1].identifier, naive(["A", "B", "C"]));
 }
@@ -196,7 +195,7 @@ fn an_import_checks_what_is_expected_at_a_time_without_events() {
         let mut import = Import::new();
         import.add(event(second(3), EventKind::Ingested, "B")).unwrap();
         import.expect(second(2), identifier, None, None);
-        registry.import(&name("dataset"), &import, &Stamp::now(now()))
+        registry.import(&name("dataset"), &import)
     };
     let refused = expecting(naive(["B"])).unwrap_err();
     assert_eq!(refused.kind().as_str(), "not-as-expected");

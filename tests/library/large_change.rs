@@ -1,9 +1,10 @@
 //! A change of more granules than are kept in memory.
 
 use accession::registry::Withdrawn;
-use accession::{Change, Identifier, Stamp};
+use accession::{Change, Identifier};
+use harness::values::AtTime;
 
-use harness::history::{id, name, now, second};
+use harness::history::{id, name, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
@@ -31,19 +32,19 @@ fn ingest_all() -> Change {
 fn a_change_that_does_not_fit_into_memory_has_the_identifier_of_the_rule() {
     let registry = new_registry();
     let all: Vec<String> = (0..GRANULES).map(granule_id).collect();
-    let change = ingest_all();
-    let applied = registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap();
+    let change = ingest_all().at(second(0));
+    let applied = registry.change(&name("large"), &change).unwrap();
     let instance = applied.instance().unwrap().clone();
     assert_eq!(instance.identifier, naive(all.iter().map(String::as_str)));
     assert_eq!((instance.granules, applied.effort.steps), (GRANULES as u64, GRANULES as u64));
 
     // The same change can be applied again, to another dataset.
-    let again = registry.change(&name("again"), &change, &Stamp::at(second(1), now())).unwrap();
+    let again = registry.change(&name("again"), &change).unwrap();
     assert_eq!(again.instances[0].identifier, instance.identifier);
 
     let mut delete = Change::new();
     shuffled().for_each(|number| delete.delete(id(&granule_id(number))).unwrap());
-    let deleted = registry.change(&name("large"), &delete, &Stamp::at(second(2), now())).unwrap();
+    let deleted = registry.change(&name("large"), &delete.at(second(2))).unwrap();
     assert_eq!(deleted.instances[0].identifier, Identifier::EMPTY);
 }
 
@@ -52,8 +53,7 @@ fn a_repetition_far_from_the_first_is_refused_when_the_change_is_made() {
     let registry = new_registry();
     let mut change = ingest_all();
     change.ingest(id(&granule_id(0))).unwrap();
-    let refused =
-        registry.change(&name("large"), &change, &Stamp::at(second(0), now())).unwrap_err();
+    let refused = registry.change(&name("large"), &change.at(second(0))).unwrap_err();
     assert_eq!(refused.kind().as_str(), "twice");
     assert_eq!(registry.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
 }

@@ -1,16 +1,17 @@
 //! The form of a log, down to the byte: a fixture pins it, the schema describes it, and the reader in
 //! the documentation, which shares no code with ours, reads it.
 
+use harness::values::AtTime;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
-use accession::{Change, Listing, ListingEntry, Moment, Registry, Selection, Stamp, SubsetMembers};
+use accession::{Change, Clock, Listing, ListingEntry, Moment, Registry, Selection, SubsetMembers};
 
 use harness::exported::{import_of, manifest_of};
-use harness::history::{change, id, instances, name, now, second, stating, with_file};
+use harness::history::{change, id, instances, name, second, stating, with_file};
 use harness::store::new_registry;
 
 fn root() -> &'static Path {
@@ -23,9 +24,8 @@ fn root() -> &'static Path {
 fn registry() -> Registry {
     let registry = new_registry();
     let us = name("US.FOOL2.002");
-    let stamp = |seconds| Stamp::at(second(seconds), now());
     let many: Vec<String> = (0..2_001).map(|n| format!("granule.{n:05}")).collect();
-    registry.change(&us, &change(many.iter().map(String::as_str), []), &stamp(0)).unwrap();
+    registry.change(&us, &change(many.iter().map(String::as_str), []).at(second(0))).unwrap();
     let mut second_change = Change::new();
     for (granule_id, producer) in [("A_1", Some("A")), ("say \"ä\" \\", None)] {
         let (granule_id, producer_granule) = (id(granule_id), producer.map(id));
@@ -37,8 +37,8 @@ fn registry() -> Registry {
     second_change.ingest(with_file("A_2.nc", "A_2.nc", Some(7), Some(sum(1)))).unwrap();
     second_change.options.note = Some("tab \t, line \n, quote \", ü".to_owned());
     let half = "2001-01-01T00:00:01.500Z".parse().unwrap();
-    registry.change(&us, &second_change, &Stamp::at(half, now())).unwrap();
-    registry.change(&us, &change(["granule.00007"], ["A_1"]), &stamp(2)).unwrap();
+    registry.change(&us, &second_change.at(half)).unwrap();
+    registry.change(&us, &change(["granule.00007"], ["A_1"]).at(second(2))).unwrap();
 
     // What is known of files: described, of several files and other algorithms, and replaced.
     let described = [
@@ -51,32 +51,35 @@ fn registry() -> Registry {
             Some(Checksum::parse("etag".parse().unwrap(), "x\"1\"").unwrap()),
         ),
     ];
-    registry.change(&us, &stating(described), &stamp(3)).unwrap();
+    registry.change(&us, &stating(described).at(second(3))).unwrap();
     let replaced = [with_file("A_2.nc", "A_2.nc", None, Some(sum(3)))];
-    registry.change(&us, &stating(replaced), &stamp(4)).unwrap();
+    registry.change(&us, &stating(replaced).at(second(4))).unwrap();
 
     let patterns =
         SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
     let at = Some(Moment::Instant(half));
-    registry.cite_subset(&us, at, &patterns, second(3)).unwrap();
+    registry.with_clock(Clock::fixed(second(3))).cite_subset(&us, at, &patterns).unwrap();
     let mut named = Listing::new();
     many.iter().skip(500).take(1_200).for_each(|text| named.add(id(text)).unwrap());
-    registry.cite_subset(&us, None, &SubsetMembers::Listed(named), second(4)).unwrap();
+    registry
+        .with_clock(Clock::fixed(second(4)))
+        .cite_subset(&us, None, &SubsetMembers::Listed(named))
+        .unwrap();
 
     let selection = Selection::Dataset { name: us.clone(), at };
     let mut annotation = NewAnnotation::new("\"ä\",\nincomplete").unwrap();
     annotation.questionable = true;
-    registry.annotate(&selection, &annotation, &Stamp::now(now())).unwrap();
+    registry.annotate(&selection, &annotation).unwrap();
 
     registry
-        .edit_dataset(&us, &Stamp::now(now()), |dataset| {
+        .edit_dataset(&us, |dataset| {
             dataset.title = Some("FOO \"Level\" 2".to_owned());
             dataset.doi = Some("10.9999/US/FOOL2.v2".parse().unwrap());
             dataset.creators = vec!["Ünder, Standing".parse().unwrap()];
             dataset.year = Some("2001".parse().unwrap());
         })
         .unwrap();
-    registry.rename_dataset(&us, &name("US.FOOL2.003"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&us, &name("US.FOOL2.003")).unwrap();
     registry
 }
 

@@ -4,13 +4,14 @@ use accession::mirror::{HttpOptions, Primary, PullOptions, compare, pull};
 use accession::model::Checksum;
 use accession::registry::Withdrawn;
 use accession::{
-    Change, ChangeOptions, DatasetMetadata, ErrorKind, Import, Limits, Listing, Pattern, Registry,
-    Stamp, SubsetMembers,
+    Change, ChangeOptions, Clock, DatasetMetadata, ErrorKind, Import, Limits, Listing, Pattern,
+    Registry, SubsetMembers,
 };
+use harness::values::{AtTime, clock};
 
 use crate::properties::resealed;
 use harness::exported::{manifest_of, primary_of};
-use harness::history::{name, now, second};
+use harness::history::{name, second};
 use harness::hostile_log::HostileLog;
 use harness::oracle::{naive, naive_digest};
 use harness::primary_at_address::{FOLLOW, World, quick};
@@ -115,15 +116,15 @@ fn control_characters_in_notes_and_metadata_are_refused() {
     change.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
     change.options.create_dataset = true;
     change.options.note = Some("a\u{1b}b".to_owned());
-    let registry = Registry::in_memory().unwrap();
-    let error = registry.change(&name("us"), &change, &Stamp::now(now())).unwrap_err();
+    let registry = Registry::temporary(clock()).unwrap();
+    let error = registry.change(&name("us"), &change).unwrap_err();
     assert_eq!(error.kind().as_str(), "input");
 
-    let us = Registry::in_memory().unwrap();
+    let us = Registry::temporary(clock()).unwrap();
     change.options.note = Some("lines\n\tand tabs".to_owned());
-    us.change(&name("us"), &change, &Stamp::now(now())).unwrap();
+    us.change(&name("us"), &change).unwrap();
     let title = |text: &str| {
-        us.edit_dataset(&name("us"), &Stamp::now(now()), |dataset| {
+        us.edit_dataset(&name("us"), |dataset| {
             dataset.title = Some(text.to_owned());
         })
     };
@@ -135,7 +136,7 @@ fn control_characters_in_notes_and_metadata_are_refused() {
         publisher: Some("a\tb".to_owned()),
         ..DatasetMetadata::named(name("them"))
     };
-    assert_eq!(us.add_dataset(&dataset, &Stamp::now(now())).unwrap_err().kind().as_str(), "input");
+    assert_eq!(us.add_dataset(&dataset).unwrap_err().kind().as_str(), "input");
     title("a+b").unwrap();
     let text = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let primary = primary_of(resealed(&text, |body| body.replace("a+b", "a\\u0007b"))).unwrap();
@@ -186,28 +187,28 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
 
 #[test]
 fn what_no_mirror_could_read_is_not_recorded() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     let mut noted = Change::new();
     noted.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
     noted.options.note = Some("ü".repeat(4_097));
     noted.options.create_dataset = true;
-    let error = registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap_err();
+    noted.options.at = Some(second(0));
+    let error = registry.change(&name("us"), &noted).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
     assert!(error.to_string().contains("4097 characters"), "{error}");
     noted.options.note = Some("ü".repeat(4_096));
-    registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap();
+    registry.change(&name("us"), &noted).unwrap();
     // Those of a log can be longer.
     let mut import = Import::new();
     let error = import.note(second(1), Some(&"n".repeat(64 * 1_024 + 1))).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
     import.note(second(1), Some(&"n".repeat(64 * 1_024))).unwrap();
     let why = "w".repeat(4_097);
-    let stamp = Stamp::now(now());
-    let error = registry.withdraw_dataset(&name("us"), &why, &stamp).unwrap_err();
+    let error = registry.withdraw_dataset(&name("us"), &why).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
     let patterns: Vec<Pattern> = (0..20_000).map(|n| format!("{n:05}*").parse().unwrap()).collect();
     let wanted = SubsetMembers::Patterns(patterns);
-    let error = registry.cite_subset(&name("us"), None, &wanted, now()).unwrap_err();
+    let error = registry.cite_subset(&name("us"), None, &wanted).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
 }
 
@@ -271,14 +272,14 @@ fn a_head_is_limited_too() {
 
 #[test]
 fn a_registry_keeps_at_most_64_checksums_of_a_file() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     harness::history::step(&registry, "us", 0, ["A"], []);
     let sum = |n: usize| {
         let algorithm = format!("x{n}").parse().unwrap();
         with_file("A", "A", None, Some(Checksum::parse(algorithm, "1").unwrap()))
     };
     let state = |entries: Vec<accession::ListingEntry>, at: i64| {
-        registry.change(&name("us"), &stating(entries), &Stamp::at(second(at), now()))
+        registry.change(&name("us"), &stating(entries).at(second(at)))
     };
     for n in 0..64 {
         state(vec![sum(n)], n as i64 + 1).unwrap();
@@ -287,38 +288,44 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     assert_eq!(refused.kind(), ErrorKind::TooLong);
     assert!(refused.to_string().contains("65 checksums"), "{refused}");
     // The granule is listed with one of them at a time.
-    let other = Registry::in_memory().unwrap();
+    let other = Registry::temporary(clock()).unwrap();
     let mut listing = Listing::new();
     (0..65).for_each(|n| listing.add(sum(n)).unwrap());
     let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
-    let stamp = Stamp::at(second(0), now());
-    let synced = other.sync(&name("us"), &listing, Limits::default(), &options, &stamp);
+    let synced =
+        other.sync(&name("us"), &listing, Limits::default(), &options.clone().at(second(0)));
     let refused = synced.unwrap_err().to_string();
     assert!(refused.contains("\"A\" has more than 64 checksums"), "{refused}");
     // The mirror has 64 checksums of its own, and the primary states another one.
     let manifest = {
-        let us = Registry::in_memory().unwrap();
+        let us = Registry::temporary(clock()).unwrap();
         harness::history::step(&us, "us", 0, ["A"], []);
         let stated = stating([sum(64)]);
-        us.change(&name("us"), &stated, &Stamp::at(second(1), now())).unwrap();
+        us.change(&name("us"), &stated.at(second(1))).unwrap();
         manifest_of(&us, "us")
     };
     let primary = primary_of(manifest).unwrap();
     let options = PullOptions::default();
-    let pulled = pull(&registry, &name("us"), &primary, options, &Stamp::at(second(99), now()));
+    let pulled = pull(&registry, &name("us"), &primary, options.at(second(99)));
     assert_eq!(pulled.unwrap_err().kind(), ErrorKind::TooLong);
 }
 
 #[test]
 fn a_subset_is_selected_by_at_most_20_patterns() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     harness::history::step(&registry, "us", 0, ["A", "B"], []);
     let members = |count: usize| {
         let patterns = (0..count).map(|n| format!("A*{}", "?".repeat(n)).parse().unwrap());
         SubsetMembers::Patterns(patterns.collect())
     };
-    registry.cite_subset(&name("us"), None, &members(20), second(1)).unwrap();
-    let refused = registry.cite_subset(&name("us"), None, &members(21), second(2)).unwrap_err();
+    registry
+        .with_clock(Clock::fixed(second(1)))
+        .cite_subset(&name("us"), None, &members(20))
+        .unwrap();
+    let refused = registry
+        .with_clock(Clock::fixed(second(2)))
+        .cite_subset(&name("us"), None, &members(21))
+        .unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::TooLong);
     let expected = "a selection has 21 patterns, but at most 20 are allowed";
     assert_eq!(refused.to_string(), expected);

@@ -1,9 +1,8 @@
 //! The loss of a row from the file is detected: `flipped_rows` has the reads and writes that prove a set.
 
-use accession::Stamp;
-
 use crate::stored::{Stored, granule_id};
-use harness::history::{change, name, now, second};
+use harness::history::{change, name, second};
+use harness::values::AtTime;
 
 const GRANULES: usize = 6_000;
 
@@ -28,8 +27,7 @@ fn a_change_that_adds_a_granule_and_leaves_the_identifier_is_refused_as_damage()
     assert_eq!(stored.connection().execute(forged, values).unwrap(), 1);
     let before = rows(&stored);
     let change = change([granule_id(100).as_str()], []);
-    let stamp = Stamp::at(second(5), now());
-    let error = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
+    let error = stored.registry.change(&name("dataset"), &change.at(second(5))).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged", "{error}");
     let stated = "ingests 1, deletes 0 and replaces 0 granules, but leads from";
     let source = std::error::Error::source(&error).map(ToString::to_string);
@@ -50,8 +48,7 @@ fn a_row_that_is_lost_after_a_checkpoint_is_detected_by_a_change_that_resumes_th
     stored.connection().execute(remove, [lost]).unwrap();
     let before = rows(&stored);
     let change = change([], [deleted.as_str()]);
-    let stamp = Stamp::at(second(1), now());
-    let refused = stored.registry.change(&name("dataset"), &change, &stamp).unwrap_err();
+    let refused = stored.registry.change(&name("dataset"), &change.at(second(1))).unwrap_err();
     assert_eq!(refused.kind().as_str(), "damaged", "{refused}");
     assert_eq!(rows(&stored), before);
 }

@@ -1,5 +1,6 @@
 //! A pull takes the annotations of its primary over, of the sets that the mirror has, too.
 
+use harness::values::{AtTime, clock};
 use std::io::Write;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use accession::mirror::{
     Address, HttpOptions, MirrorStatus, Primary, PullOptions, PullReport, Remote, pull,
 };
 use accession::registry::{KeptAnnotations, NewAnnotation};
-use accession::{Annotation, Change, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{Annotation, Change, Clock, Moment, Registry, Selection, Timestamp};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -21,12 +22,13 @@ use harness::web_server::WebServer;
 /// An annotation of the change at a second, written at the minute of its number.
 fn annotate(registry: &Registry, dataset: &str, at: i64, note: &str, minute: i64) {
     let recorded = Timestamp::from_micros(now().as_micros() + (minute - 60) * 60_000_000).unwrap();
-    let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..Stamp::now(recorded) };
     let at = Some(Moment::Instant(second(at)));
     let mut annotation = NewAnnotation::new(note).unwrap();
     annotation.questionable = true;
     registry
-        .annotate(&Selection::Dataset { name: name(dataset), at }, &annotation, &stamp)
+        .with_clock(Clock::fixed(recorded))
+        .recorded_by("Somebody".parse().unwrap())
+        .annotate(&Selection::Dataset { name: name(dataset), at }, &annotation)
         .unwrap();
 }
 
@@ -37,7 +39,7 @@ fn notes(registry: &Registry) -> Vec<Vec<String>> {
 
 fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::error::Result<PullReport> {
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-    pull(mirror, &name("mirror"), primary, options, &Stamp::at(second(at), now()))
+    pull(mirror, &name("mirror"), primary, options.at(second(at)))
 }
 
 fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
@@ -65,7 +67,7 @@ type Open = fn(&Published) -> accession::error::Result<Primary>;
 impl Published {
     fn new() -> Self {
         let directory = harness::directory();
-        let us = Registry::create(&directory.path().join("us.db")).unwrap();
+        let us = Registry::create(&directory.path().join("us.db"), clock()).unwrap();
         let server = WebServer::over(directory.path());
         Published { us, directory, server }
     }
@@ -139,11 +141,11 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
 
 #[test]
 fn an_annotation_is_of_each_instance_that_has_the_set_and_of_no_other() {
-    let (us, nightly) = (Registry::in_memory().unwrap(), new_registry());
+    let (us, nightly) = (Registry::temporary(clock()).unwrap(), new_registry());
     let sized = |size| stating([with_file("A", "A", Some(size), None)]);
     let changes = [change(["A"], []), change(["B"], []), change([], ["B"]), sized(1), sized(2)];
     for (at, change) in (1..).zip(changes) {
-        us.change(&name("us"), &change, &Stamp::at(second(at), now())).unwrap();
+        us.change(&name("us"), &change.at(second(at))).unwrap();
         taken(&nightly, &of(&us), 10 + at);
     }
     annotate(&us, "us", 1, "one", 1);
@@ -161,12 +163,12 @@ fn an_annotation_is_of_each_instance_that_has_the_set_and_of_no_other() {
 
 #[test]
 fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
-    let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
+    let (us, mirror) = (Registry::temporary(clock()).unwrap(), new_registry());
     step(&us, "us", 1, ["A"], []);
     annotate(&us, "us", 1, "incomplete", 1);
     step(&mirror, "mirror", 5, ["A"], []);
     let own = stating([with_file("A", "A", Some(7), None)]);
-    mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
+    mirror.change(&name("mirror"), &own.at(second(6))).unwrap();
     // The earlier instance has the digest of the primary.
     assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [vec!["incomplete"], vec![]]);
@@ -174,7 +176,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     let mut own = Change::new();
     own.options.create_dataset = true;
     own.ingest(with_file("A", "A", Some(7), None)).unwrap();
-    mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
+    mirror.change(&name("mirror"), &own.at(second(6))).unwrap();
     assert_eq!(taken(&mirror, &of(&us), 7), 1);
     assert_eq!(notes(&mirror), [["incomplete"]]);
     // That nothing was changed is remembered, too.
@@ -189,7 +191,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
 
 #[test]
 fn hostile_annotations_are_refused_and_the_mirror_stays_as_it_is() {
-    let us = Registry::in_memory().unwrap();
+    let us = Registry::temporary(clock()).unwrap();
     step(&us, "us", 1, ["A"], []);
     step(&us, "us", 2, ["B"], []);
     let mirror = new_registry();
@@ -241,7 +243,7 @@ fn annotations_that_are_missing_or_damaged_are_an_error_and_a_pull_does_nothing(
 
 #[test]
 fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
-    let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
+    let (us, mirror) = (Registry::temporary(clock()).unwrap(), new_registry());
     step(&us, "us", 1, ["A"], []);
     taken(&mirror, &of(&us), 9);
     for number in 0..15 {
@@ -258,14 +260,13 @@ fn a_pull_goes_on_where_there_is_no_room_for_an_annotation() {
 
 #[test]
 fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
-    let (us, mirror) = (Registry::in_memory().unwrap(), new_registry());
+    let (us, mirror) = (Registry::temporary(clock()).unwrap(), new_registry());
     step(&us, "us", 1, ["A"], []);
     taken(&mirror, &of(&us), 9);
     annotate(&us, "us", 1, "incomplete", 1);
     let primary = of(&us);
     let options = PullOptions { dry_run: true, ..PullOptions::default() };
-    let stamp = Stamp::at(second(10), now());
-    let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+    let pulled = pull(&mirror, &name("mirror"), &primary, options.at(second(10))).unwrap();
     assert_eq!(pulled.applied.annotations.added, 1);
     assert_eq!(notes(&mirror), [[""; 0]]);
 }

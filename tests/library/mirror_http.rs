@@ -1,8 +1,8 @@
 //! A mirror that reads its primary over real sockets: what it holds then, and what it costs.
 
-use accession::{Identifier, Registry, Stamp};
+use accession::{Identifier, Registry};
 
-use harness::history::{instances, name, now, step};
+use harness::history::{instances, name, step};
 use harness::primary_at_address::{FOLLOW, LOG, World};
 
 #[test]
@@ -31,7 +31,7 @@ fn only_the_lines_that_are_new_are_read() {
 fn under_a_former_name_the_dataset_is_found() {
     let world = World::small();
     world.pull(0, FOLLOW).unwrap();
-    world.us.rename_dataset(&name("us"), &name("US.2"), &Stamp::now(now())).unwrap();
+    world.us.rename_dataset(&name("us"), &name("US.2")).unwrap();
     step(&world.us, "US.2", 5, ["E"], []);
     world.publish();
     let pulled = world.pull(1, FOLLOW).unwrap();
@@ -49,7 +49,7 @@ fn a_replica_has_the_history_the_record_and_the_subsets_and_reads_only_what_is_n
     let world = World::small();
     world
         .us
-        .edit_dataset(&name("us"), &Stamp::now(now()), |dataset| {
+        .edit_dataset(&name("us"), |dataset| {
             dataset.title = Some("Ours".to_owned());
         })
         .unwrap();

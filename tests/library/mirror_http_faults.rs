@@ -1,5 +1,6 @@
 //! A mirror whose primary is broken or hostile: what it reads is refused or resumed, and never wrong.
 
+use harness::values::clock;
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, MirrorStatus, Primary, Remote, compare};
@@ -93,7 +94,7 @@ fn a_response_whose_headers_never_end_is_given_up() {
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
         let address = Address::parse(&format!("http://{site}/datasets/us/"), false).unwrap();
         let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
-        let mirror = Registry::in_memory().unwrap();
+        let mirror = Registry::temporary(clock()).unwrap();
         let error = compare(&mirror, &name("mirror"), &primary).err().unwrap();
         assert_eq!(error.kind().as_str(), "no-response", "{error}");
         let message = error.to_string();

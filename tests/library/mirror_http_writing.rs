@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use accession::{Identifier, Pattern, Registry, Subset, SubsetMembers};
+use accession::{Clock, Identifier, Pattern, Registry, Subset, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::exported::{enlarge, publish_all};
@@ -58,7 +58,10 @@ impl Writer {
             if let Some(first) = held.first() {
                 let pattern: Pattern = glob::Pattern::escape(first).parse().unwrap();
                 let wanted = SubsetMembers::Patterns(vec![pattern]);
-                self.us.cite_subset(&name("us"), None, &wanted, second(seconds)).unwrap();
+                self.us
+                    .with_clock(Clock::fixed(second(seconds)))
+                    .cite_subset(&name("us"), None, &wanted)
+                    .unwrap();
             }
         }
         if step.publishes {

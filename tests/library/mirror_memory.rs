@@ -1,5 +1,6 @@
 //! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use accession::mirror::{
 };
 use accession::model::SourceOptions;
 use accession::registry::{KnownPrimary, NewAnnotation};
-use accession::{ErrorKind, Import, Limits, Registry, Selection, Stamp, Timestamp};
+use accession::{Clock, ErrorKind, Import, Limits, Registry, Selection, Timestamp};
 use proptest::prelude::*;
 
 use harness::exported::{manifest_of, publish_all};
@@ -22,7 +23,7 @@ use harness::values::{stating, with_file};
 
 /// Writes the manifest of a dataset that held these sets in turn.
 fn write_manifest(path: &Path, sets: &[BTreeSet<String>]) {
-    let us = Registry::in_memory().unwrap();
+    let us = Registry::temporary(clock()).unwrap();
     let mut held = BTreeSet::new();
     for (seconds, set) in sets.iter().enumerate() {
         let ingest = set.difference(&held).map(String::as_str);
@@ -57,17 +58,14 @@ impl Mirror {
     fn compare(&self) -> Comparison {
         let compared = compare(&self.registry, &name("mirror"), &self.primary()).unwrap();
         compared.differences().unwrap().finish().unwrap();
-        compared
-            .remember(&self.registry, &name("mirror"), &Stamp::now(now()), Outcome::Compared)
-            .unwrap();
+        compared.remember(&self.registry, &name("mirror"), Outcome::Compared).unwrap();
         compared
     }
 
     fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> PullReport {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, dry_run, ..PullOptions::default() };
-        let stamp = Stamp::at(second(at), now());
-        pull(&self.registry, &name("mirror"), &self.primary(), options, &stamp).unwrap()
+        pull(&self.registry, &name("mirror"), &self.primary(), options.at(second(at))).unwrap()
     }
 
     fn remembered(&self) -> (u64, bool) {
@@ -181,8 +179,13 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let pulling = PullOptions { create_dataset, ..PullOptions::default() };
     let primary = mirror.primary().with_options(options.clone());
     let earlier = Timestamp::from_micros(now().as_micros() - 1).unwrap();
-    let stamp = Stamp::at(second(0), earlier);
-    pull(&mirror.registry, &name("mirror"), &primary, pulling, &stamp).unwrap();
+    pull(
+        &mirror.registry.with_clock(Clock::fixed(earlier)),
+        &name("mirror"),
+        &primary,
+        pulling.at(second(0)),
+    )
+    .unwrap();
     let file = |file: &str, is_default| (file.to_owned(), is_default, None);
     assert_eq!(sources(&mirror), [file("us.jsonl", true)]);
     // A comparison, and a dry run, change no default.
@@ -220,11 +223,7 @@ fn a_failed_attempt_is_remembered_until_the_next_success() {
     write_manifest(&mirror.path, &sets(&["A"]));
     let source = source_name(&mirror.path.to_string_lossy());
     let fail = || {
-        let stamp = Stamp::now(now());
-        mirror
-            .registry
-            .remember_failed_attempt(&name("mirror"), &source, "no\nresponse", &stamp)
-            .unwrap();
+        mirror.registry.remember_failed_attempt(&name("mirror"), &source, "no\nresponse").unwrap();
     };
     // Neither a dataset nor a source is added by a failure.
     fail();
@@ -241,7 +240,7 @@ fn a_failed_attempt_is_remembered_until_the_next_success() {
 
 /// A directory into which `us` is published.
 fn site() -> (tempfile::TempDir, Registry) {
-    let (directory, us) = (harness::directory(), Registry::in_memory().unwrap());
+    let (directory, us) = (harness::directory(), Registry::temporary(clock()).unwrap());
     step(&us, "us", 0, ["A", "B"], []);
     publish_all(&us, directory.path()).unwrap();
     (directory, us)
@@ -250,7 +249,7 @@ fn site() -> (tempfile::TempDir, Registry) {
 fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<PullReport> {
     let primary = Primary::open(directory, &name("mirror"), None, now())?;
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-    pull(mirror, &name("mirror"), &primary, options, &Stamp::now(now()))
+    pull(mirror, &name("mirror"), &primary, options)
 }
 
 /// The site's directory was named: a failure was stored nowhere, since the source was the directory of
@@ -265,8 +264,7 @@ fn a_site_is_remembered_as_it_was_named() {
     assert_eq!(known()[0].source, source);
     let options = known().remove(0).stored.pulled.unwrap().options;
     assert_eq!(options.primary_dataset, Some(name("us")));
-    let stamp = Stamp::now(now());
-    mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone", &stamp).unwrap();
+    mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone").unwrap();
     assert_eq!(known()[0].failed.as_ref().unwrap().message, "it is gone");
 }
 
@@ -283,8 +281,8 @@ fn a_segment_is_opened_when_it_is_reached() {
     let mut import = Import::new();
     import.options.create_dataset = true;
     reader.read_into(&mut import, |_| {}).unwrap();
-    let copy = Registry::in_memory().unwrap();
-    copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
+    let copy = Registry::temporary(clock()).unwrap();
+    copy.import(&name("us"), &import).unwrap();
     assert_eq!(manifest_of(&us, "us"), manifest_of(&copy, "us"));
 }
 
@@ -304,7 +302,7 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
         let pull = |at| {
             let primary = Primary::open(place, &name("mirror"), None, now())?;
             let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-            pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now()))
+            pull(&mirror, &name("mirror"), &primary, options.at(second(at)))
         };
         let at = if damaged == &log { 1 } else { 3 };
         add(&format!("C{at}"), at);
@@ -328,13 +326,13 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
     let before = std::fs::read(&head).unwrap();
     let note = NewAnnotation::new("incomplete").unwrap();
     let selection = Selection::Dataset { name: name("us"), at: None };
-    us.annotate(&selection, &note, &Stamp::now(now())).unwrap();
+    us.annotate(&selection, &note).unwrap();
     publish_all(&us, directory.path()).unwrap();
     // A head that announces one annotation, and then the file with two, before its head.
     let announced = std::fs::read(&head).unwrap();
     assert_ne!(before, announced);
     let note = NewAnnotation::new("again").unwrap();
-    us.annotate(&selection, &note, &Stamp::now(now())).unwrap();
+    us.annotate(&selection, &note).unwrap();
     publish_all(&us, directory.path()).unwrap();
     let latest = std::fs::read(&head).unwrap();
     let annotations = directory.path().join("datasets/us/annotations.jsonl");
@@ -359,7 +357,7 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
 /// Pulls `mirror` from a source.
 fn pull_source(mirror: &Registry, source: &PrimarySource) -> accession::error::Result<PullReport> {
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-    source.pull(mirror, &name("mirror"), options, &Stamp::now(now()))
+    source.pull(mirror, &name("mirror"), options)
 }
 
 /// The only source of `mirror`.
@@ -375,7 +373,7 @@ fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
     symlink(at("real"), at("link")).unwrap();
     write_manifest(&at("real/us.jsonl"), &sets(&["A"]));
     symlink(at("real/us.jsonl"), at("us.jsonl")).unwrap();
-    let us = Registry::create(&at("real/us.db")).unwrap();
+    let us = Registry::create(&at("real/us.db"), clock()).unwrap();
     step(&us, "us", 0, ["A"], []);
     publish_all(&us, &at("real/www")).unwrap();
     let paths = ["real/us.jsonl", "link/us.jsonl", "us.jsonl", "link/us.db", "link/www"];
@@ -433,7 +431,7 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     let (us, mirror) = (new_registry(), new_registry());
     let state = |registry: &Registry, dataset: &str, size: u64, at: i64| {
         let stated = stating([with_file("A", "A", Some(size), None)]);
-        registry.change(&name(dataset), &stated, &Stamp::at(second(at), now())).unwrap();
+        registry.change(&name(dataset), &stated.at(second(at))).unwrap();
     };
     step(&us, "us", 0, ["A"], []);
     step(&mirror, "mirror", 0, ["A"], []);
@@ -456,8 +454,7 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     pull_source(&mirror, &source).unwrap_err();
     assert!(known() != left);
     write();
-    let writable = || Ok(mirror.clone());
-    source.compare(&mirror, writable, &name("mirror"), 1, &Stamp::now(now())).unwrap();
+    source.compare(&mirror, &name("mirror"), 1).unwrap();
     assert_eq!(known(), left);
 }
 
@@ -477,7 +474,7 @@ fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
     let most = manifest.len() as u64;
     std::fs::write(at("us.jsonl"), &manifest).unwrap();
     std::fs::write(at("us.jsonl.gz"), gzip(&manifest)).unwrap();
-    let registry = Registry::create(&at("us.db")).unwrap();
+    let registry = Registry::create(&at("us.db"), clock()).unwrap();
     step(&registry, "us", 0, ["A", "B"], []);
     drop(registry);
     let www = site.path().to_owned();

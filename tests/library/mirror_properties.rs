@@ -1,9 +1,10 @@
 //! Properties of mirrors, for random histories; and manifests that were altered.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 
 use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
-use accession::{Difference, Identifier, Limits, Registry, Stamp};
+use accession::{Difference, Identifier, Limits, Registry};
 use proptest::prelude::*;
 
 use crate::properties::resealed;
@@ -103,26 +104,25 @@ proptest! {
         };
         prop_assert_eq!(found.status, status);
 
-        let stamp = Stamp::at(second(100), now());
         // Without a reset, only a mirror that follows its primary is changed.
         let before = compare(&mirror, &name("mirror"), &primary).unwrap().status().clone();
         let follows = matches!(before.status, MirrorStatus::Identical | MirrorStatus::Behind);
         let options = PullOptions { dry_run: true, ..PullOptions::default() };
-        let rehearsed = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+        let rehearsed = pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
         prop_assert_eq!(rehearsed.is_identical(), follows);
         if !follows {
             let options = PullOptions::default();
-            let refused = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+            let refused = pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
             prop_assert_eq!((refused.before, refused.applied.instances), (before, vec![]));
         }
         here.assert_matches(&mirror, &name("mirror"));
 
         let policy = PullPolicy::Reset(Limits::NONE);
         let options = PullOptions { policy, ..options };
-        pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+        pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
         here.assert_matches(&mirror, &name("mirror"));
         let options = PullOptions { dry_run: false, ..options };
-        let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+        let pulled = pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
         prop_assert_eq!(pulled.applied.instance().is_none(), here.held() == there.held());
         let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
         prop_assert_eq!(compared.status().status, MirrorStatus::Identical);
@@ -145,8 +145,7 @@ fn large() -> (Registry, Vec<u8>) {
     {
         let mut change = change;
         change.options.note = Some(format!("change {seconds}"));
-        let stamp = Stamp::at(second(seconds as i64), now());
-        us.change(&name("us"), &change, &stamp).unwrap();
+        us.change(&name("us"), &change.at(second(seconds as i64))).unwrap();
     }
     let bytes = manifest_of(&us, "us");
     (us, bytes)
@@ -219,10 +218,10 @@ fn changes_already_stored_must_have_the_identifiers_of_the_manifest() {
 fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let directory = harness::directory();
     let path = directory.path().join("primary.db");
-    let registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
     for n in 10..33 {
         let dataset = accession::DatasetMetadata::named(name(&format!("D{n}")));
-        registry.add_dataset(&dataset, &Stamp::now(now())).unwrap();
+        registry.add_dataset(&dataset).unwrap();
     }
     let error = Primary::open(&path, &name("OTHER"), None, now()).err().unwrap();
     assert_eq!(error.kind().as_str(), "primary-dataset-unknown");

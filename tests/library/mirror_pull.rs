@@ -2,7 +2,8 @@
 
 use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
 use accession::model::{Algorithm, Checksum, Content};
-use accession::{Change, Limit, Limits, ListingEntry, Registry, Selection, Stamp};
+use accession::{Change, Limit, Limits, ListingEntry, Registry, Selection};
+use harness::values::{AtTime, clock};
 
 use harness::exported::{manifest_of, primary_of};
 use harness::history::{change, id, instances, name, now, second, step};
@@ -19,7 +20,7 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
         step(&us, dataset, seconds as i64, ingest, delete);
         held = set;
     }
-    us.edit_dataset(&name(dataset), &Stamp::now(now()), |dataset| {
+    us.edit_dataset(&name(dataset), |dataset| {
         dataset.title = Some("Primary".to_owned());
     })
     .unwrap();
@@ -37,8 +38,7 @@ fn try_pull(
     at: i64,
 ) -> accession::error::Result<PullReport> {
     let options = PullOptions { create_dataset: true, policy, ..PullOptions::default() };
-    let stamp = Stamp::at(second(at), now());
-    accession::mirror::pull(mirror, &name("mirror"), primary, options, &stamp)
+    accession::mirror::pull(mirror, &name("mirror"), primary, options.at(second(at)))
 }
 
 const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
@@ -64,7 +64,7 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     let mut extra = Change::new();
     extra.options.create_dataset = true;
     (0..40).for_each(|n| extra.ingest(id(&format!("extra.{n}"))).unwrap());
-    mirror.change(&name("mirror"), &extra, &Stamp::at(second(8), now())).unwrap();
+    mirror.change(&name("mirror"), &extra.at(second(8))).unwrap();
     let before = instances(&mirror, &name("mirror"));
     let primary = primary("us", SETS);
     let guarded = PullPolicy::Reset(Limits::default());
@@ -100,7 +100,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let ingest = |registry: &Registry, id: &str, at: i64| {
         step(registry, "us", at, [id], []);
     };
-    let us = Registry::create(&path).unwrap();
+    let us = Registry::create(&path, clock()).unwrap();
     (1..).zip(["A", "B"]).for_each(|(at, id)| ingest(&us, id, at));
     let mirror = new_registry();
     let primary = || Primary::open(&path, &name("mirror"), None, now()).unwrap();
@@ -123,7 +123,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
         let pulled = follow(at);
         assert_eq!((pulled.before.status, pulled.is_identical()), (MirrorStatus::Stale, false));
     }
-    ingest(&Registry::open(&path, accession::Access::Write).unwrap(), "X", 4);
+    ingest(&Registry::open(&path, clock()).unwrap(), "X", 4);
     for at in 15..17 {
         let pulled = follow(at);
         let first = pulled.before.first_difference.map(|it| (it.change, it.timestamp));
@@ -218,22 +218,21 @@ const NIGHTS: &[&[&str]] = &[
 fn a_pull_takes_the_bytes_of_the_primary_and_nothing_that_was_found_out_here() {
     for nights in NIGHTS {
         let (us, mirror, mut older) = (new_registry(), new_registry(), Vec::new());
-        let apply = |registry: &Registry, dataset: &str, change: &Change, at: i64| {
-            let stamp = Stamp::at(second(at), now());
-            registry.change(&name(dataset), change, &stamp).unwrap();
+        let apply = |registry: &Registry, dataset: &str, change: Change, at: i64| {
+            registry.change(&name(dataset), &change.at(second(at))).unwrap();
         };
-        apply(&us, "us", &change(["A", "Z"], []), 0);
+        apply(&us, "us", change(["A", "Z"], []), 0);
         for (at, night) in (1..).zip(*nights) {
             let (what, rest) = night.split_once(' ').unwrap_or((night, ""));
             match (what, rest) {
-                ("us", "-") => apply(&us, "us", &change([], ["A"]), at),
-                ("us", "+") => apply(&us, "us", &change(["A"], []), at),
-                ("us", words) => apply(&us, "us", &stated(words), at),
+                ("us", "-") => apply(&us, "us", change([], ["A"]), at),
+                ("us", "+") => apply(&us, "us", change(["A"], []), at),
+                ("us", words) => apply(&us, "us", stated(words), at),
                 ("here", words) => {
                     if !mirror.snapshot().unwrap().has_dataset(&name("mirror")).unwrap() {
-                        apply(&mirror, "mirror", &change(["A", "Z"], []), 0);
+                        apply(&mirror, "mirror", change(["A", "Z"], []), 0);
                     }
-                    apply(&mirror, "mirror", &stated(words), at);
+                    apply(&mirror, "mirror", stated(words), at);
                 }
                 ("aside", _) => older = manifest_of(&us, "us"),
                 (pulled, expected) => {

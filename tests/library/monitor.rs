@@ -1,5 +1,6 @@
 //! Long work is reported to a monitor, which can stop it.
 
+use harness::values::{AtTime, clock};
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -8,13 +9,13 @@ use accession::error::Result;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
     ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, Moment, Monitor, Registry,
-    Selection, Stamp, SubsetMembers,
+    Selection, SubsetMembers,
 };
 
 use crate::stored::{even, granule_id};
 use harness::events::event;
 use harness::exported::{manifest_of, primary_of};
-use harness::history::{History, change, id, name, now, plan, second};
+use harness::history::{History, change, id, name, plan, second};
 
 const GRANULES: usize = 20_000;
 
@@ -59,7 +60,7 @@ impl Monitor for Limit {
 
 /// A registry that holds the even numbers, and the history with which it is compared.
 fn registry() -> (Registry, History) {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     let mut history = History::default();
     let plan = plan(even(GRANULES).iter().map(String::as_str), []);
     history.change(&registry, &name("dataset"), second(0), &plan);
@@ -73,7 +74,7 @@ fn odd_numbers() -> Vec<String> {
 fn change_all(registry: &Registry) -> Result<()> {
     let odd = odd_numbers();
     let change = change(odd.iter().map(String::as_str), []);
-    registry.change(&name("dataset"), &change, &Stamp::at(second(9), now())).map(drop)
+    registry.change(&name("dataset"), &change.at(second(9))).map(drop)
 }
 
 fn import_all(registry: &Registry) -> Result<()> {
@@ -82,7 +83,7 @@ fn import_all(registry: &Registry) -> Result<()> {
         let at = second(1 + number as i64 % 7);
         import.add(event(at, EventKind::Ingested, granule_id)).unwrap();
     }
-    registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
+    registry.import(&name("dataset"), &import).map(drop)
 }
 
 fn verify_all(registry: &Registry) -> Result<()> {
@@ -161,12 +162,12 @@ fn listing(granule_ids: &[String]) -> Listing {
 fn import(registry: &Registry) -> Result<()> {
     let mut import = Import::new();
     import.add(event(second(90_000), EventKind::Ingested, "imported"))?;
-    registry.import(&name("dataset"), &import, &Stamp::now(now())).map(drop)
+    registry.import(&name("dataset"), &import).map(drop)
 }
 
 fn cite(registry: &Registry) -> Result<()> {
     let wanted = SubsetMembers::Patterns(vec!["*0".parse().unwrap()]);
-    registry.cite_subset(&name("dataset"), None, &wanted, now()).map(drop)
+    registry.cite_subset(&name("dataset"), None, &wanted).map(drop)
 }
 
 fn export(registry: &Registry) -> Result<()> {
@@ -185,32 +186,33 @@ fn compare_two_sets(registry: &Registry) -> Result<()> {
 }
 
 fn pull_mirror(registry: &Registry) -> Result<()> {
-    let primary = Registry::in_memory().unwrap();
-    primary.change(&name("US"), &change(["A"], []), &Stamp::at(second(0), now()))?;
+    let primary = Registry::temporary(clock()).unwrap();
+    primary.change(&name("US"), &change(["A"], []).at(second(0)))?;
     let primary = primary_of(manifest_of(&primary, "US")).unwrap();
     let options = PullOptions {
+        at: None,
         max_replace: None,
         policy: PullPolicy::Reset(Limits::NONE),
         create_dataset: false,
         dry_run: false,
     };
-    pull(registry, &name("dataset"), &primary, options, &Stamp::now(now())).unwrap();
+    pull(registry, &name("dataset"), &primary, options).unwrap();
     Ok(())
 }
 
 fn revert_at(registry: &Registry, seconds: i64) -> Result<()> {
     let to = EarlierSet::At(Moment::Instant(second(0)));
-    let (options, stamp) = (ChangeOptions::default(), Stamp::at(second(seconds), now()));
-    registry.revert(&name("dataset"), &to, &options, &stamp).map(drop)
+    let options = ChangeOptions::default().at(second(seconds));
+    registry.revert(&name("dataset"), &to, &options).map(drop)
 }
 
 #[test]
 fn every_phase_of_long_work_is_reported_one_after_the_other() {
     let (registry, _) = registry();
     let sync_all: Job = |registry| {
-        let (most, options) = (Limits::NONE, ChangeOptions::default());
-        let (listing, stamp) = (listing(&odd_numbers()), Stamp::at(second(20), now()));
-        registry.sync(&name("dataset"), &listing, most, &options, &stamp).map(drop)
+        let (most, options) = (Limits::NONE, ChangeOptions::default().at(second(20)));
+        let listing = listing(&odd_numbers());
+        registry.sync(&name("dataset"), &listing, most, &options).map(drop)
     };
     let revert: Job = |registry| revert_at(registry, 30);
     let jobs: [(Job, &[&str]); 11] = [

@@ -4,7 +4,7 @@ use accession::model::IdentifierPrefix;
 use accession::registry::FoundPeriod;
 use accession::{ErrorKind, SubsetMembers};
 
-use harness::history::{name, now, step};
+use harness::history::{name, step};
 use harness::store::new_registry;
 
 fn prefix(text: &str) -> IdentifierPrefix {
@@ -18,7 +18,7 @@ fn an_identifier_is_found_by_its_first_digits_if_only_one_begins_so() {
     step(&registry, "US", 1, ["B"], []);
     step(&registry, "THEM", 0, ["A"], []);
     let patterns = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
-    let cited = registry.cite_subset(&name("US"), None, &patterns, now()).unwrap();
+    let cited = registry.cite_subset(&name("US"), None, &patterns).unwrap();
     let snapshot = registry.snapshot().unwrap();
     let found = |text: &str, dataset: Option<&str>| {
         let dataset = dataset.map(name);

@@ -3,18 +3,15 @@
 use accession::mirror::{MirrorStatus, PullOptions, pull};
 use accession::publish::publish;
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, DatasetMetadata, Error, ErrorKind, Registry, Stamp};
+use accession::{DatasetMetadata, Error, ErrorKind, Registry};
+use harness::values::{AtTime, clock};
 
 use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
-use harness::history::{change, name, now, second, step};
+use harness::history::{change, name, second, step};
 use harness::store::new_registry;
 
-fn stamp() -> Stamp {
-    Stamp::now(now())
-}
-
 fn rename(registry: &Registry, old: &str, new: &str) -> accession::error::Result<DatasetMetadata> {
-    registry.rename_dataset(&name(old), &name(new), &stamp())
+    registry.rename_dataset(&name(old), &name(new))
 }
 
 /// The present name of the dataset that a name leads to, and its former names.
@@ -44,21 +41,20 @@ fn registry() -> Registry {
 #[test]
 fn a_former_name_is_refused_as_long_as_its_dataset_is_not_withdrawn() {
     let registry = registry();
-    let added = registry.add_dataset(&DatasetMetadata::named(name("name")), &stamp());
+    let added = registry.add_dataset(&DatasetMetadata::named(name("name")));
     for refused in [rename(&registry, "new", "name").map(drop), added] {
         let error = refused.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::DatasetExists);
         assert!(error.to_string().contains("wrong is withdrawn"), "{error}");
     }
     // A present name is refused even then.
-    registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
+    registry.withdraw_dataset(&name("wrong"), "wrong").unwrap();
     let error = rename(&registry, "new", "wrong").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DatasetExists);
     // Without --create, the name still leads to the one that is withdrawn.
     let mut refused = change(["C"], []);
     refused.options.create_dataset = false;
-    let at = Stamp::at(second(2), now());
-    let error = registry.change(&name("name"), &refused, &at).unwrap_err();
+    let error = registry.change(&name("name"), &refused.at(second(2))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Withdrawn);
     assert_eq!(found(&registry, "name"), led("wrong", &["name"]));
 }
@@ -66,13 +62,13 @@ fn a_former_name_is_refused_as_long_as_its_dataset_is_not_withdrawn() {
 #[test]
 fn a_name_leads_to_the_dataset_that_got_it_last() {
     let registry = registry();
-    registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
+    registry.withdraw_dataset(&name("wrong"), "wrong").unwrap();
     rename(&registry, "new", "name").unwrap();
     assert_eq!(found(&registry, "name"), led("name", &["new"]));
     assert_eq!(found(&registry, "new"), led("name", &["new"]));
     assert_eq!(found(&registry, "wrong"), led("wrong", &[]));
     // The first one cannot have it back, also not when it is reinstated.
-    registry.reinstate_dataset(&name("wrong"), &stamp()).unwrap();
+    registry.reinstate_dataset(&name("wrong")).unwrap();
     assert_eq!(rename(&registry, "wrong", "name").unwrap_err().kind(), ErrorKind::DatasetExists);
     // Given up again, it leads to the dataset that gave it up last.
     rename(&registry, "name", "later").unwrap();
@@ -82,14 +78,13 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
     let directory = harness::directory();
     let path = directory.path().join("copy.db");
     registry.copy_to(&path, PaymentIds::Copied).unwrap();
-    let copy = Registry::open(&path, Access::Read).unwrap();
+    let copy = Registry::open(&path, clock()).unwrap();
     for asked in ["name", "new", "wrong", "later"] {
         assert_eq!(found(&copy, asked), found(&registry, asked));
     }
     // A change creates a dataset of that name.
-    registry.withdraw_dataset(&name("later"), "wrong", &stamp()).unwrap();
-    let at = Stamp::at(second(2), now());
-    let applied = registry.change(&name("name"), &change(["C"], []), &at).unwrap();
+    registry.withdraw_dataset(&name("later"), "wrong").unwrap();
+    let applied = registry.change(&name("name"), &change(["C"], []).at(second(2))).unwrap();
     assert!(applied.created_dataset);
     assert_eq!(found(&registry, "name"), led("name", &[]));
     assert_eq!(found(&registry, "later"), led("later", &["new"]));
@@ -98,16 +93,16 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
 #[test]
 fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
     let registry = registry();
-    let us = Registry::in_memory().unwrap();
+    let us = Registry::temporary(clock()).unwrap();
     step(&us, "us", 1, ["A", "B"], []);
     let follow = |create_dataset| {
         let primary = primary_of(manifest_of(&us, "us"))?;
         let options = PullOptions { create_dataset, ..PullOptions::default() };
-        pull(&registry, &name("name"), &primary, options, &Stamp::at(second(2), now()))
+        pull(&registry, &name("name"), &primary, options.at(second(2)))
     };
     // The name leads to a dataset that holds something else, until that is withdrawn.
     assert_eq!(follow(true).unwrap().before.status, MirrorStatus::Diverged);
-    registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
+    registry.withdraw_dataset(&name("wrong"), "wrong").unwrap();
     assert_eq!(follow(false).unwrap_err().kind(), ErrorKind::Withdrawn);
     let pulled = follow(true).unwrap();
     assert!(pulled.is_identical() && pulled.applied.created_dataset);
@@ -137,7 +132,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
     };
     let before = log("A");
     rename(&registry, "A", "B").unwrap();
-    registry.withdraw_dataset(&name("B"), "wrong", &stamp()).unwrap();
+    registry.withdraw_dataset(&name("B"), "wrong").unwrap();
     add("A", 3, "new");
     let expected = [("A", 1), ("B", 10), ("other", 0)].map(|(name, new)| (name.to_owned(), new));
     assert_eq!(run(), expected);

@@ -2,12 +2,13 @@
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
 use accession::{
-    Access, Change, ChangeOptions, EarlierSet, ErrorKind, Event, EventKind, GranuleId, Import,
-    Limits, Listing, ListingEntry, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
+    Change, ChangeOptions, EarlierSet, ErrorKind, Event, EventKind, GranuleId, Import, Limits,
+    Listing, ListingEntry, Moment, Registry, Selection, SourceLocation, Timestamp,
 };
+use harness::values::{AtTime, clock};
 use rusqlite::Connection;
 
-use harness::history::{change, held, id, name, now, second};
+use harness::history::{change, held, id, name, second};
 use harness::oracle::{naive, naive_digest};
 use harness::store::new_registry;
 
@@ -27,15 +28,11 @@ fn options() -> ChangeOptions {
     ChangeOptions::default()
 }
 
-fn at(seconds: i64) -> Stamp {
-    Stamp::at(second(seconds), now())
-}
-
 #[test]
 fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
     for text in REFUSED {
         let registry = new_registry();
-        registry.change(&name("D"), &change(["a", "b"], []), &at(0)).unwrap();
+        registry.change(&name("D"), &change(["a", "b"], []).at(second(0))).unwrap();
         let mut ingest = Change::new();
         ingest.ingest(entry(text)).unwrap();
         let mut listing = Listing::new();
@@ -48,9 +45,11 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
             .add(Event { at: second(5), kind, granule_id, producer_granule, content, location })
             .unwrap();
         let refusals = [
-            registry.change(&name("D"), &ingest, &at(5)).map(drop),
-            registry.sync(&name("D"), &listing, Limits::default(), &options(), &at(5)).map(drop),
-            registry.import(&name("D"), &import, &at(9)).map(drop),
+            registry.change(&name("D"), &ingest.at(second(5))).map(drop),
+            registry
+                .sync(&name("D"), &listing, Limits::default(), &options().at(second(5)))
+                .map(drop),
+            registry.import(&name("D"), &import).map(drop),
         ];
         for refused in refusals {
             let refused = refused.unwrap_err();
@@ -67,8 +66,8 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
 /// A registry with such ids from before the rule: "a" stands for a byte order mark, and "b" for `./`.
 fn from_before(directory: &std::path::Path) -> Registry {
     let path = directory.join("accession.db");
-    let registry = Registry::create(&path).unwrap();
-    registry.change(&name("D"), &change(["ax", "bx", "c"], []), &at(0)).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
+    registry.change(&name("D"), &change(["ax", "bx", "c"], []).at(second(0))).unwrap();
     drop(registry);
     let connection = Connection::open(&path).unwrap();
     let rename = |from: &str, to: &str| {
@@ -83,7 +82,7 @@ fn from_before(directory: &std::path::Path) -> Registry {
     connection.execute(sql, [identifier.as_bytes().as_slice(), digest.as_bytes()]).unwrap();
     harness::seal::seal_rows(&connection);
     drop(connection);
-    Registry::open(&path, Access::Write).unwrap()
+    Registry::open(&path, clock()).unwrap()
 }
 
 fn ids(registry: &Registry, at: Timestamp) -> Vec<String> {
@@ -109,18 +108,18 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let mut listing = Listing::new();
     before.iter().for_each(|text| listing.add(entry(text)).unwrap());
     listing.add(id("new")).unwrap();
-    registry.sync(&name("D"), &listing, Limits::default(), &options(), &at(1)).unwrap();
-    registry.change(&name("D"), &change([], REFUSED), &at(2)).unwrap();
+    registry.sync(&name("D"), &listing, Limits::default(), &options().at(second(1))).unwrap();
+    registry.change(&name("D"), &change([], REFUSED).at(second(2))).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
-    let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
+    let refused = registry.change(&name("D"), &change(["./x"], []).at(second(3))).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::RefusedDirectory, "{refused}");
     let to = EarlierSet::At(Moment::Instant(second(0)));
-    registry.revert(&name("D"), &to, &options(), &at(3)).unwrap();
+    registry.revert(&name("D"), &to, &options().at(second(3))).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
     let most = Limits::NONE;
     let mut listing = Listing::new();
     ["c", "x"].iter().for_each(|text| listing.add(id(text)).unwrap());
-    registry.sync(&name("D"), &listing, most, &options(), &at(4)).unwrap();
+    registry.sync(&name("D"), &listing, most, &options().at(second(4))).unwrap();
     assert_eq!(ids(&registry, second(4)), ["c", "x"]);
     assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);
 }

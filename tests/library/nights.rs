@@ -2,13 +2,14 @@
 
 use accession::registry::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, DatasetMetadata, ErrorKind, Limit, Limits, Listing,
-    Registry, Stamp, Timestamp,
+    Change, ChangeOptions, ChangeReport, Clock, DatasetMetadata, ErrorKind, Limit, Limits, Listing,
+    Registry, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
+use harness::values::{AtTime, clock};
 
 const DAY: i64 = 86_400;
 
@@ -22,20 +23,21 @@ fn sync(
     registry: &Registry,
     listing: &Listing,
     limits: Limits,
-    stamp: &Stamp,
+    at: Option<Timestamp>,
 ) -> Result<ChangeReport, ErrorKind> {
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
-    registry.sync(&name("D"), listing, limits, &options, stamp).map_err(|error| error.kind())
+    let registry = registry.recorded_by("somebody".parse().unwrap());
+    let options = ChangeOptions { at, create_dataset: true, ..ChangeOptions::default() };
+    registry.sync(&name("D"), listing, limits, &options).map_err(|error| error.kind())
 }
 
-fn at(day: i64) -> Stamp {
-    Stamp { recorded_by: Some("somebody".to_owned()), ..Stamp::at(second(day * DAY), now()) }
+fn day(day: i64) -> Timestamp {
+    second(day * DAY)
 }
 
 /// A dataset of 935 granules.
 fn registry() -> Registry {
     let registry = new_registry();
-    sync(&registry, &ids(0..935), Limits::default(), &at(0)).unwrap();
+    sync(&registry, &ids(0..935), Limits::default(), Some(day(0))).unwrap();
     registry
 }
 
@@ -43,12 +45,11 @@ fn registry() -> Registry {
 fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_month() {
     let (registry, limits) = (registry(), Limits::NONE);
     // The time is checked before the guard.
-    let early = sync(&registry, &ids(0..9), Limits::default(), &at(0));
+    let early = sync(&registry, &ids(0..9), Limits::default(), Some(day(0)));
     assert_eq!(early, Err(ErrorKind::NotAfterLast));
-    let sync_at = |numbers: &mut dyn Iterator<Item = u32>, day: i64| {
-        sync(&registry, &ids(numbers), limits, &at(day)).unwrap().came_back
+    let sync_at = |numbers: &mut dyn Iterator<Item = u32>, night: i64| {
+        sync(&registry, &ids(numbers), limits, Some(day(night))).unwrap().came_back
     };
-    let day = |day: i64| second(day * DAY);
     // The last 46 are missing for two nights, then 40 of them are back, after 30 new ones.
     assert_eq!(sync_at(&mut (0..889), 1), None);
     assert_eq!(sync_at(&mut (1..889), 2), None);
@@ -73,8 +74,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
             limits.max_delete = max_delete.parse().ok();
             limits.max_add = max_add.parse().ok();
         };
-        let stamp = Stamp::now(now());
-        registry.edit_dataset_with(&name("D"), SharedDoi::Refused, &stamp, edit).unwrap();
+        registry.edit_dataset_with(&name("D"), SharedDoi::Refused, edit).unwrap();
     };
     let typed = |max_delete: &str, max_add: &str| Limits {
         max_delete: max_delete.parse().ok(),
@@ -93,10 +93,10 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
         (&plus_936, ["", "200%"], ["", "107%"], Some(ErrorKind::TooManyAdditions)),
         (&plus_936, ["0", ""], ["", "108%"], None),
     ];
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() }.at(day(1));
     for (listing, [max_delete, max_add], [delete, add], refused) in cases {
         own(max_delete, max_add);
-        let synced = registry.sync(&name("D"), listing, typed(delete, add), &options, &at(1));
+        let synced = registry.sync(&name("D"), listing, typed(delete, add), &options);
         let kind = synced.err().map(|error| error.kind());
         assert_eq!(kind, refused, "{max_delete} {max_add} {delete} {add}");
     }
@@ -110,7 +110,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let directory = harness::directory();
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
-    let copy = Registry::open(&copy, accession::Access::Read).unwrap();
+    let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(copy.snapshot().unwrap().dataset(&name("D")).unwrap().limits, limits);
 }
 
@@ -120,14 +120,17 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let confirmed = || registry.snapshot().unwrap().dataset(&name("D")).unwrap().confirmed;
     assert_eq!(confirmed(), None);
     let listing = ids(0..935);
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
-    registry.sync(&name("D"), &listing, Limits::default(), &options, &at(1)).unwrap();
+    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() }.at(day(1));
+    registry.sync(&name("D"), &listing, Limits::default(), &options).unwrap();
     assert_eq!(confirmed(), None);
     // The time of the last change is a retry; an earlier one is not.
-    assert_eq!(sync(&registry, &listing, Limits::default(), &at(-1)), Err(ErrorKind::NotAfterLast));
+    assert_eq!(
+        sync(&registry, &listing, Limits::default(), Some(day(-1))),
+        Err(ErrorKind::NotAfterLast)
+    );
     assert_eq!(confirmed(), None);
-    for day in [0, 1] {
-        let applied = sync(&registry, &listing, Limits::default(), &at(day)).unwrap();
+    for night in [0, 1] {
+        let applied = sync(&registry, &listing, Limits::default(), Some(day(night))).unwrap();
         assert_eq!(applied.instance(), None);
         let confirmed = confirmed().unwrap();
         assert_eq!((confirmed.recorded, confirmed.granules), (now(), 935));
@@ -135,54 +138,54 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     }
     // A time that is not believed is not recorded.
     let later: Timestamp = "2029-01-01T00:00:00Z".parse().unwrap();
-    registry.change(&name("D"), &change(["NOW"], []), &confirmed_now(now())).unwrap();
+    confirmed_clock(&registry).change(&name("D"), &change(["NOW"], [])).unwrap();
     let mut with_now = ids(0..935);
     with_now.add(id("NOW")).unwrap();
-    let refused = sync(&registry, &with_now, Limits::default(), &Stamp::now(later));
+    let registry_later = registry.with_clock(Clock::fixed(later));
+    let refused = sync(&registry_later, &with_now, Limits::default(), None);
     assert_eq!(refused, Err(ErrorKind::ClockAhead));
     assert_eq!(confirmed().unwrap().recorded, now());
 }
 
-fn confirmed_now(now: Timestamp) -> Stamp {
-    Stamp { is_clock_confirmed: true, ..Stamp::now(now) }
+fn confirmed_clock(registry: &Registry) -> Registry {
+    registry.with_clock(clock().confirmed())
 }
 
 #[test]
 fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
     let registry = new_registry();
-    let stamp = Stamp::now(now());
-    registry.add_dataset(&DatasetMetadata::named(name("D")), &stamp).unwrap();
-    let try_change = |stamp: &Stamp| {
+    registry.add_dataset(&DatasetMetadata::named(name("D"))).unwrap();
+    let try_change = |registry: &Registry, at| {
         let mut tried = change(["X"], []);
-        tried.options.dry_run = true;
-        registry.change(&name("D"), &tried, stamp).map_err(|error| error.kind())
+        (tried.options.at, tried.options.dry_run) = (at, true);
+        registry.change(&name("D"), &tried).map_err(|error| error.kind())
     };
     // A dataset without changes is no backfill.
-    try_change(&stamp).unwrap();
-    registry.change(&name("D"), &change(["A"], []), &at(0)).unwrap();
+    try_change(&registry, None).unwrap();
+    registry.change(&name("D"), &change(["A"], []).at(day(0))).unwrap();
     let mut nothing = Change::new();
     nothing.options.skip_existing = true;
     let refused = [
-        try_change(&stamp).err(),
-        registry.change(&name("D"), &nothing, &stamp).err().map(|error| error.kind()),
-        sync(&registry, &ids([1]), Limits::NONE, &stamp).err(),
+        try_change(&registry, None).err(),
+        registry.change(&name("D"), &nothing).err().map(|error| error.kind()),
+        sync(&registry, &ids([1]), Limits::NONE, None).err(),
     ];
     assert_eq!(refused, [Some(ErrorKind::Backfill); 3]);
-    try_change(&confirmed_now(now())).unwrap();
-    try_change(&at(1)).unwrap();
+    try_change(&confirmed_clock(&registry), None).unwrap();
+    try_change(&registry, Some(day(1))).unwrap();
     // 48 hours late is timely; a microsecond more is not.
     let late = |micros: i64| {
         Timestamp::from_micros(now().as_micros() - 48 * 3_600_000_000 - micros).unwrap()
     };
-    registry.change(&name("D"), &change(["B"], []), &Stamp::at(late(1), now())).unwrap();
-    assert_eq!(try_change(&stamp).err(), Some(ErrorKind::Backfill));
-    registry.change(&name("D"), &change(["C"], []), &Stamp::at(late(0), now())).unwrap();
-    try_change(&stamp).unwrap();
+    registry.change(&name("D"), &change(["B"], []).at(late(1))).unwrap();
+    assert_eq!(try_change(&registry, None).err(), Some(ErrorKind::Backfill));
+    registry.change(&name("D"), &change(["C"], []).at(late(0))).unwrap();
+    try_change(&registry, None).unwrap();
     // A later change that is back-dated does not make it a backfill again.
     let in_a_year = "2027-01-01T00:00:00Z".parse().unwrap();
-    let back_dated = Stamp::at(late(-1), in_a_year);
-    registry.change(&name("D"), &change(["D"], []), &back_dated).unwrap();
-    try_change(&Stamp::now(in_a_year)).unwrap();
+    let registry = registry.with_clock(Clock::fixed(in_a_year));
+    registry.change(&name("D"), &change(["D"], []).at(late(-1))).unwrap();
+    try_change(&registry, None).unwrap();
 }
 
 /// The nights of the catalogue in the fixture, each with its listing.
@@ -220,8 +223,8 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
     for (night, listed) in &nights {
         let mut listing = Listing::new();
         listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
-        let at = Stamp::at(night.parse::<accession::Moment>().unwrap().of_change(), now());
-        let synced = match sync(&registry, &listing, Limits::default(), &at) {
+        let at = Some(night.parse::<accession::Moment>().unwrap().of_change());
+        let synced = match sync(&registry, &listing, Limits::default(), at) {
             Err(kind) => {
                 assert_eq!(kind, ErrorKind::TooManyDeletions);
                 refused.push(night.as_str());
@@ -230,7 +233,7 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
                     continue;
                 }
                 let accepted = Limits { max_delete: "25".parse().ok(), ..Limits::default() };
-                sync(&registry, &listing, accepted, &at).unwrap()
+                sync(&registry, &listing, accepted, at).unwrap()
             }
             Ok(synced) => synced,
         };

@@ -2,6 +2,7 @@
 //! process of their own, against a server that is started for them, and against the cluster of
 //! `ACCESSION_TEST_CITUS`.
 
+use harness::values::clock;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
@@ -46,7 +47,7 @@ fn the_tests_of_the_library_pass_on_postgresql_as_well() {
     let settings = ["shared_buffers=256MB"];
     let Some(server) = Server::find(&settings) else { return };
     let url = server.new_database();
-    drop(Registry::create(Path::new(&url)).unwrap());
+    drop(Registry::create(Path::new(&url), clock()).unwrap());
     let template = url.rsplit('/').next().unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(VARIABLE, server.url()).env(TEMPLATE, template);

@@ -1,11 +1,12 @@
 //! Granules and histories are read page by page, while other threads change the registry.
 
-use accession::{EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{EventKind, Import, Moment, Registry, Selection, Timestamp};
+use harness::values::clock;
 use rusqlite::Connection;
 
 use crate::stored::{Stored, change, even, granule_id, latest};
 use harness::events::event;
-use harness::history::{Plan, id, instances, name, now, plan, second};
+use harness::history::{Plan, id, instances, name, plan, second};
 use harness::oracle::naive;
 
 /// More than two pages of 4,096.
@@ -92,7 +93,7 @@ fn long_history() -> Stored {
         let granule_id = granule_id(2 * at as usize);
         import.add(event(second(at), EventKind::Ingested, &granule_id)).unwrap();
     }
-    stored.registry.import(&name("dataset"), &import, &Stamp::now(now())).unwrap();
+    stored.registry.import(&name("dataset"), &import).unwrap();
     stored
 }
 
@@ -147,7 +148,7 @@ fn since_and_until_bound_a_history_in_both_orders() {
 #[test]
 fn threads_that_share_a_registry_read_and_write_at_once() {
     let in_file = Stored::with(100);
-    let in_memory = Registry::in_memory().unwrap();
+    let in_memory = Registry::temporary(clock()).unwrap();
     change(&in_memory, 0, &Plan { ingest: even(100), delete: vec![] });
     for registry in [in_file.registry.clone(), in_memory] {
         let check = || {

@@ -1,7 +1,7 @@
 //! No payment id is issued twice, whatever the clock does.
 
 use accession::minting::payment::{Layout, PaymentId, Scheme};
-use accession::{Error, ErrorKind, Timestamp};
+use accession::{Clock, Error, ErrorKind, Timestamp};
 use proptest::prelude::*;
 
 use harness::store::new_registry;
@@ -50,7 +50,7 @@ proptest! {
         let (mut last, mut newest): (Option<PaymentId>, Option<Timestamp>) = (None, None);
         for (micros, count) in moves {
             now = Timestamp::from_micros(now.as_micros() + micros).unwrap();
-            match registry.lease_payment_ids(scheme, worker, count, || now) {
+            match registry.with_clock(Clock::fixed(now)).lease_payment_ids(scheme, worker, count) {
                 Ok(lease) => {
                     prop_assert_eq!(lease.more_at.is_none(), lease.ids.len() as u64 == count);
                     for decoded in lease.ids {
@@ -75,8 +75,11 @@ fn outside_the_epoch_no_id_is_issued_and_the_count_does_not_wrap() {
     let scheme = Scheme::default();
     let worker = scheme.worker(0).unwrap();
     let registry = new_registry();
-    let lease =
-        |at: &str, count| registry.lease_payment_ids(scheme, worker, count, || at.parse().unwrap());
+    let lease = |at: &str, count| {
+        registry
+            .with_clock(Clock::fixed(at.parse().unwrap()))
+            .lease_payment_ids(scheme, worker, count)
+    };
     assert!(lease("2023-12-31T23:59:59Z", 1).unwrap_err().to_string().contains("before the epoch"));
     let last = lease("2092-12-23T05:45:35.9Z", 2_000).unwrap();
     assert_eq!(last.ids.len(), 1_296);
@@ -96,7 +99,7 @@ fn ids_of_the_old_scheme_are_skipped() {
     let old = [0, 1, 3].map(|counter| scheme.encode(second, worker, counter));
     assert_eq!(registry.reserve_payment_ids(&old).unwrap(), 3);
     assert_eq!(registry.reserve_payment_ids(&old).unwrap(), 0);
-    let lease = registry.lease_payment_ids(scheme, worker, 3, noon).unwrap();
+    let lease = registry.with_clock(Clock::new(noon)).lease_payment_ids(scheme, worker, 3).unwrap();
     let counters: Vec<u32> = lease.ids.iter().map(|decoded| decoded.counter).collect();
     assert_eq!(counters, [2, 4, 5]);
 }

@@ -1,11 +1,12 @@
 //! A published directory is only appended to, complete for every reader, and mended after a kill.
 
+use harness::values::{AtTime, clock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
 use accession::publish::{publish, unknown_datasets};
-use accession::{ErrorKind, Registry, Stamp, SubsetMembers};
+use accession::{Clock, ErrorKind, Registry, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::exported::{enlarge, manifest_of, published, verified};
@@ -40,7 +41,7 @@ proptest! {
         garbage in prop::collection::vec(any::<u8>(), 0..40),
     ) {
         let directory = harness::directory();
-        let registry = Registry::in_memory().unwrap();
+        let registry = Registry::temporary(clock()).unwrap();
         let mut history = History::default();
         let log = "datasets/us/log/000000.jsonl";
         let mut before: Vec<u8> = Vec::new();
@@ -61,14 +62,9 @@ proptest! {
     }
 }
 
-/// A change of now, although all before it was entered at once.
-fn confirmed() -> Stamp {
-    Stamp { is_clock_confirmed: true, ..Stamp::now(now()) }
-}
-
 /// A history of one-line changes, as many as there are ids, in one segment.
 fn lines(ids: &[&str]) -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     for (at, id) in ids.iter().enumerate() {
         step(&registry, "us", at as i64, [*id], []);
     }
@@ -94,7 +90,7 @@ fn a_run_without_news_adds_no_byte_and_writes_the_head_again() {
 #[test]
 fn a_long_log_has_complete_segments_with_a_compressed_form_beside_each() {
     let directory = harness::directory();
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     (0..9).for_each(|at| enlarge(&registry, "us", at, 1_000));
     published(&registry, directory.path()).unwrap();
     let found = files(directory.path());
@@ -162,7 +158,10 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
         // With and without news, and again: nothing is forgotten, and nothing is appended.
         for news in [None, None, Some("E1"), Some("F1")] {
             if let Some(id) = news {
-                registry.change(&name("us"), &change([id], []), &confirmed()).unwrap();
+                registry
+                    .with_clock(Clock::fixed(now()).confirmed())
+                    .change(&name("us"), &change([id], []))
+                    .unwrap();
             }
             let refused = published(&registry, directory.path()).unwrap_err();
             assert_eq!(refused.kind().as_str(), "published-damaged");
@@ -181,7 +180,7 @@ fn a_damaged_line_of_the_segment_that_grows_is_refused_with_its_number() {
 fn a_change_that_begins_in_a_complete_segment_is_continued() {
     let directory = harness::directory();
     for granules in [7_000, 8_500] {
-        let registry = Registry::in_memory().unwrap();
+        let registry = Registry::temporary(clock()).unwrap();
         enlarge(&registry, "us", 0, granules);
         for at in 1..3 {
             published(&registry, directory.path()).unwrap();
@@ -190,7 +189,7 @@ fn a_change_that_begins_in_a_complete_segment_is_continued() {
             assert!(found.contains_key("datasets/us/log/000000.jsonl.gz"));
             let ingest = format!("new.{at}");
             let step = change([ingest.as_str()], []);
-            registry.change(&name("us"), &step, &Stamp::at(second(at), now())).unwrap();
+            registry.change(&name("us"), &step.at(second(at))).unwrap();
         }
         std::fs::remove_dir_all(directory.path().join("datasets")).unwrap();
     }
@@ -201,12 +200,12 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
     let world = World::new();
     let (gz, head) = ("datasets/us/log/000000.jsonl.gz", world.directory.path().join(HEAD));
     let of = |at: i64| {
-        let registry = Registry::in_memory().unwrap();
+        let registry = Registry::temporary(clock()).unwrap();
         enlarge(&registry, "us", 0, 3_000);
         enlarge(&registry, "us", at, 6_000);
         registry
     };
-    let first = Registry::in_memory().unwrap();
+    let first = Registry::temporary(clock()).unwrap();
     enlarge(&first, "us", 0, 3_000);
     published(&first, world.directory.path()).unwrap();
     let first_head = std::fs::read(&head).unwrap();
@@ -233,7 +232,7 @@ fn a_compressed_segment_that_a_killed_run_left_is_replaced() {
 /// Cites the granules that a pattern selects.
 fn cite(registry: &Registry, pattern: &str, at: i64) {
     let members = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
-    registry.cite_subset(&name("us"), None, &members, second(at)).unwrap();
+    registry.with_clock(Clock::fixed(second(at))).cite_subset(&name("us"), None, &members).unwrap();
 }
 
 #[test]
@@ -242,7 +241,7 @@ fn new_subsets_are_appended_to_the_published_ones() {
     let directory = harness::directory();
     let path = directory.path().join("datasets/us/subsets.jsonl");
     let database = place.path().join("accession.db");
-    let registry = Registry::create(&database).unwrap();
+    let registry = Registry::create(&database, clock()).unwrap();
     step(&registry, "us", 0, ["A", "B", "C", "D"], []);
     cite(&registry, "D", 1);
     published(&registry, directory.path()).unwrap();
@@ -263,7 +262,7 @@ fn new_subsets_are_appended_to_the_published_ones() {
         assert!(verified(&registry, directory.path())[0].current);
     }
     // A registry that was restored has fewer of them, and then others.
-    let restored = Registry::open(&backup, accession::Access::Write).unwrap();
+    let restored = Registry::open(&backup, clock()).unwrap();
     for (at, pattern) in (9..).zip(["", "A", "A*", "?"]) {
         if !pattern.is_empty() {
             cite(&restored, pattern, at);
@@ -306,7 +305,7 @@ fn damaged_subsets_are_written_again() {
     let directory = harness::directory();
     let registry = lines(&["A", "B"]);
     let wanted = accession::SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);
-    registry.cite_subset(&name("us"), None, &wanted, now()).unwrap();
+    registry.cite_subset(&name("us"), None, &wanted).unwrap();
     published(&registry, directory.path()).unwrap();
     let path = directory.path().join("datasets/us/subsets.jsonl");
     let whole = std::fs::read_to_string(&path).unwrap();
@@ -319,7 +318,7 @@ fn damaged_subsets_are_written_again() {
 fn the_registry_is_not_read_while_a_segment_is_compressed() {
     let place = harness::directory();
     let path = place.path().join("accession.db");
-    let registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
     (0..3).for_each(|at| enlarge(&registry, "us", at, 7_500));
     let draft = place.path().join("www/datasets/us/log/.accession-publish.new");
     std::thread::scope(|scope| {
@@ -343,10 +342,8 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
 fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
     let directory = harness::directory();
     let registry = lines(&["A"]);
-    registry
-        .add_dataset(&accession::DatasetMetadata::named(name("OLD")), &Stamp::now(now()))
-        .unwrap();
-    registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
+    registry.add_dataset(&accession::DatasetMetadata::named(name("OLD"))).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("NEW")).unwrap();
     published(&registry, directory.path()).unwrap();
     assert!(unknown_datasets(&registry, directory.path()).unwrap().is_empty());
     let before = files(directory.path());
@@ -381,10 +378,8 @@ fn a_damaged_directory_is_refused_and_left_as_it_is() {
 #[test]
 fn a_dataset_without_history_has_a_head_and_the_first_line_of_a_log() {
     let directory = harness::directory();
-    let registry = Registry::in_memory().unwrap();
-    registry
-        .add_dataset(&accession::DatasetMetadata::named(name("us")), &Stamp::now(now()))
-        .unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
+    registry.add_dataset(&accession::DatasetMetadata::named(name("us"))).unwrap();
     for _ in 0..2 {
         published(&registry, directory.path()).unwrap();
         assert_eq!(assembled(&files(directory.path()), "us"), manifest_of(&registry, "us"));

@@ -11,13 +11,13 @@ use accession::model::{
 };
 use accession::{
     Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, Limit, Limits, Listing,
-    ListingEntry, Moment, Registry, Selection, Set, Stamp, SubsetMembers, Timestamp,
+    ListingEntry, Moment, Registry, Selection, Set, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 
 use harness::exported::{import_of, manifest_of, primary_of};
-use harness::history::{POOL, cases, id, instances, name, now, second};
+use harness::history::{POOL, cases, id, instances, name, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
@@ -228,7 +228,8 @@ fn options(most: u64) -> ChangeOptions {
 }
 
 fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
-    let (held, stamp, dataset) = (model.held(), Stamp::at(at, now()), name("D"));
+    let (held, dataset) = (model.held(), name("D"));
+    let options = |most| options(most).at(at);
     let mut next = held.clone();
     let mut replaced = BTreeSet::new();
     match step {
@@ -248,11 +249,11 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 change.ingest(entry(granule, &files)).unwrap();
                 next.insert(granule.to_owned(), files);
             }
-            let made = registry.change(&dataset, &change, &stamp);
+            let made = registry.change(&dataset, &change);
             if other > 0 {
                 refused(made.map(drop), other);
                 change.options = options(other);
-                registry.change(&dataset, &change, &stamp).unwrap();
+                registry.change(&dataset, &change).unwrap();
             } else {
                 made.unwrap();
             }
@@ -276,7 +277,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 replaced.extend(is_replaced.then(|| granule.to_owned()));
                 next.insert(granule.to_owned(), files);
             }
-            let made = registry.change(&dataset, &change, &stamp).map(drop);
+            let made = registry.change(&dataset, &change).map(drop);
             if replaced.len() as u64 > *most {
                 return refused(made, replaced.len() as u64);
             }
@@ -311,7 +312,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 return;
             }
             let contradicted = other + replaced.len() as u64;
-            let made = registry.sync(&dataset, &listing, Limits::NONE, &options(*most), &stamp);
+            let made = registry.sync(&dataset, &listing, Limits::NONE, &options(*most));
             if contradicted > *most {
                 return refused(made.map(drop), contradicted);
             }
@@ -330,7 +331,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 replaced.extend((is_replaced || is_less).then(|| granule.clone()));
             }
             let to = EarlierSet::At(Moment::Instant(*then));
-            registry.revert(&dataset, &to, &ChangeOptions::default(), &stamp).unwrap();
+            registry.revert(&dataset, &to, &ChangeOptions::default().at(at)).unwrap();
         }
         Step::Cite(index) => {
             let first = POOL[*index].chars().next().unwrap();
@@ -340,7 +341,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             let Ok(pattern) = format!("{first}*").parse() else { return };
             if !part.is_empty() && part.len() < model.held().len() {
                 let members = SubsetMembers::Patterns(vec![pattern]);
-                registry.cite_subset(&dataset, None, &members, now()).unwrap();
+                registry.cite_subset(&dataset, None, &members).unwrap();
                 model.cited.push((*then, first, digest(&part)));
             }
             return;
@@ -440,7 +441,7 @@ fn assert_periods(registry: &Registry, model: &Model) {
         assert_eq!(selected(None), latest.0.1.last().unwrap().0);
     }
     drop(snapshot);
-    let mut checker = Checker::new(registry, now()).unwrap();
+    let mut checker = Checker::new(registry).unwrap();
     for (at, state) in &states {
         let identifier = naive(state.keys().map(String::as_str));
         let mut problem_with = |digest: Digest| {
@@ -552,8 +553,7 @@ fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
 fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
     let primary = primary_of(file).unwrap();
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-    let stamp = Stamp::at(second(at), now());
-    let pulled = pull(mirror, &name("mirror"), &primary, options, &stamp).unwrap();
+    let pulled = pull(mirror, &name("mirror"), &primary, options.at(second(at))).unwrap();
     assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);
 }
 

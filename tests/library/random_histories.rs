@@ -1,15 +1,16 @@
 //! Random histories through the public API, compared with the naive model after every step.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 
 use accession::registry::Skipped;
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Limit, Limits, Listing,
-    Moment, Registry, Selection, Stamp, Timestamp,
+    Change, ChangeOptions, DatasetName, Difference, EarlierSet, Limit, Limits, Listing, Moment,
+    Registry, Selection, Timestamp,
 };
 use proptest::prelude::*;
 
-use harness::history::{History, POOL, Plan, cases, change, id, name, now, plan, second};
+use harness::history::{History, POOL, Plan, cases, change, id, name, plan, second};
 use harness::oracle::naive;
 use harness::store::{new_registry, new_registry_in};
 
@@ -102,14 +103,13 @@ fn take(
     at: Timestamp,
 ) {
     let held = history.held();
-    let stamp = Stamp::at(at, now());
     match step {
         Step::Toggle(ids) => {
             let plan = history.toggle(&texts(ids));
             history.change(registry, dataset, at, &plan);
         }
         Step::Empty if held.is_empty() => {
-            let refused = registry.change(dataset, &change([], []), &stamp).unwrap_err();
+            let refused = registry.change(dataset, &change([], []).at(at)).unwrap_err();
             assert_eq!(refused.kind().as_str(), "empty");
         }
         Step::Empty => {
@@ -119,7 +119,7 @@ fn take(
             let plan = history.toggle(&texts(ids));
             let mut change = plan.change();
             change.options.dry_run = true;
-            let shown = registry.change(dataset, &change, &stamp).unwrap();
+            let shown = registry.change(dataset, &change.at(at)).unwrap();
             let mut would_be = history.clone();
             would_be.apply(at, &plan);
             let expected = naive(would_be.held().iter().map(String::as_str));
@@ -133,7 +133,7 @@ fn take(
                 (change(["~new"], [granule_id]), "not-held")
             };
             assert_eq!(
-                registry.change(dataset, &refused, &stamp).unwrap_err().kind().as_str(),
+                registry.change(dataset, &refused.at(at)).unwrap_err().kind().as_str(),
                 kind
             );
         }
@@ -149,7 +149,7 @@ fn take(
             });
             let does = |id: &&str| held.contains(*id) != ingests;
             let done: Vec<&str> = texts.iter().copied().filter(does).collect();
-            let applied = registry.change(dataset, &all, &stamp).unwrap();
+            let applied = registry.change(dataset, &all.at(at)).unwrap();
             let Skipped { repeated, held, missing, .. } = applied.skipped;
             assert_eq!(repeated, texts.len() as u64);
             let skipped = (texts.len() - done.len()) as u64;
@@ -162,7 +162,7 @@ fn take(
         Step::Sync(ids, most) => sync(registry, dataset, history, at, &texts(ids), *most),
         Step::Revert(_) if history.sets.is_empty() => {
             let to = EarlierSet::At(Moment::Instant(at));
-            assert!(registry.revert(dataset, &to, &ChangeOptions::default(), &stamp).is_err());
+            assert!(registry.revert(dataset, &to, &ChangeOptions::default().at(at)).is_err());
         }
         Step::Revert(index) => revert(registry, dataset, history, at, *index),
         Step::Reopen => {}
@@ -194,7 +194,7 @@ fn sync(
     let held = history.held();
     let wanted: BTreeSet<String> = ids.iter().map(|text| (*text).to_owned()).collect();
     let plan = plan_to_become(&held, &wanted);
-    let synced = registry.sync(dataset, &listing, most, &options, &Stamp::at(at, now()));
+    let synced = registry.sync(dataset, &listing, most, &options.clone().at(at));
     if ids.is_empty() && (history.sets.is_empty() || !held.is_empty()) {
         assert_eq!(synced.unwrap_err().kind().as_str(), "empty-listing");
     } else if plan.delete.len() as u64 > most.deletions(held.len() as u64) {
@@ -256,8 +256,8 @@ fn revert(
         0 => EarlierSet::At(Moment::Instant(then)),
         _ => EarlierSet::Identifier(expected),
     };
-    let (options, stamp) = (ChangeOptions::default(), Stamp::at(at, now()));
-    let applied = registry.revert(dataset, &to, &options, &stamp).unwrap();
+    let options = ChangeOptions::default().at(at);
+    let applied = registry.revert(dataset, &to, &options).unwrap();
     assert_eq!(applied.in_force.as_ref().unwrap().identifier, expected);
     assert_eq!(applied.instance().is_some(), held != wanted);
     if held != wanted {
@@ -284,7 +284,7 @@ proptest! {
         let (path, registry) = new_registry_in(directory.path());
         play(&steps, registry, |registry| {
             drop(registry);
-            Registry::open(&path, Access::Write).unwrap()
+            Registry::open(&path, clock()).unwrap()
         });
     }
 }

@@ -1,9 +1,10 @@
 //! The fields of a record that say what a dataset is about and where its granules are. A transcript of the
 //! command line shows that they are kept and cleared.
 
-use accession::{Access, DatasetMetadata, GranuleId, Registry, Stamp};
+use accession::{DatasetMetadata, GranuleId, Registry};
+use harness::values::clock;
 
-use harness::history::{name, now, step};
+use harness::history::{name, step};
 use harness::store::new_registry_in;
 
 fn set_fields(dataset: &mut DatasetMetadata) {
@@ -18,13 +19,13 @@ fn the_fields_are_copied_and_a_found_granule_has_its_address() {
     let directory = harness::directory();
     let (_, registry) = new_registry_in(directory.path());
     step(&registry, "US", 0, ["A/1"], []);
-    registry.edit_dataset(&name("US"), &Stamp::now(now()), set_fields).unwrap();
+    registry.edit_dataset(&name("US"), set_fields).unwrap();
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
     let record = |registry: &Registry| registry.snapshot().unwrap().dataset(&name("US")).unwrap();
-    let copied = Registry::open(&copy, Access::Read).unwrap();
+    let copied = Registry::open(&copy, clock()).unwrap();
     assert_eq!(record(&copied).dataset, record(&registry).dataset);
-    registry.withdraw_dataset(&name("US"), "wrong", &Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("US"), "wrong").unwrap();
     let granule_id: GranuleId = "A/1".parse().unwrap();
     let found = registry.snapshot().unwrap().find(&granule_id, None, 10).unwrap();
     assert_eq!(found[0].url.as_deref(), Some("https://example.org/A/1"));

@@ -1,10 +1,11 @@
 //! The record in a manifest is checked like the options are, and so are the names in a registry.
 
+use harness::values::{AtTime, clock};
 use std::error::Error as _;
 
 use accession::mirror::Primary;
 use accession::registry::Withdrawn;
-use accession::{Access, DatasetMetadata, Import, Registry, Stamp};
+use accession::{DatasetMetadata, Import, Registry};
 
 use crate::properties::resealed;
 use harness::history::{change, name, now, second};
@@ -51,15 +52,14 @@ fn a_manifest_whose_dataset_has_no_valid_name_is_refused() {
 fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_error() {
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
-    let registry = Registry::create(&path).unwrap();
-    let stamp = |seconds| Stamp::at(second(seconds), now());
-    registry.change(&name("US"), &change(["A"], []), &stamp(0)).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
+    registry.change(&name("US"), &change(["A"], []).at(second(0))).unwrap();
     drop(registry);
     let connection = rusqlite::Connection::open(&path).unwrap();
     connection.execute("UPDATE dataset SET name = '../US'", []).unwrap();
     harness::seal::seal_rows(&connection);
 
-    let registry = Registry::open(&path, Access::Write).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
     let snapshot = registry.snapshot().unwrap();
     let error = snapshot.datasets(None, Withdrawn::Listed, 10).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged");

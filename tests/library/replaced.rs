@@ -1,11 +1,12 @@
 //! A registry file that is removed, or replaced by another, while it is open.
 
+use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
 
-use accession::{Registry, Stamp};
+use accession::Registry;
 
 use crate::stored::{Stored, latest};
-use harness::history::{change, name, now, plan, second};
+use harness::history::{change, name, plan, second};
 
 /// More than a page.
 const GRANULES: usize = 5_000;
@@ -23,7 +24,7 @@ const DEEDS: [(&str, Deed); 3] = [
 fn stored() -> (Stored, PathBuf) {
     let stored = Stored::with(GRANULES);
     let other = stored.directory().join("other.db");
-    let registry = Registry::create(&other).unwrap();
+    let registry = Registry::create(&other, clock()).unwrap();
     crate::stored::change(&registry, 5, &plan(["other"], []));
     (stored, other)
 }
@@ -34,9 +35,8 @@ fn nothing_is_written_to_a_registry_that_is_no_longer_at_its_path() {
         let (stored, other) = stored();
         let bytes = std::fs::read(&other).unwrap();
         deed(&stored.path, &other);
-        let stamp = Stamp::at(second(6), now());
         let new = change(["new"], []);
-        let refused = stored.registry.change(&name("dataset"), &new, &stamp).unwrap_err();
+        let refused = stored.registry.change(&name("dataset"), &new.at(second(6))).unwrap_err();
         assert_eq!(refused.kind().as_str(), "replaced", "{name_of_deed}: {refused:?}");
         assert_eq!(stored.registry.snapshot().err().unwrap().kind().as_str(), "replaced");
         let refused = stored.registry.verify(&name("dataset")).unwrap_err();

@@ -1,5 +1,6 @@
 //! A restored backup replaces a registry completely, and no payment id is issued twice.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
 use accession::registry::{MissingFromBackup, NewAnnotation, PaymentIds, restore};
 use accession::{
-    Access, DatasetName, Identifier, Monitor, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Clock, DatasetName, Identifier, Monitor, Registry, Selection, SubsetMembers, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -18,7 +19,7 @@ use harness::oracle::naive;
 
 /// A registry with one dataset of ten granules.
 fn create(path: &Path) -> Registry {
-    let registry = Registry::create(path).unwrap();
+    let registry = Registry::create(path, clock()).unwrap();
     let ids: Vec<String> = (0..10).map(|n| format!("granule.{n}")).collect();
     step(&registry, "dataset", 0, ids.iter().map(String::as_str), []);
     registry
@@ -38,7 +39,8 @@ fn at(seconds: i64) -> Timestamp {
 
 /// All the ids that a worker gets at one time.
 fn lease(registry: &Registry, scheme: Scheme, worker: Worker, at: Timestamp) -> Vec<PaymentId> {
-    let lease = registry.lease_payment_ids(scheme, worker, 5_000, || at).unwrap();
+    let lease =
+        registry.with_clock(Clock::fixed(at)).lease_payment_ids(scheme, worker, 5_000).unwrap();
     lease.ids.into_iter().map(|decoded| decoded.id).collect()
 }
 
@@ -48,24 +50,24 @@ fn a_backup_replaces_the_registry_which_is_kept() {
     let (path, backup) = paths(&directory);
     let registry = create(&path);
     registry.back_up(&backup).unwrap();
-    let stamp = Stamp::at(second(1), now());
-    registry.change(&name("dataset"), &change(["later"], []), &stamp).unwrap();
-    let restored = restore(&backup, &path, now(), None).unwrap();
+    registry.change(&name("dataset"), &change(["later"], []).at(second(1))).unwrap();
+    let restored = restore(&backup, &path, clock(), None).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     assert_eq!(restored.bytes, std::fs::metadata(&path).unwrap().len());
     // A process that has the old registry open does not continue to write to it.
-    let refused = registry.change(&name("dataset"), &change(["lost"], []), &stamp).unwrap_err();
+    let refused =
+        registry.change(&name("dataset"), &change(["lost"], []).at(second(1))).unwrap_err();
     assert_eq!(refused.kind().as_str(), "replaced");
     drop(registry);
     let granules = |path: &Path| {
-        let registry = Registry::open(path, Access::Read).unwrap();
+        let registry = Registry::open(path, clock()).unwrap();
         let dataset = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
         dataset.latest.unwrap().granules
     };
     assert_eq!(granules(&path), 10);
     assert_eq!(granules(&restored.moved.unwrap()), 11);
-    let registry = Registry::open(&path, Access::Write).unwrap();
-    registry.change(&name("dataset"), &change(["new"], []), &stamp).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
+    registry.change(&name("dataset"), &change(["new"], []).at(second(1))).unwrap();
     assert_eq!(registry.verify(&name("dataset")).unwrap().mismatches, []);
     drop(registry);
     assert_eq!(files(directory.path()), 3);
@@ -81,7 +83,7 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     harness::seal::seal_rows(&connection);
     drop(connection);
     let bytes = std::fs::read(&path).unwrap();
-    let error = restore(&backup, &path, now(), None).unwrap_err();
+    let error = restore(&backup, &path, clock(), None).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged");
     let message = error.with_causes();
     let finding = "dataset at 2001-01-01T00:00:00Z: the identifier is 0000";
@@ -95,7 +97,7 @@ fn a_missing_backup_is_named_and_replaces_nothing() {
     let directory = harness::directory();
     let (path, backup) = paths(&directory);
     drop(create(&path));
-    let error = restore(&backup, &path, now(), None).unwrap_err();
+    let error = restore(&backup, &path, clock(), None).unwrap_err();
     assert_eq!(error.kind().as_str(), "registry-missing");
     assert!(error.to_string().contains("backup.db"), "{error}");
     assert_eq!(files(directory.path()), 1);
@@ -122,8 +124,8 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
         }
         assert_eq!(issued.len(), 10 * layout.counters() as usize);
         drop(registry);
-        restore(&backup, &path, at(0), None).unwrap();
-        let registry = Registry::open(&path, Access::Write).unwrap();
+        restore(&backup, &path, Clock::fixed(at(0)), None).unwrap();
+        let registry = Registry::open(&path, clock()).unwrap();
         let mut leased = 0;
         for seconds in 0..=7 {
             for worker in [known, unknown] {
@@ -146,13 +148,17 @@ fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
     let directory = harness::directory();
     let (path, backup) = paths(&directory);
     let registry = create(&path);
-    let issued = registry.lease_payment_ids(scheme, worker, 1, || at(60)).unwrap().ids[0];
+    let issued =
+        registry.with_clock(Clock::fixed(at(60))).lease_payment_ids(scheme, worker, 1).unwrap().ids
+            [0];
     registry.back_up(&backup).unwrap();
     drop(registry);
-    restore(&backup, &path, at(0), None).unwrap();
-    let registry = Registry::open(&path, Access::Write).unwrap();
-    assert!(registry.lease_payment_ids(scheme, worker, 1, || at(6)).is_err());
-    let next = registry.lease_payment_ids(scheme, worker, 1, || at(60)).unwrap().ids[0];
+    restore(&backup, &path, Clock::fixed(at(0)), None).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap();
+    assert!(registry.with_clock(Clock::fixed(at(6))).lease_payment_ids(scheme, worker, 1).is_err());
+    let next =
+        registry.with_clock(Clock::fixed(at(60))).lease_payment_ids(scheme, worker, 1).unwrap().ids
+            [0];
     assert_eq!((next.time, next.counter), (issued.time, 1));
 }
 
@@ -166,12 +172,12 @@ fn with_an_older_backup(path: &Path, backup: &Path) -> Registry {
     step(&registry, "added", 1, ["A", "B"], []);
     // The same set as one that the backup has.
     step(&registry, "also-added", 1, ["A"], []);
-    registry.rename_dataset(&name("old"), &name("renamed"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("old"), &name("renamed")).unwrap();
     let noted = Selection::Dataset { name: name("renamed"), at: None };
     let note = NewAnnotation::new("later").unwrap();
-    registry.annotate(&noted, &note, &Stamp::now(now())).unwrap();
+    registry.annotate(&noted, &note).unwrap();
     let wanted = SubsetMembers::Patterns(vec!["*.1".parse().unwrap()]);
-    registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
+    registry.cite_subset(&name("dataset"), None, &wanted).unwrap();
     registry
 }
 
@@ -193,15 +199,15 @@ fn what_the_copy_lacks_is_listed() {
     drop(with_an_older_backup(&path, &backup));
     let bytes = std::fs::read(&backup).unwrap();
     let (datasets, identifiers) = lacks_of_the_older_backup();
-    let restored = restore(&backup, &path, now(), None).unwrap();
+    let restored = restore(&backup, &path, clock(), None).unwrap();
     let (kept, lacks) = (restored.moved.unwrap(), restored.lacks.unwrap());
     assert_eq!((&lacks.datasets, &lacks.identifiers), (&datasets, &identifiers));
     assert_eq!((restored.datasets, restored.identifiers), (2, 2));
     assert_eq!(std::fs::read(&backup).unwrap(), bytes);
     // Restored again, the copy lacks nothing; and what was there lacks nothing of the copy.
-    let again = restore(&backup, &path, at(1), None).unwrap();
+    let again = restore(&backup, &path, Clock::fixed(at(1)), None).unwrap();
     assert_eq!(again.lacks.unwrap(), MissingFromBackup::default());
-    let back = restore(&kept, &path, at(2), None).unwrap();
+    let back = restore(&kept, &path, Clock::fixed(at(2)), None).unwrap();
     assert_eq!(back.lacks.unwrap(), MissingFromBackup::default());
 }
 
@@ -229,10 +235,10 @@ fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
         drop(with_an_older_backup(&path, &backup));
         damage(&path);
         let bytes = std::fs::read(&path).unwrap();
-        let restored = restore(&backup, &path, now(), None).unwrap();
+        let restored = restore(&backup, &path, clock(), None).unwrap();
         assert!(restored.lacks.is_err(), "{what}");
         assert_eq!(std::fs::read(restored.moved.unwrap()).unwrap(), bytes, "{what}");
-        let registry = Registry::open(&path, Access::Write).unwrap();
+        let registry = Registry::open(&path, clock()).unwrap();
         step(&registry, "old", 9, ["new"], []);
     }
 }
@@ -252,7 +258,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         let (path, backup) = paths(&directory);
         drop(create(&path));
         set(&path, permissions);
-        let registry = Registry::open(&path, Access::Write).unwrap();
+        let registry = Registry::open(&path, clock()).unwrap();
         registry.back_up(&backup).unwrap();
         assert_eq!(mode(&backup), permissions);
         let copy = directory.path().join("copy.db");
@@ -260,13 +266,13 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         assert_eq!(mode(&copy), permissions);
         // Of a registry that is lost, only the backup tells.
         let new = directory.path().join("new.db");
-        restore(&backup, &new, now(), None).unwrap();
+        restore(&backup, &new, clock(), None).unwrap();
         assert_eq!(mode(&new), permissions);
         set(&backup, 0o644);
         drop(registry);
-        let kept = restore(&backup, &path, now(), None).unwrap().moved.unwrap();
+        let kept = restore(&backup, &path, clock(), None).unwrap().moved.unwrap();
         assert_eq!((mode(&path), mode(&kept)), (permissions, permissions));
-        let registry = Registry::open(&path, Access::Write).unwrap();
+        let registry = Registry::open(&path, clock()).unwrap();
         step(&registry, "dataset", 9, ["B"], []);
     }
 }
@@ -288,10 +294,10 @@ fn copies_keep_their_owner_and_group_where_that_is_permitted() {
         let metadata = std::fs::metadata(path).unwrap();
         (metadata.uid(), metadata.gid(), metadata.permissions().mode() & 0o777)
     };
-    Registry::open(&path, Access::Read).unwrap().back_up(&backup).unwrap();
+    Registry::open(&path, clock()).unwrap().back_up(&backup).unwrap();
     assert_eq!(owner(&backup), (12_345, 23_456, 0o660));
     chown(&backup, Some(0), Some(0)).unwrap();
-    restore(&backup, &path, now(), None).unwrap();
+    restore(&backup, &path, clock(), None).unwrap();
     assert_eq!(owner(&path), (12_345, 23_456, 0o660));
 }
 
@@ -314,9 +320,10 @@ impl Monitor for ChangeWhileCopying {
         }
         self.pages.fetch_add(more, Ordering::Relaxed);
         let number = self.changes.fetch_add(1, Ordering::Relaxed) + 1;
-        let stamp = Stamp::at(second(number as i64), now());
         let id = format!("during.{number}");
-        self.registry.change(&name("dataset"), &change([id.as_str()], []), &stamp).unwrap();
+        self.registry
+            .change(&name("dataset"), &change([id.as_str()], []).at(second(number as i64)))
+            .unwrap();
         if number < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     }
 
@@ -346,13 +353,13 @@ fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
         pages: AtomicU64::new(0),
         changes: AtomicU64::new(0),
     });
-    let restored = restore(&path, &target, now(), Some(monitor.clone())).unwrap();
+    let restored = restore(&path, &target, clock(), Some(monitor.clone())).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     let (pages, changes) =
         (monitor.pages.load(Ordering::Relaxed), monitor.changes.load(Ordering::Relaxed));
     assert!(pages <= u64::from(all) && changes > 1, "{pages} of {all} pages, {changes} changes");
     let granules = |path: &Path| {
-        let registry = Registry::open(path, Access::Read).unwrap();
+        let registry = Registry::open(path, clock()).unwrap();
         let dataset = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
         dataset.latest.unwrap().granules
     };

@@ -11,11 +11,12 @@ use accession::fixity::{
 };
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
-use accession::{Access, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp};
+use accession::{Clock, Error, ErrorKind, Registry, Selection, Set, Snapshot, Timestamp};
 use proptest::prelude::*;
 
 use harness::history::{cases, change, name, now, stating, with_file};
 use harness::store::new_registry;
+use harness::values::clock;
 
 /// The granules of the random histories.
 const POOL: [&str; 9] = ["A", "AA", "B", "a", "b", "c/1", "c/2", "é", "値"];
@@ -26,9 +27,13 @@ fn root_check(is_rolling: bool) -> NewCheck {
     NewCheck { root: "here".to_owned(), is_rolling, is_recorded: true }
 }
 
-fn at(seconds: i64) -> Stamp {
-    let now = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
-    Stamp::now(now)
+fn time(seconds: i64) -> Timestamp {
+    Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap()
+}
+
+/// The registry, so many seconds later.
+fn at(registry: &Registry, seconds: i64) -> Registry {
+    registry.with_clock(Clock::fixed(time(seconds)))
 }
 
 fn latest(registry: &Registry) -> Set {
@@ -58,20 +63,20 @@ fn statuses(registry: &Registry) -> Vec<String> {
     open(registry).into_iter().map(|it| it.granule + " " + &it.status).collect()
 }
 
-fn record(registry: &Registry, granule: &str, path: &str, byte: u8, stamp: &Stamp) {
+fn record(registry: &Registry, granule: &str, path: &str, byte: u8) {
     let checksum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
     let stated = with_file(granule, path, Some(BYTES), Some(checksum));
     let mut change = stating([stated]);
     change.options.skip_missing = true;
-    registry.change(&name("D"), &change, stamp).unwrap();
+    registry.change(&name("D"), &change).unwrap();
 }
 
 /// A dataset with these granules, and a record of each.
 fn with_files(granules: &[&str]) -> Registry {
     let registry = new_registry();
-    registry.change(&name("D"), &change(granules.to_vec(), []), &at(0)).unwrap();
+    at(&registry, 0).change(&name("D"), &change(granules.to_vec(), [])).unwrap();
     for granule in granules {
-        record(&registry, granule, granule, 1, &at(0));
+        record(&at(&registry, 0), granule, granule, 1);
     }
     registry
 }
@@ -83,12 +88,12 @@ struct Running {
 }
 
 impl Running {
-    fn begin(registry: &Registry, stamp: &Stamp) -> Self {
-        Running::of(registry, root_check(true), stamp)
+    fn begin(registry: &Registry) -> Self {
+        Running::of(registry, root_check(true))
     }
 
-    fn of(registry: &Registry, check: NewCheck, stamp: &Stamp) -> Self {
-        let check = registry.check_files(&latest(registry), check, stamp).unwrap();
+    fn of(registry: &Registry, check: NewCheck) -> Self {
+        let check = registry.check_files(&latest(registry), check).unwrap();
         Running { granules: Box::new(check.granules().unwrap()), check }
     }
 
@@ -128,7 +133,7 @@ impl Running {
 
 /// Checks all files, of which each has the status.
 fn check_all(registry: &Registry, second: i64, status: Option<&'static str>) {
-    let mut running = Running::of(registry, root_check(false), &at(second));
+    let mut running = Running::of(&at(registry, second), root_check(false));
     running.check(usize::MAX, status);
     assert!(running.check.finish().unwrap());
 }
@@ -136,9 +141,9 @@ fn check_all(registry: &Registry, second: i64, status: Option<&'static str>) {
 #[test]
 fn what_a_run_saves_after_another_one_took_the_root_is_refused() {
     let registry = with_files(&["A", "B", "C"]);
-    let mut asleep = Running::begin(&registry, &at(1));
+    let mut asleep = Running::begin(&at(&registry, 1));
     asleep.check(2, Some("missing"));
-    let mut other = Running::begin(&registry, &at(700));
+    let mut other = Running::begin(&at(&registry, 700));
     assert_eq!(other.good(1), ["A"]);
     for refused in [asleep.check.save(), asleep.check.finish().map(drop)] {
         assert_eq!(refused.unwrap_err().kind(), ErrorKind::BeingChecked);
@@ -153,8 +158,8 @@ fn what_a_run_saves_after_another_one_took_the_root_is_refused() {
 #[test]
 fn a_lock_that_was_taken_under_a_fast_clock_has_lapsed() {
     let registry = with_files(&["A"]);
-    drop(Running::begin(&registry, &at(365 * 86_400)));
-    let mut running = Running::begin(&registry, &at(1));
+    drop(Running::begin(&at(&registry, 365 * 86_400)));
+    let mut running = Running::begin(&at(&registry, 1));
     assert_eq!(running.good(9), ["A"]);
     assert!(running.check.finish().unwrap());
 }
@@ -164,30 +169,30 @@ fn checks_of_a_dormant_archive_are_recorded_after_years() {
     let registry = with_files(&["A"]);
     for days in [300, 730, 740, 5_000] {
         check_all(&registry, days * 86_400, None);
-        assert_eq!(since(&registry), Some((at(days * 86_400).clock)()));
+        assert_eq!(since(&registry), Some(time(days * 86_400)));
     }
 }
 
 #[test]
 fn a_granule_counts_once_all_its_files_are_checked() {
     let registry = with_files(&["A", "B"]);
-    record(&registry, "A", "A.met", 1, &at(0));
-    let mut first = Running::begin(&registry, &at(1));
+    record(&at(&registry, 0), "A", "A.met", 1);
+    let mut first = Running::begin(&at(&registry, 1));
     let granule = first.next().unwrap();
     assert_eq!(granule.content.files().len(), 2);
     first.check.add(&granule.granule_id, "A", BYTES, None);
     assert!(!first.check.finish().unwrap());
-    let mut second = Running::begin(&registry, &at(2));
+    let mut second = Running::begin(&at(&registry, 2));
     assert_eq!(second.good(1), ["A"]);
     second.check.finish().unwrap();
-    assert_eq!(Running::begin(&registry, &at(3)).good(1), ["B"]);
+    assert_eq!(Running::begin(&at(&registry, 3)).good(1), ["B"]);
 }
 
 #[test]
 fn what_was_found_before_keeps_its_time_until_it_is_good_or_otherwise() {
     let registry = with_files(&["A"]);
     let found = || open(&registry).into_iter().map(|it| (it.status, it.first_seen));
-    let expected = |status: &str, second| vec![(status.to_owned(), (at(second).clock)())];
+    let expected = |status: &str, second| vec![(status.to_owned(), time(second))];
     check_all(&registry, 1, Some("missing"));
     check_all(&registry, 2, Some("missing"));
     assert_eq!(found().collect::<Vec<_>>(), expected("missing", 1));
@@ -200,17 +205,17 @@ fn what_was_found_before_keeps_its_time_until_it_is_good_or_otherwise() {
 #[test]
 fn a_change_removes_what_was_found_in_the_granules_that_it_deletes() {
     let registry = with_files(&["A", "B", "C"]);
-    let mut running = Running::begin(&registry, &at(1));
+    let mut running = Running::begin(&at(&registry, 1));
     running.check(2, Some("missing"));
     running.check.save().unwrap();
     assert_eq!(statuses(&registry), ["A missing", "B missing"]);
     running.check(1, Some("missing"));
     // C is deleted after it was checked, and before that is saved.
-    registry.change(&name("D"), &change([], ["A", "C"]), &at(2)).unwrap();
+    at(&registry, 2).change(&name("D"), &change([], ["A", "C"])).unwrap();
     assert_eq!(statuses(&registry), ["B missing"]);
     running.check.finish().unwrap();
     assert_eq!(statuses(&registry), ["B missing"]);
-    registry.change(&name("D"), &change(["A", "C"], []), &at(3)).unwrap();
+    at(&registry, 3).change(&name("D"), &change(["A", "C"], [])).unwrap();
     assert_eq!(statuses(&registry), ["B missing"]);
 }
 
@@ -223,8 +228,8 @@ fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
     let elsewhere = directory.path().join("registry");
     std::fs::create_dir(&elsewhere).unwrap();
     let path = elsewhere.join("accession.db");
-    let registry = Registry::create(&path).unwrap();
-    registry.change(&name("D"), &change(names.to_vec(), []), &at(0)).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
+    at(&registry, 0).change(&name("D"), &change(names.to_vec(), [])).unwrap();
     (directory, path, registry)
 }
 
@@ -235,7 +240,7 @@ fn tree(directory: &Path) -> FileTree {
 
 fn compute(registry: &Registry, directory: &Path) -> Result<CheckSummary, Error> {
     let (tree, algorithm) = (tree(directory), Algorithm::Sha256);
-    let mut computed = fixity::compute(registry, &name("D"), tree, algorithm, None, &at(1))?;
+    let mut computed = fixity::compute(&at(registry, 1), &name("D"), tree, algorithm, None)?;
     computed.by_ref().try_for_each(|finding| finding.map(drop))?;
     computed.finish()
 }
@@ -245,15 +250,15 @@ fn here() -> CheckOptions {
 }
 
 fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions) -> FixityRun {
-    let (writable, select) = (|| Ok(registry.clone()), |_: &Snapshot| Ok(set.clone()));
+    let select = |_: &Snapshot| Ok(set.clone());
     let of = (tree(directory), options);
-    fixity::check(registry, writable, select, of, &at(2)).unwrap()
+    fixity::check(&at(registry, 2), select, of).unwrap()
 }
 
 #[test]
 fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
     let (directory, path, _) = with_directory(&["A", "B"]);
-    let registry = Registry::open_waiting(&path, Access::Write, Duration::ZERO).unwrap();
+    let registry = Registry::open(&path, clock()).unwrap().with_busy_wait(Duration::ZERO);
     let locked = |work: &dyn Fn() -> CheckSummary| {
         let writer = rusqlite::Connection::open(&path).unwrap();
         writer.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -271,7 +276,7 @@ fn a_lock_of_another_writer_delays_what_is_recorded_and_loses_nothing() {
         assert!(check.is_recorded() && check.next().is_none());
         check.finish().unwrap()
     });
-    assert_eq!(since(&registry), Some((at(2).clock)()));
+    assert_eq!(since(&registry), Some(time(2)));
 }
 
 #[test]
@@ -290,7 +295,7 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
         is_recorded
     };
     assert!(!check(&former, Depth::Size));
-    registry.change(&name("D"), &change(["C"], []), &at(1)).unwrap();
+    at(&registry, 1).change(&name("D"), &change(["C"], [])).unwrap();
     std::fs::write(directory.path().join("C"), "C").unwrap();
     let until = registry.snapshot().unwrap().history(&name("D")).unwrap().next().unwrap().unwrap();
     let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
@@ -305,10 +310,10 @@ fn what_became_known_while_files_were_read_stays_and_the_rest_is_recorded() {
     let (directory, _, registry) = with_directory(&["A", "B"]);
     let (tree, algorithm) = (tree(directory.path()), Algorithm::Sha256);
     let mut computed =
-        fixity::compute(&registry, &name("D"), tree, algorithm, None, &at(2)).unwrap();
+        fixity::compute(&at(&registry, 2), &name("D"), tree, algorithm, None).unwrap();
     let other = Checksum::from_bytes(Algorithm::Sha256, &[7; 32]).unwrap();
     let other = with_file("A", "A", None, Some(other));
-    registry.change(&name("D"), &stating([other]), &at(1)).unwrap();
+    at(&registry, 1).change(&name("D"), &stating([other])).unwrap();
     let found: Vec<_> = computed.by_ref().map(Result::unwrap).collect();
     assert_eq!((found.len(), found[0].path.as_str(), found[0].status), (1, "A", "changing"));
     assert_eq!(computed.finish().unwrap().findings, 1);
@@ -320,7 +325,7 @@ fn what_became_known_while_files_were_read_stays_and_the_rest_is_recorded() {
 fn one_new_file_that_is_missing_does_not_make_a_directory_the_wrong_one() {
     let (directory, _, registry) = with_directory(&["A", "B"]);
     assert_eq!(compute(&registry, directory.path()).unwrap().files, 2);
-    registry.change(&name("D"), &change(["NEW"], []), &at(1)).unwrap();
+    at(&registry, 1).change(&name("D"), &change(["NEW"], [])).unwrap();
     let summary = compute(&registry, directory.path()).unwrap();
     assert_eq!((summary.files, summary.findings), (1, 1));
     std::fs::remove_file(directory.path().join("A")).unwrap();
@@ -332,13 +337,13 @@ fn one_new_file_that_is_missing_does_not_make_a_directory_the_wrong_one() {
 fn a_status_counts_what_was_found_and_lists_the_first_ten() {
     let granules: Vec<String> = (0..25).map(|number| format!("G{number:02}")).collect();
     let registry = with_files(&granules.iter().map(String::as_str).collect::<Vec<_>>());
-    registry.change(&name("NAMES"), &change(["A"], []), &at(0)).unwrap();
+    at(&registry, 0).change(&name("NAMES"), &change(["A"], [])).unwrap();
     let status = |checked: Option<i64>| {
-        let checked = checked.map(|second| (at(second).clock)());
+        let checked = checked.map(|second| time(second));
         let oldest = StatusThresholds { seen: None, checked };
         // A dataset that is named twice is reported once, with all that is known of it.
         let names = [name("D"), name("NAMES"), name("D")];
-        let rows = registry.status(&names, (at(9).clock)(), oldest).unwrap();
+        let rows = at(&registry, 9).status(&names, oldest).unwrap();
         let [of_files, of_names] = rows.try_into().unwrap();
         assert!(of_names.problems.is_empty() && of_names.fixity.is_none());
         of_files
@@ -352,7 +357,7 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
     let fixity = row.fixity.unwrap();
     assert_eq!((fixity.open, fixity.first.len()), (25, 10));
     assert_eq!(fixity.first[9].granule, "G09");
-    let old = format!("not all files were checked at here since {}", (at(3).clock)());
+    let old = format!("not all files were checked at here since {}", time(3));
     assert_eq!(status(Some(4)).problems, [problem, &old]);
 }
 
@@ -435,10 +440,10 @@ impl Model {
         if self.files.values().all(|file| !file.is_held) {
             return;
         }
-        let stamp = at(self.seconds);
+        let registry = at(&self.registry, self.seconds);
         let set = latest(&self.registry);
         if self.seconds <= self.locked {
-            let refused = self.registry.check_files(&set, check.clone(), &stamp).err().unwrap();
+            let refused = registry.check_files(&set, check.clone()).err().unwrap();
             assert_eq!(refused.kind(), ErrorKind::BeingChecked);
             return;
         }
@@ -447,7 +452,7 @@ impl Model {
             Some(cycle) => cycle,
             None => (self.seconds, String::new()),
         };
-        let mut running = Running::of(&self.registry, check.clone(), &stamp);
+        let mut running = Running::of(&registry, check.clone());
         let mut taken: Vec<Granule> = (0..ahead).map_while(|_| running.next()).collect();
         let mut checked = Vec::new();
         for _ in 0..most {
@@ -491,13 +496,13 @@ impl Model {
 
     fn play(&mut self, step: &Step) {
         self.seconds += 1;
-        let stamp = at(self.seconds);
+        let registry = at(&self.registry, self.seconds);
         match step {
             Step::Toggle(indices) => {
                 let (deleted, ingested): (Vec<&str>, Vec<&str>) =
                     indices.iter().map(|index| POOL[*index]).partition(|it| self.files[it].is_held);
                 let change = change(ingested, deleted);
-                self.registry.change(&name("D"), &change, &stamp).unwrap();
+                registry.change(&name("D"), &change).unwrap();
                 for index in indices {
                     let file = self.files.get_mut(POOL[*index]).unwrap();
                     // What is known of it ends with it, and what was found.
@@ -507,7 +512,7 @@ impl Model {
             }
             Step::Record(index, byte) => {
                 let granule = POOL[*index];
-                record(&self.registry, granule, granule, *byte, &stamp);
+                record(&registry, granule, granule, *byte);
                 let file = self.files.get_mut(granule).unwrap();
                 if file.is_held && file.content != Some(*byte) {
                     (file.content, file.finding) = (Some(*byte), None);
@@ -532,7 +537,6 @@ impl Model {
         let found =
             self.files.iter().filter_map(|(id, file)| Some(format!("{id} {}", file.finding?)));
         assert_eq!(statuses(&self.registry), found.collect::<Vec<_>>());
-        let time = |seconds: i64| (at(seconds).clock)();
         let state = root_state(&self.registry).map(|root| (root.since, root.started));
         let started = self.cycle.as_ref().map(|(began, _)| time(*began));
         assert_eq!(state, self.has_root.then(|| (self.since.map(time), started)));
@@ -545,7 +549,7 @@ proptest! {
     #[test]
     fn checks_agree_with_a_model_that_remembers_every_file(steps in steps()) {
         let registry = new_registry();
-        registry.change(&name("D"), &change(vec!["A", "a"], []), &at(0)).unwrap();
+        at(&registry, 0).change(&name("D"), &change(vec!["A", "a"], [])).unwrap();
         let mut files: BTreeMap<&'static str, File> =
             POOL.iter().map(|granule| (*granule, File::default())).collect();
         for held in ["A", "a"] {

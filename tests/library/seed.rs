@@ -1,10 +1,11 @@
 //! The example of the seed: each value that it prints, including the two that are wrong.
 
 use accession::chain::Chain;
-use accession::{Difference, Identifier, Moment, Registry, Selection, Stamp};
+use accession::{Difference, Identifier, Moment, Registry, Selection};
+use harness::values::AtTime;
 use md5::{Digest, Md5};
 
-use harness::history::{change, name, now};
+use harness::history::{change, name};
 use harness::seed::{ids, table};
 use harness::store::new_registry;
 
@@ -24,7 +25,7 @@ fn us_and_them() -> Registry {
         let (ingest, delete) = (read(ingest), read(delete));
         let change = change(ingest.iter().map(String::as_str), delete.iter().map(String::as_str));
         let at = date.parse::<Moment>().unwrap().of_change();
-        registry.change(&name(dataset), &change, &Stamp::at(at, now())).unwrap();
+        registry.change(&name(dataset), &change.at(at)).unwrap();
     }
     registry
 }

@@ -1,5 +1,6 @@
 //! What an archive states, signs and proves.
 
+use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -10,7 +11,7 @@ use accession::signed::{
     ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
     StatementTree,
 };
-use accession::{Access, Moment, Pattern, Registry, Selection, Stamp, SubsetMembers, Timestamp};
+use accession::{Change, Clock, Moment, Pattern, Registry, Selection, SubsetMembers, Timestamp};
 
 use crate::stored::Stored;
 use harness::history::{change, name, now, plan, second};
@@ -63,9 +64,11 @@ fn prove(registry: &Registry, selection: &Selection) -> accession::error::Result
 #[test]
 fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
     let registry = new_registry();
-    let stamp = Stamp::at(second(1), second(1));
-    registry.change(&name("D"), &change(["A"], []), &stamp).unwrap();
-    let stated = registry.add_statements(second(3), &[]).unwrap();
+    registry
+        .with_clock(Clock::fixed(second(1)))
+        .change(&name("D"), &change(["A"], []).at(second(1)))
+        .unwrap();
+    let stated = registry.with_clock(Clock::fixed(second(3))).add_statements(&[]).unwrap();
     for witness in [2, 3].map(witness_key) {
         sign(&registry, &stated, &key(1), &[&witness], second(4));
     }
@@ -81,18 +84,20 @@ fn the_proof_of_the_seed_is_the_one_that_is_kept() {
     let registry = new_registry();
     let dataset = name("US.FOOL2.002");
     let first = change(seed::ids("us-2001-01-02.txt").iter().map(String::as_str), []);
-    let stamp = |day: &str, recorded: &str| {
-        Stamp::at(format!("{day}T00:00:00Z").parse().unwrap(), recorded.parse().unwrap())
+    let change_at = |change: Change, at: &str| {
+        let at = at.parse().unwrap();
+        registry.with_clock(Clock::fixed(at)).change(&dataset, &change.at(at)).unwrap();
     };
-    registry.change(&dataset, &first, &stamp("2001-01-02", "2001-01-02T00:00:00Z")).unwrap();
+    change_at(first, "2001-01-02T00:00:00Z");
     let (log, one, two) = (key(1), witness_key(2), witness_key(3));
     let nights = ["2001-01-02T02:00:00.5Z", "2001-01-06T02:00:00Z"].map(|it| it.parse().unwrap());
-    let stated = registry.add_statements(nights[0], &[]).unwrap();
+    let stated = registry.with_clock(Clock::fixed(nights[0])).add_statements(&[]).unwrap();
     assert_eq!((stated.added, stated.tree.size()), (1, 1));
     let before = sign(&registry, &stated, &log, &[], nights[0]);
     let second = change(seed::ids("us-2001-01-03.txt").iter().map(String::as_str), []);
-    registry.change(&dataset, &second, &stamp("2001-01-03", "2001-01-03T00:00:00Z")).unwrap();
-    let stated = registry.add_statements(nights[1], &[before.checkpoint]).unwrap();
+    change_at(second, "2001-01-03T00:00:00Z");
+    let stated =
+        registry.with_clock(Clock::fixed(nights[1])).add_statements(&[before.checkpoint]).unwrap();
     assert_eq!((stated.added, stated.tree.size()), (2, 3));
     sign(&registry, &stated, &log, &[&one, &two], nights[1]);
     let proof = prove(&registry, &at("US.FOOL2.002", "2001-01-05")).unwrap();
@@ -183,16 +188,17 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     let (d, t) = (name("D"), |n: i64| second(n * 86_400));
     let step = |registry: &Registry, at: i64, ids: &[&str]| {
         let change = change(ids.iter().copied(), []);
-        registry.change(&d, &change, &Stamp::at(t(at), t(at))).unwrap();
+        registry.with_clock(Clock::fixed(t(at))).change(&d, &change.at(t(at))).unwrap();
     };
-    let added = |at: i64| registry.add_statements(t(at), &[]).unwrap().added;
+    let added =
+        |at: i64| registry.with_clock(Clock::fixed(t(at))).add_statements(&[]).unwrap().added;
     assert_eq!(added(0), 0);
     step(&registry, 1, &["A", "B"]);
     assert_eq!([added(1), added(1), added(2)], [1, 0, 0]);
     // Two changes since: the first set has ended, the second has come and gone, the third is there.
     step(&registry, 3, &["C"]);
     step(&registry, 4, &["D"]);
-    let log = registry.add_statements(t(4), &[]).unwrap();
+    let log = registry.with_clock(Clock::fixed(t(4))).add_statements(&[]).unwrap();
     assert_eq!((log.added, log.tree.size()), (3, 4));
     let day = |n: u32| at("D", &format!("2001-01-{:02}", n + 1));
     let stated = statements(&log, &registry, &[day(1), day(3), day(4)]);
@@ -206,11 +212,13 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     // A subset is stated once, under the name that the dataset has then.
     let patterns: Vec<Pattern> = vec!["A*".parse().unwrap()];
     let members = SubsetMembers::Patterns(patterns);
-    let cited =
-        registry.cite_subset(&d, Some("2001-01-02".parse().unwrap()), &members, t(6)).unwrap();
-    registry.rename_dataset(&d, &name("E"), &Stamp::at(t(6), t(6))).unwrap();
+    let cited = registry
+        .with_clock(Clock::fixed(t(6)))
+        .cite_subset(&d, Some("2001-01-02".parse().unwrap()), &members)
+        .unwrap();
+    registry.with_clock(Clock::fixed(t(6))).rename_dataset(&d, &name("E")).unwrap();
     assert_eq!([added(7), added(7)], [1, 0]);
-    let log = registry.add_statements(t(7), &[]).unwrap();
+    let log = registry.with_clock(Clock::fixed(t(7))).add_statements(&[]).unwrap();
     let identifier = cited.set.identifier();
     let subset = Selection::Identifier { identifier, dataset: None, at: None };
     let stated = statements(&log, &registry, &[subset, day(1)]);
@@ -227,10 +235,11 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
     let make = |ids: [&str; 1], at: &str| {
         let change = change(ids, []);
         let at = format!("2001-01-02T00:00:{at}Z").parse().unwrap();
-        registry.change(&name("A"), &change, &Stamp::at(at, at)).unwrap();
+        registry.with_clock(Clock::fixed(at)).change(&name("A"), &change.at(at)).unwrap();
     };
     let state = |at: &str| {
-        let log = registry.add_statements(at.parse().unwrap(), &[]).unwrap();
+        let log =
+            registry.with_clock(Clock::fixed(at.parse().unwrap())).add_statements(&[]).unwrap();
         (log.added, log.is_behind)
     };
     make(["A"], "00.5");
@@ -250,19 +259,27 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
 fn nothing_is_stated_after_a_statement_in_the_future_and_a_clock_that_is_far_ahead_is_reported() {
     let registry = new_registry();
     let t = |days: i64| second(days * 86_400);
-    registry.change(&name("D"), &change(["A"], []), &Stamp::at(t(0), t(0))).unwrap();
-    let ahead_of = |days| registry.add_statements(t(days), &[]).unwrap().clock_ahead_of;
+    registry
+        .with_clock(Clock::fixed(t(0)))
+        .change(&name("D"), &change(["A"], []).at(t(0)))
+        .unwrap();
+    let ahead_of = |days| {
+        registry.with_clock(Clock::fixed(t(days))).add_statements(&[]).unwrap().clock_ahead_of
+    };
     assert_eq!(ahead_of(31), None);
     // The times of statements count as recorded times, too.
     assert_eq!(ahead_of(62), None);
     assert_eq!(ahead_of(94), Some(t(62)));
     let refuse = |at| {
-        let error = registry.add_statements(at, &[]).unwrap_err();
+        let error = registry.with_clock(Clock::fixed(at)).add_statements(&[]).unwrap_err();
         assert_eq!(error.kind().as_str(), "future", "{error}");
         error.to_string()
     };
     let stored = registry.snapshot().unwrap().statement_log().unwrap().tree.size();
-    registry.change(&name("D"), &change(["B"], []), &Stamp::at(t(1), t(1))).unwrap();
+    registry
+        .with_clock(Clock::fixed(t(1)))
+        .change(&name("D"), &change(["B"], []).at(t(1)))
+        .unwrap();
     assert_eq!(
         refuse(t(3)),
         format!("the last statement was made at {}, and the clock is at {}", t(94), t(3))
@@ -270,7 +287,7 @@ fn nothing_is_stated_after_a_statement_in_the_future_and_a_clock_that_is_far_ahe
     // This also applies if the clock is behind by less than a second, and if nothing is new.
     refuse(Timestamp::from_micros(t(94).as_micros() - 1).unwrap());
     assert_eq!(registry.snapshot().unwrap().statement_log().unwrap().tree.size(), stored);
-    assert_eq!(registry.add_statements(t(94), &[]).unwrap().added, 2);
+    assert_eq!(registry.with_clock(Clock::fixed(t(94))).add_statements(&[]).unwrap().added, 2);
     refuse(t(93));
 }
 
@@ -282,7 +299,7 @@ fn what_was_not_signed_has_no_proof_yet() {
         assert_eq!(error.kind().as_str(), "not-stated", "{error}");
     };
     not_stated(&stored.registry);
-    let log = stored.registry.add_statements(now(), &[]).unwrap();
+    let log = stored.registry.add_statements(&[]).unwrap();
     not_stated(&stored.registry);
     sign(&stored.registry, &log, &key(1), &[], now());
     assert_eq!(prove(&stored.registry, &at("dataset", "2001-01-01")).unwrap().index, 0);
@@ -300,25 +317,34 @@ fn what_was_not_signed_has_no_proof_yet() {
 fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     let directory = harness::directory();
     let (_, registry) = new_registry_in(directory.path());
-    registry.change(&name("D"), &change(["A"], []), &Stamp::now(second(0))).unwrap();
+    registry.with_clock(Clock::fixed(second(0))).change(&name("D"), &change(["A"], [])).unwrap();
     let older = directory.path().join("older.db");
     registry.copy_to(&older, PaymentIds::LeftOut).unwrap();
     let other = directory.path().join("other.db");
     registry.copy_to(&other, PaymentIds::LeftOut).unwrap();
-    let log = registry.add_statements(second(1), &[]).unwrap();
+    let log = registry.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap();
     let signed = log.checkpoint(ORIGIN);
     let differs = |registry: &Registry, signed: &LogCheckpoint| {
-        let error = registry.add_statements(second(9), std::slice::from_ref(signed)).unwrap_err();
+        let error = registry
+            .with_clock(Clock::fixed(second(9)))
+            .add_statements(std::slice::from_ref(signed))
+            .unwrap_err();
         assert_eq!(error.kind().as_str(), "tree-differs", "{error}");
         error.to_string()
     };
-    let older = Registry::open(&older, Access::Write).unwrap();
+    let older = Registry::open(&older, clock()).unwrap();
     assert!(differs(&older, &signed).ends_with("the registry has 0 statements, but 1 were signed"));
-    assert_eq!(older.add_statements(second(1), &[]).unwrap().tree.root(1), Some(signed.root));
+    assert_eq!(
+        older.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap().tree.root(1),
+        Some(signed.root)
+    );
     // The same dataset with another history, under the same key: a fork.
-    let other = Registry::open(&other, Access::Write).unwrap();
-    other.change(&name("D"), &change(["B"], []), &Stamp::at(second(1), second(1))).unwrap();
-    other.add_statements(second(2), &[]).unwrap();
+    let other = Registry::open(&other, clock()).unwrap();
+    other
+        .with_clock(Clock::fixed(second(1)))
+        .change(&name("D"), &change(["B"], []).at(second(1)))
+        .unwrap();
+    other.with_clock(Clock::fixed(second(2))).add_statements(&[]).unwrap();
     assert!(
         differs(&other, &signed).ends_with("the first 1 statements are not those that were signed")
     );
@@ -334,8 +360,8 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     sign(&registry, &log, &key(1), &[], second(2));
     let copy = directory.path().join("copy.db");
     registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
-    let copy = Registry::open(&copy, Access::Write).unwrap();
-    let again = copy.add_statements(second(3), &[signed]).unwrap();
+    let copy = Registry::open(&copy, clock()).unwrap();
+    let again = copy.with_clock(Clock::fixed(second(3))).add_statements(&[signed]).unwrap();
     assert_eq!((again.added, again.tree.size()), (0, 1));
     assert_eq!(again.signed, copy.snapshot().unwrap().statement_log().unwrap().signed);
     assert!(again.signed.is_some());
@@ -359,7 +385,7 @@ fn statements_that_are_lost_or_altered_are_found() {
     ] {
         let stored = Stored::with(3);
         stored.change(1, &plan(["x"], []));
-        let log = stored.registry.add_statements(now(), &[]).unwrap();
+        let log = stored.registry.add_statements(&[]).unwrap();
         assert_eq!(log.added, 2);
         sign(&stored.registry, &log, &key(1), &[], now());
         assert!(stored.registry.verify_all(&[]).unwrap().finish().unwrap().findings == 0);
@@ -378,7 +404,7 @@ fn statements_that_are_lost_or_altered_are_found() {
             .map(|finding| finding.text)
             .collect();
         assert!(texts.iter().any(|text| text.contains(found)), "{sql}: {texts:?}");
-        let error = stored.registry.add_statements(now(), &[]).unwrap_err();
+        let error = stored.registry.add_statements(&[]).unwrap_err();
         let kind = if is_of_history { "tree-differs" } else { "damaged" };
         assert_eq!(error.kind().as_str(), kind, "{sql}: {error}");
     }
@@ -403,7 +429,10 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let site = directory.path().join("statements");
     let change_to = |n: i64| {
         let step = change([format!("G{n}").as_str()], []);
-        registry.change(&name("D"), &step, &Stamp::at(second(n), second(n))).unwrap();
+        registry
+            .with_clock(Clock::fixed(second(n)))
+            .change(&name("D"), &step.at(second(n)))
+            .unwrap();
     };
     let publish = |registry: &Registry| publish_statements(registry, directory.path());
     assert_eq!(publish(&registry).unwrap(), 0);
@@ -411,7 +440,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     let mut listed = Vec::new();
     for (changes, size) in [(0..200, 200), (200..320, 321), (320..320, 321)] {
         changes.for_each(change_to);
-        let log = registry.add_statements(second(400), &[]).unwrap();
+        let log = registry.with_clock(Clock::fixed(second(400))).add_statements(&[]).unwrap();
         sign(&registry, &log, &key(1), &[], second(400));
         assert_eq!(publish(&registry).unwrap(), size);
         listed.clear();
@@ -470,14 +499,14 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     assert_eq!(verify(&registry), (321, false, vec!["statements/checkpoint".to_owned()]));
     sign(&registry, &log, &key(1), &[], second(400));
     change_to(321);
-    let log = registry.add_statements(second(401), &[]).unwrap();
+    let log = registry.with_clock(Clock::fixed(second(401))).add_statements(&[]).unwrap();
     sign(&registry, &log, &key(1), &[], second(401));
     assert_eq!(verify(&registry), (321, false, Vec::new()));
     assert_eq!(std::fs::read(site.join("checkpoint")).unwrap(), before);
     // Another registry, and one that was restored from an older backup, contradict what is there.
     let other = new_registry();
-    other.change(&name("D"), &change(["X"], []), &Stamp::now(second(0))).unwrap();
-    let log = other.add_statements(second(1), &[]).unwrap();
+    other.with_clock(Clock::fixed(second(0))).change(&name("D"), &change(["X"], [])).unwrap();
+    let log = other.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap();
     sign(&other, &log, &key(1), &[], second(1));
     assert_eq!(publish(&other).unwrap_err().kind().as_str(), "tree-differs");
     assert_eq!(verify(&other).2, ["statements/checkpoint"]);
@@ -494,8 +523,11 @@ const BUNDLE: &str = "statements/tile/entries/000.p/3";
 fn signed_site() -> tempfile::TempDir {
     let (registry, directory) = (new_registry(), harness::directory());
     for (at, granule) in [(0, "A"), (1, "B")] {
-        registry.change(&name("D"), &change([granule], []), &Stamp::now(second(at))).unwrap();
-        let log = registry.add_statements(second(at), &[]).unwrap();
+        registry
+            .with_clock(Clock::fixed(second(at)))
+            .change(&name("D"), &change([granule], []))
+            .unwrap();
+        let log = registry.with_clock(Clock::fixed(second(at))).add_statements(&[]).unwrap();
         sign(&registry, &log, &key(1), &[&witness_key(2)], second(at));
     }
     publish_statements(&registry, directory.path()).unwrap();

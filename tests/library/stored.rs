@@ -1,11 +1,12 @@
 //! A registry file in a directory of its own.
 
+use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
 
-use accession::{Access, Instance, Registry, Selection, Stamp};
+use accession::{Instance, Registry, Selection};
 use rusqlite::Connection;
 
-use harness::history::{Plan, name, now, second};
+use harness::history::{Plan, name, second};
 use harness::store::new_registry_in;
 
 /// A registry file with one dataset, `dataset`.
@@ -46,7 +47,7 @@ impl Stored {
 
     /// Another handle, as a separate process would have.
     pub fn other_handle(&self) -> Registry {
-        Registry::open(&self.path, Access::Write).unwrap()
+        Registry::open(&self.path, clock()).unwrap()
     }
 
     pub fn change(&self, at: i64, plan: &Plan) -> Instance {
@@ -60,6 +61,5 @@ impl Stored {
 }
 
 pub fn change(registry: &Registry, at: i64, plan: &Plan) -> Instance {
-    let stamp = Stamp::at(second(at), now());
-    registry.change(&name("dataset"), &plan.change(), &stamp).unwrap().instances.remove(0)
+    registry.change(&name("dataset"), &plan.change().at(second(at))).unwrap().instances.remove(0)
 }

@@ -3,9 +3,9 @@
 use accession::mirror::{Comparison, Primary, Remote};
 use accession::registry::Verifications;
 use accession::{
-    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetMetadata,
+    Author, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetMetadata,
     DatasetVerification, Difference, Differences, Error, ErrorKind, Exported, Finding, Granules,
-    History, Import, Listing, Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp,
+    History, Import, Listing, Registry, Resolution, Selected, Selection, Set, Snapshot,
     SubsetMembers,
 };
 
@@ -15,7 +15,8 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<Registry>();
     shared::<ChangeOptions>();
-    shared::<Stamp>();
+    shared::<Clock>();
+    shared::<Author>();
     owned_and_send::<(Snapshot, Granules, History, Differences<'static>)>();
     owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, Listing, SubsetMembers)>();
@@ -28,7 +29,7 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
         DatasetVerification,
         Finding,
     )>();
-    owned_and_send::<(Access, Selection, Set, DatasetMetadata, Difference, Exported)>();
+    owned_and_send::<(Selection, Set, DatasetMetadata, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
     owned_and_send::<(Primary, Comparison, Remote)>();
 }

@@ -1,9 +1,10 @@
 //! Unique granule ids, compared with those of Cumulus' reference code.
 
 use accession::minting::unique_granule::{Formula, explain, split, unique};
-use accession::{Change, GranuleId, ListingEntry, SourceLocation, Stamp};
+use accession::{Change, GranuleId, ListingEntry, SourceLocation};
+use harness::values::AtTime;
 
-use harness::history::{id, name, now, second};
+use harness::history::{id, name, second};
 use harness::store::new_registry;
 
 #[test]
@@ -37,7 +38,7 @@ fn a_repeated_unique_id_names_both_producer_ids() {
         let mut change = Change::new();
         change.options.create_dataset = true;
         entries.iter().try_for_each(|entry| change.ingest(entry.clone()))?;
-        registry.change(&name("dataset"), &change, &Stamp::at(second(seconds), now()))
+        registry.change(&name("dataset"), &change.at(second(seconds)))
     };
     let twice = [entry("X_1", "X", 1), entry("X_1", "Y", 2)];
     let refused = apply(&twice, 0).unwrap_err().to_string();
@@ -68,8 +69,7 @@ fn every_holding_period_is_found_by_the_producers_id() {
         let mut delete = Change::new();
         delete.delete(made).unwrap();
         for change in [ingest, delete] {
-            let stamp = Stamp::at(second(times.next().unwrap()), now());
-            registry.change(&name("dataset"), &change, &stamp).unwrap();
+            registry.change(&name("dataset"), &change.at(second(times.next().unwrap()))).unwrap();
         }
     }
     let snapshot = registry.snapshot().unwrap();

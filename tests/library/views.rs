@@ -1,13 +1,14 @@
 //! The views of a registry file, for people who read it with the sqlite3 shell.
 
 use accession::{Registry, Timestamp};
+use harness::values::clock;
 use rusqlite::Connection;
 
 #[test]
 fn the_views_show_instants_as_the_program_writes_them() {
     let directory = harness::directory();
     let path = directory.path().join("accession.db");
-    drop(Registry::create(&path).unwrap());
+    drop(Registry::create(&path, clock()).unwrap());
     let connection = Connection::open(path).unwrap();
     connection
         .execute("INSERT INTO dataset (id, name, record, row_check) VALUES (1, 'D', '{}', 0)", [])

@@ -1,6 +1,7 @@
 //! Checks the rules for every table, and that every statement finds its rows by a key.
 
 use accession::Registry;
+use harness::values::clock;
 use rusqlite::Connection;
 
 use crate::rust_files;
@@ -9,7 +10,7 @@ use crate::rust_files;
 fn schema() -> (tempfile::TempDir, Connection) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("accession.db");
-    drop(Registry::create(&path).unwrap());
+    drop(Registry::create(&path, clock()).unwrap());
     let connection = Connection::open(path).unwrap();
     (directory, connection)
 }

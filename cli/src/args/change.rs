@@ -38,7 +38,8 @@ impl ChangeArgs {
     /// The options of the change in the library.
     pub fn options(&self) -> ChangeOptions {
         let (note, DryRunArgs { dry_run, all }) = (self.note.clone(), self.dry_run);
-        ChangeOptions { note, dry_run, all_examples: all, ..ChangeOptions::default() }
+        let at = self.at.and_then(ChangeTime::instant);
+        ChangeOptions { at, note, dry_run, all_examples: all, ..ChangeOptions::default() }
     }
 
     /// The change as it was asked for.

@@ -4,10 +4,10 @@ use std::io::{IsTerminal, Write, stdin};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use accession::DatasetName;
 use accession::mirror::{Address, PrimarySource, Remote, Retry};
 use accession::model::{SourceOptions, parse_duration, quoted};
 use accession::registry::KnownPrimary;
-use accession::{Access, DatasetName};
 use clap::builder::RangedU64ValueParser;
 
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ impl PrimaryArgs {
             }
             Some(stream) => Ok(PrimarySource::read(stdin(), &stream.name(), options, now)?),
             None => {
-                let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
+                let sources = session.open()?.snapshot()?.mirror_sources(mirror)?;
                 let default = sources
                     .into_iter()
                     .find_map(|it| PrimarySource::of_last_pull(it, options.clone()));

@@ -6,7 +6,7 @@ use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_f
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, ErrorKind, Moment, Selection, Snapshot};
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -57,7 +57,8 @@ impl SetArgs {
     /// # Errors
     ///
     /// As those of [`TypedSet::into_selection`], or an option repeats a part of the set.
-    pub fn into_selection(self, now: Timestamp, snapshot: &Snapshot) -> Result<Selection> {
+    pub fn into_selection(self, snapshot: &Snapshot) -> Result<Selection> {
+        let now = snapshot.now();
         let SetArgs { set, at, identifier } = self;
         match (set.named(snapshot)?, at, identifier) {
             (Selection::Dataset { name, at }, None, None) => Ok(dataset_at(name, at, now)?),

@@ -1,8 +1,8 @@
 use std::io::Write;
 
+use accession::Moment;
 use accession::model::Warning;
 use accession::registry::NewAnnotation;
-use accession::{Access, Moment};
 
 use crate::args::ClockArgs;
 use crate::args::TypedSet;
@@ -57,17 +57,16 @@ impl Args {
         let mut note = NewAnnotation::new(self.note)?;
         (note.questionable, note.dry_run) = (self.questionable, self.dry_run);
         note.until = self.until;
-        let stamp = session.stamp(self.clock.time())?;
-        let registry = session.open(Access::Write)?;
+        let registry = session.open_to_change(self.clock.time())?;
         let snapshot = registry.snapshot()?;
         let at = self.set.at(None);
         session.warn_all(self.set.unchecked(&snapshot)?);
-        let selection = self.set.into_selection(session.now()?, &snapshot)?;
+        let selection = self.set.into_selection(&snapshot)?;
         if at.is_some() {
             session.warn_all(Warning::of_others(at, &snapshot.select(&selection)?.others));
         }
         drop(snapshot);
-        let annotated = registry.annotate(&selection, &note, &stamp)?;
+        let annotated = registry.annotate(&selection, &note)?;
         // Who tries it wants to see what it would do.
         if !session.is_quiet() || session.is_json() || self.dry_run {
             const COLUMNS: &[Column] = &[

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
-use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
+use accession::{ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
 
 use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};
@@ -106,9 +106,8 @@ fn make(
     application: &Application<'_>,
     change: &accession::Change,
 ) -> Result<Exit> {
-    let made = apply(session, application, None, |registry, stamp| {
-        registry.change(application.dataset, change, stamp)
-    });
+    let made =
+        apply(session, application, None, |registry| registry.change(application.dataset, change));
     made.map_err(with_hint_of_paths)
 }
 
@@ -279,8 +278,8 @@ impl Sync {
             }
         })?;
         let application = self.change.application(&self.dataset, self.create).with_line();
-        apply(session, &application, Some(SAME), |registry, stamp| {
-            registry.sync(&self.dataset, &listing, self.limits.limits(), &options, stamp)
+        apply(session, &application, Some(SAME), |registry| {
+            registry.sync(&self.dataset, &listing, self.limits.limits(), &options)
         })
     }
 
@@ -295,11 +294,11 @@ impl Sync {
 
     /// Notes that a listing could not be read. Where that cannot be noted, the error is still reported.
     fn note_refused(&self, error: &Error, session: &Session) {
-        if let Ok(Some(_)) = session.open_existing()
-            && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
+        if let Ok(Some(registry)) = session.open_existing()
+            && let Ok(registry) = session.recording(&registry, None)
         {
             let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(&self.dataset, &error, &stamp);
+            let _ = registry.note_refused_listing(&self.dataset, &error);
         }
     }
 }
@@ -353,15 +352,15 @@ impl Revert {
                 EarlierSet::At(at)
             }
             To::Name(name) => {
-                let snapshot = session.open(Access::Read)?.snapshot()?;
+                let snapshot = session.open()?.snapshot()?;
                 name.earlier(&snapshot, &self.dataset)?
             }
         };
         let options = self.change.options();
         let application = self.change.application(&self.dataset, false);
         let unchanged = Some("the dataset holds the same granules as then");
-        apply(session, &application, unchanged, |registry, stamp| {
-            registry.revert(&self.dataset, &to, &options, stamp)
+        apply(session, &application, unchanged, |registry| {
+            registry.revert(&self.dataset, &to, &options)
         })
     }
 }

@@ -1,7 +1,6 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::Access;
 use accession::citation::check::{CheckedCitations, Checker, CitationVerdict};
 use accession::citation::recognise::{self, FoundCitation, ParsedField};
 use accession::disk::scratch;
@@ -57,12 +56,11 @@ impl Args {
         }
         let names = items.iter().filter_map(|item| name_of(&item.pasted));
         self.site.follow(session, &names.collect::<Vec<_>>())?;
-        let now = session.now()?;
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
         let mut spool = BufWriter::new(scratch::file()?);
-        let checker = Checker::new(&registry, now)?;
+        let checker = Checker::new(&registry)?;
         let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
         let mut number = 0;
         for item in &items {

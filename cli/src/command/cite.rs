@@ -7,7 +7,7 @@ use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::Granule;
-use accession::{Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
+use accession::{DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
@@ -181,12 +181,12 @@ impl Args {
 
     fn cite_set(self, set: SetArgs, session: &mut Session) -> Result<Exit> {
         self.site.follow(session, std::slice::from_ref(set.typed()))?;
-        let now = session.now()?;
         let typed_at = set.typed_at();
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         let snapshot = registry.snapshot()?;
+        let now = snapshot.now();
         session.warn_all(set.typed().unchecked(&snapshot)?);
-        let (selection, at) = match set.into_selection(now, &snapshot)? {
+        let (selection, at) = match set.into_selection(&snapshot)? {
             Selection::Dataset { name, .. } => {
                 let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
                 (Selection::Dataset { name, at }, at)
@@ -217,8 +217,7 @@ impl Args {
         let cited = match (&members, &selection) {
             (None, _) => registry.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
-                let writable = session.open(Access::Write);
-                let cited = registry.cite_members(writable, name, at, members, now)?;
+                let cited = registry.cite_members(name, at, members)?;
                 session.warn_all(cited.warnings());
                 is_stored = cited.not_stored.is_none();
                 cited.cited

@@ -11,7 +11,7 @@ use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{
     ContentCounts, Counts, HeldContents, ListingSummary, Presence, SideBySide, TwoSides,
 };
-use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
+use accession::{Identifier, Instance, Set, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -163,9 +163,9 @@ impl Compare {
         let Compare { sets, from, lists, summary, .. } = self;
         match (sets.as_slice(), from.as_slice()) {
             ([left, right], []) => {
-                let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
-                let left = left.contents(session, now, &snapshot)?;
-                let right = right.contents(session, now, &snapshot)?;
+                let snapshot = session.open()?.snapshot()?;
+                let left = left.contents(session, &snapshot)?;
+                let right = right.contents(session, &snapshot)?;
                 let (one, two) = snapshot.nearest(&left, &right)?;
                 let compared = [compared(&left, one), compared(&right, two)];
                 let (left, right) = (&left[one].set, &right[two].set);
@@ -176,8 +176,8 @@ impl Compare {
                 report(session, compared, &sides, is_digest_equal, summary)
             }
             ([left], files) if files.len() == 1 || !are_named(files) => {
-                let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
-                let left = left.contents(session, now, &snapshot)?;
+                let snapshot = session.open()?.snapshot()?;
+                let left = left.contents(session, &snapshot)?;
                 // The list may be typed at a terminal.
                 drop(snapshot);
                 let one_named = if let [file] = files { named(file) } else { None };
@@ -188,7 +188,7 @@ impl Compare {
                     }
                 };
                 let (listing, has_paths) = lists.listing(session, files)?;
-                let snapshot = session.open(Access::Read)?.snapshot()?;
+                let snapshot = session.open()?.snapshot()?;
                 let nearest = snapshot.nearest_to(&left, &listing)?;
                 let mut differences = snapshot.compare_with(&left[nearest].set, &listing)?;
                 drop(snapshot);
@@ -329,19 +329,14 @@ pub struct NamedSet {
 }
 
 impl NamedSet {
-    fn select(&self, session: &Session, now: Timestamp, snapshot: &Snapshot) -> Result<Set> {
+    fn select(&self, session: &Session, snapshot: &Snapshot) -> Result<Set> {
         session.warn_all(self.set.unchecked(snapshot)?);
-        Ok(snapshot.select_contents(&self.set.clone().into_selection(now, snapshot)?)?)
+        Ok(snapshot.select_contents(&self.set.clone().into_selection(snapshot)?)?)
     }
 
-    fn contents(
-        &self,
-        session: &Session,
-        now: Timestamp,
-        snapshot: &Snapshot,
-    ) -> Result<Vec<HeldContents>> {
+    fn contents(&self, session: &Session, snapshot: &Snapshot) -> Result<Vec<HeldContents>> {
         session.warn_all(self.set.unchecked(snapshot)?);
-        Ok(snapshot.contents(&self.set.clone().into_selection(now, snapshot)?)?)
+        Ok(snapshot.contents(&self.set.clone().into_selection(snapshot)?)?)
     }
 }
 
@@ -471,9 +466,9 @@ fn read_sides(
         listings.push((name, listing));
     }
     if !sets.is_empty() {
-        let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
+        let snapshot = session.open()?.snapshot()?;
         for named in sets {
-            let set = named.select(session, now, &snapshot)?;
+            let set = named.select(session, &snapshot)?;
             sides.add_set(&snapshot, &set)?;
             let (name, identifier) = (named.name.clone(), Some(set.identifier()));
             let timestamp = Some(set.instance().timestamp);

@@ -8,7 +8,7 @@ use accession::model::{
     WebAddress, Year, quoted,
 };
 use accession::registry::{Edit as Change, MetadataVersion, SharedDoi, Withdrawn};
-use accession::{Access, DatasetMetadata, DatasetName, Limit, Limits, Registry, Stamp};
+use accession::{DatasetMetadata, DatasetName, Limit, Limits, Registry};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -80,11 +80,10 @@ impl AddDataset {
         record.apply_to(file.as_ref(), &mut dataset, &mut limits);
         let create = Create::IfMissing;
         let is_new_registry = session.new_registry(create)?.is_some();
-        session.write(create, |registry, session| {
-            let stamp = session.stamp(record.clock.time())?;
-            Ok(registry.add_dataset_with(&dataset, limits, record.shared_doi(), &stamp)?)
+        session.write(create, record.clock.time(), |registry, _| {
+            Ok(registry.add_dataset_with(&dataset, limits, record.shared_doi())?)
         })?;
-        let listed = session.open(Access::Read)?.snapshot()?.dataset(&dataset.name)?;
+        let listed = session.open()?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
         let registry = session.registry_path();
         session.confirm(&Added { listed: &listed, created }, |out| {
@@ -105,11 +104,11 @@ impl EditDataset {
                 .with_hint("name the fields to change, such as --title"));
         }
         let file = record.read_file()?;
-        edit_and_confirm(session, name, &record.clock, |registry, stamp| {
+        edit_and_confirm(session, name, &record.clock, |registry| {
             let apply = |dataset: &mut _, limits: &mut _| {
                 record.apply_to(file.as_ref(), dataset, limits);
             };
-            registry.edit_dataset_with(name, record.shared_doi(), stamp, apply).map(drop)
+            registry.edit_dataset_with(name, record.shared_doi(), apply).map(drop)
         })
     }
 }
@@ -170,8 +169,8 @@ pub struct Reinstate {
 
 impl Rename {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        edit_and_confirm(session, &self.new, &self.clock, |registry, stamp| {
-            registry.rename_dataset(&self.old, &self.new, stamp).map(drop)
+        edit_and_confirm(session, &self.new, &self.clock, |registry| {
+            registry.rename_dataset(&self.old, &self.new).map(drop)
         })
     }
 }
@@ -182,16 +181,16 @@ impl Withdraw {
             return Err(Error::usage("the note is empty")
                 .with_hint("state with --note why the dataset is withdrawn: readers will see it"));
         }
-        edit_and_confirm(session, &self.name, &self.clock, |registry, stamp| {
-            registry.withdraw_dataset(&self.name, &self.note, stamp).map(drop)
+        edit_and_confirm(session, &self.name, &self.clock, |registry| {
+            registry.withdraw_dataset(&self.name, &self.note).map(drop)
         })
     }
 }
 
 impl Reinstate {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        edit_and_confirm(session, &self.name, &self.clock, |registry, stamp| {
-            registry.reinstate_dataset(&self.name, stamp).map(drop)
+        edit_and_confirm(session, &self.name, &self.clock, |registry| {
+            registry.reinstate_dataset(&self.name).map(drop)
         })
     }
 }
@@ -201,12 +200,10 @@ fn edit_and_confirm(
     session: &mut Session,
     name: &DatasetName,
     clock: &ClockArgs,
-    mut make: impl FnMut(&Registry, &Stamp) -> accession::error::Result<()>,
+    make: impl FnOnce(&Registry) -> accession::error::Result<()>,
 ) -> Result<Exit> {
-    session.write(Create::Never, |registry, session| {
-        Ok(make(registry, &session.stamp(clock.time())?)?)
-    })?;
-    let listed = session.open(Access::Read)?.snapshot()?.dataset(name)?;
+    session.write(Create::Never, clock.time(), |registry, _| Ok(make(registry)?))?;
+    let listed = session.open()?.snapshot()?.dataset(name)?;
     session.warn_all(Warning::of_former_name(name, &listed.dataset.name));
     session.confirm(&listed, |out| write_fields(out, DATASET, &listed))
 }
@@ -401,7 +398,7 @@ struct ShownDataset {
 
 impl Show {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         let name = self.name.name(&snapshot)?;
         let mut listed = snapshot.dataset(&name)?;
         session.warn_all(Warning::of_former_name(&name, &listed.dataset.name));
@@ -410,9 +407,9 @@ impl Show {
             drop(snapshot);
             return print_versions(session, &versions);
         }
-        let now = session.now()?;
+        let now = snapshot.now();
         session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
-        snapshot.replace_future_instance(&mut listed, now)?;
+        snapshot.replace_future_instance(&mut listed)?;
         let refused = snapshot.refusal(&listed.dataset.name)?;
         drop(snapshot);
         session.fields(DATASET, &ShownDataset { listed, refused })
@@ -493,7 +490,7 @@ impl ListDatasets {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let withdrawn = if self.all { Withdrawn::Listed } else { Withdrawn::LeftOut };
         let mut list = session.list(&LISTED[..if self.all { 6 } else { 5 }]);
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         let now = session.now()?;
         let mut after = None;
         loop {
@@ -503,7 +500,7 @@ impl ListDatasets {
             after = Some(last.dataset.name.clone());
             for listed in &mut page {
                 session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
-                snapshot.replace_future_instance(listed, now)?;
+                snapshot.replace_future_instance(listed)?;
             }
             drop(snapshot);
             for listed in &page {

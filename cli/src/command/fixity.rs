@@ -14,9 +14,7 @@ use accession::fixity::{
 use accession::input::ListingOptions;
 use accession::model::{Algorithm, Coverage, WarningKind, parse_duration};
 use accession::registry::HeldContents;
-use accession::{
-    Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot, Timestamp,
-};
+use accession::{Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -110,8 +108,8 @@ impl AddFiles {
             return Err(nothing_stated());
         }
         let application = self.change.application(&self.dataset, false);
-        apply(session, &application, Some(KNOWN), |registry, stamp| {
-            registry.change(&self.dataset, &change, stamp)
+        apply(session, &application, Some(KNOWN), |registry| {
+            registry.change(&self.dataset, &change)
         })
     }
 }
@@ -163,9 +161,9 @@ fn computed(text: &str) -> Result<Algorithm, String> {
 impl ComputeChecksums {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let tree = self.tree.read(&self.root, None)?;
-        let (registry, stamp) = (session.open(Access::Write)?, session.stamp(self.clock.time())?);
+        let registry = session.open_to_change(self.clock.time())?;
         let (dataset, algorithm) = (&self.dataset, self.algorithm);
-        let run = fixity::compute(&registry, dataset, tree, algorithm, self.note, &stamp)?;
+        let run = fixity::compute(&registry, dataset, tree, algorithm, self.note)?;
         print_run(session, run, "computed", None)
     }
 }
@@ -271,9 +269,8 @@ impl CheckFiles {
             lists_unexpected: self.unexpected,
             root_name: self.root_name.clone(),
         };
-        let registry = session.open(Access::Read)?;
-        let (stamp, now) = (session.stamp(None)?, session.now()?);
-        let contents = self.contents(session, now, &registry.snapshot()?)?;
+        let registry = session.open()?;
+        let contents = self.contents(session, &registry.snapshot()?)?;
         let nearest = match contents.as_slice() {
             [_] => None,
             several => {
@@ -281,12 +278,11 @@ impl CheckFiles {
                 Some(&several[nearest])
             }
         };
-        let writable = || session.open(Access::Write);
         let select = |snapshot: &Snapshot| match nearest {
             Some(nearest) => Ok(nearest.set.clone()),
-            None => snapshot.select_contents(&self.set.clone().into_selection(now, snapshot)?),
+            None => snapshot.select_contents(&self.set.clone().into_selection(snapshot)?),
         };
-        let run = fixity::check(&registry, writable, select, (tree, options), &stamp)?;
+        let run = fixity::check(&registry, select, (tree, options))?;
         print_run(session, run, "checked", nearest)
     }
 
@@ -302,8 +298,8 @@ impl CheckFiles {
         if found.is_empty() {
             return Err(nothing_stated());
         }
-        let registry = session.open(Access::Read)?;
-        let contents = self.contents(session, session.now()?, &registry.snapshot()?)?;
+        let registry = session.open()?;
+        let contents = self.contents(session, &registry.snapshot()?)?;
         let nearest = match contents.len() {
             1 => 0,
             _ => found.nearest(&registry, &contents)?,
@@ -319,14 +315,9 @@ impl CheckFiles {
         print_summary(session, compared.summary(), "checked", nearest)
     }
 
-    fn contents(
-        &self,
-        session: &Session,
-        now: Timestamp,
-        snapshot: &Snapshot,
-    ) -> Result<Vec<HeldContents>> {
+    fn contents(&self, session: &Session, snapshot: &Snapshot) -> Result<Vec<HeldContents>> {
         session.warn_all(self.set.unchecked(snapshot)?);
-        Ok(snapshot.contents(&self.set.clone().into_selection(now, snapshot)?)?)
+        Ok(snapshot.contents(&self.set.clone().into_selection(snapshot)?)?)
     }
 }
 
@@ -349,7 +340,7 @@ pub struct ForgetRoot {
 
 impl ForgetRoot {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let registry = session.open(Access::Write)?;
+        let registry = session.open()?;
         let dataset = registry.snapshot()?.present_name(&self.dataset)?;
         let Some(findings) = registry.forget_root(&dataset, &self.root)? else {
             return Err(Error::usage(format!("{dataset} was never checked at {}", self.root))
@@ -399,9 +390,9 @@ enum Format {
 impl ListChecksums {
     /// The set, in the snapshot in which its files are listed.
     fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
+        let selection = self.set.clone().into_selection(&snapshot)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let set = snapshot.select_contents(&selection)?;
         session.warn_of_dataset(&snapshot, set.dataset())?;

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use accession::model::{Content, GranuleUrl, WarningKind, quoted};
 use accession::registry::{FileList, Granule};
-use accession::{Access, DatasetName, GranuleId, Granules, Holding, Monitor, Pattern, Snapshot};
+use accession::{DatasetName, GranuleId, Granules, Holding, Monitor, Pattern, Snapshot};
 use serde::Serialize;
 use serde_json::json;
 
@@ -98,7 +98,7 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.site.follow(session, std::slice::from_ref(self.set.typed()))?;
         if let Some(producer) = &self.producer {
-            let snapshot = session.open(Access::Read)?.snapshot()?;
+            let snapshot = session.open()?.snapshot()?;
             let Some(dataset) = self.set.dataset_only(&snapshot)? else {
                 return Err(Error::usage("--producer needs a dataset"));
             };
@@ -106,9 +106,9 @@ impl Args {
         }
         // The time that was typed. If the user typed none, no warning about its day is needed.
         let at = self.set.typed_at();
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.into_selection(session.now()?, &snapshot)?;
+        let selection = self.set.into_selection(&snapshot)?;
         self.known_at.refuse_for_identifier(&selection)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let mut selected = snapshot.select(&selection)?;

@@ -2,7 +2,7 @@
 
 use accession::model::{GranulePrefix, Warning, WarningKind, Withdrawal, quoted};
 use accession::registry::{DigestPeriod, FoundPeriod};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Selection, Snapshot};
+use accession::{DatasetName, ErrorKind, GranuleId, Instance, Moment, Selection, Snapshot};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ struct FoundInstance<'a> {
 
 impl Lookup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         let (name, at) = match (self.dataset.named(&snapshot)?, self.at) {
             (Selection::Dataset { name, at: None }, at) => (name, at),
             (Selection::Dataset { name, at }, None) => (name, at),
@@ -144,7 +144,7 @@ pub struct ListHistory {
 
 impl ListHistory {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         let dataset = self.dataset.name(&snapshot)?;
         if let Some(granule_id) = &self.granule {
             return list_periods(session, &snapshot, &dataset, granule_id);
@@ -242,7 +242,7 @@ const PAGE_ROWS: u32 = 1_000;
 
 impl Find {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         const COLUMNS: &[Column] = &[
             Column::text("dataset"),
             Column::text("granule"),
@@ -337,7 +337,7 @@ impl Resolve {
             refuse_future(at, session.now()?)?;
         }
         self.site.follow(session, &[TypedSet::Name(self.named.clone())])?;
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         session.warn_all(self.named.unchecked(&snapshot)?);
         let at = self.at.map_or_else(|| self.named.date(&snapshot), |at| Ok(Some(at)))?;
         let dataset = self.dataset.as_ref();
@@ -417,7 +417,7 @@ pub struct Subsets {
 
 impl Subsets {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         let subsets = snapshot.subsets(&self.dataset.name(&snapshot)?)?;
         drop(snapshot);
         const COLUMNS: &[Column] = &[

@@ -8,8 +8,7 @@ use accession::input::ListingOptions;
 use accession::mirror::{LogCopy, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Import, Instance, Moment,
-    Timestamp,
+    ChangeOptions, ChangeReport, DatasetName, ErrorKind, Import, Instance, Moment, Timestamp,
 };
 
 use super::history::INSTANCES;
@@ -101,13 +100,13 @@ impl ImportArgs {
     /// `mirror status` and `status` report that a copy of an address failed.
     fn remember_failure(&self, session: &Session, error: &Error) {
         if let Ok(Some(remote)) = self.http.remote(&self.file, session)
-            && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
+            && let Ok(registry) = session.open_to_change(None)
             && !self.dry_run.dry_run
             && error.kind() != ErrorKind::Interrupted
             && error.kind().as_str() != "usage"
         {
             let (source, what) = (remote.address().to_string(), error.to_string());
-            let _ = registry.remember_failed_attempt(&self.dataset, &source, &what, &stamp);
+            let _ = registry.remember_failed_attempt(&self.dataset, &source, &what);
         }
     }
 
@@ -132,9 +131,9 @@ impl ImportArgs {
             );
         }
         let application = self.application();
-        let (imported, created) = application.make(session, |registry, stamp| match &replica {
-            Some(replica) => Ok(replica.import(registry, &self.dataset, &import, stamp)?),
-            None => Ok(registry.import(&self.dataset, &import, stamp)?),
+        let (imported, created) = application.make(session, |registry| match &replica {
+            Some(replica) => Ok(replica.import(registry, &self.dataset, &import)?),
+            None => Ok(registry.import(&self.dataset, &import)?),
         })?;
         session.warn_all(imported.import_warnings(&self.dataset, now));
         if let (Some(replica), Some(in_force)) = (&replica, &imported.in_force)
@@ -170,7 +169,7 @@ impl ImportArgs {
             && !self.dry_run.dry_run
         {
             // As they are annotated now.
-            let history = session.open(Access::Read)?.snapshot()?.history(&self.dataset)?;
+            let history = session.open()?.snapshot()?.history(&self.dataset)?;
             session.rows(INSTANCES, history.since(first.timestamp).until(last.timestamp))?;
         } else if session.is_json() {
             for instance in instances {
@@ -200,7 +199,7 @@ impl ImportArgs {
     fn import_listings(&self, session: &mut Session) -> Result<Exit> {
         let (now, change) = (session.now()?, self.change_options());
         let reading = (&self.format, self.files.reading(self.format.options()));
-        let clock = (now, self.clock.time().is_some());
+        let clock = (now, self.clock.time());
         let listings = self.listings.of(&self.file, &self.dataset, reading, change, clock)?;
         let is_new = session.new_registry(Create::when(self.create))?.is_some();
         let taken = match self.dry_run.dry_run {
@@ -316,7 +315,7 @@ pub struct ExportArgs {
 
 impl ExportArgs {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         let ExportArgs { dataset, output, until } = self;
         match output.filter(|path| path.as_os_str() != "-") {
             Some(path) => export(&registry, &dataset, until, &path)?,

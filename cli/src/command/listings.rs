@@ -11,8 +11,8 @@ use accession::input::ListingOptions;
 use accession::model::{Day, Warning, WarningKind, plural, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
-    Stamp, Timestamp,
+    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
+    Timestamp,
 };
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
@@ -51,8 +51,8 @@ pub struct Listings<'a> {
     pub format: &'a FormatArgs,
     pub options: ListingOptions,
     pub change: ChangeOptions,
-    /// Whether the clock is right, however long ago the last time was recorded.
-    is_clock_confirmed: bool,
+    /// The time that confirms the clock, if one was stated. That of a listing does not.
+    clock: Option<ChangeTime>,
     dated: Vec<Dated>,
 }
 
@@ -99,7 +99,7 @@ impl ListingArgs {
         dataset: &'a DatasetName,
         (format, options): (&'a FormatArgs, ListingOptions),
         change: ChangeOptions,
-        (now, is_clock_confirmed): (Timestamp, bool),
+        (now, clock): (Timestamp, Option<ChangeTime>),
     ) -> Result<Listings<'a>> {
         let name = directory.name();
         let Some(path) = directory.path().filter(|path| path.is_dir()) else {
@@ -122,15 +122,7 @@ impl ListingArgs {
                     max_replace: self.contradicting.max_replace,
                     ..change
                 };
-                Ok(Listings {
-                    dataset,
-                    arguments: self,
-                    format,
-                    options,
-                    change,
-                    is_clock_confirmed,
-                    dated,
-                })
+                Ok(Listings { dataset, arguments: self, format, options, change, clock, dated })
             }
         }
     }
@@ -231,7 +223,7 @@ impl Listings<'_> {
     /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
     /// work, but what was accepted before is kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(Create::when(self.change.create_dataset), |registry, session| {
+        session.write(Create::when(self.change.create_dataset), self.clock, |registry, session| {
             self.sync_each(registry, session)
         })
     }
@@ -245,12 +237,13 @@ impl Listings<'_> {
         let scratch = ScratchDirectory::new()?;
         let path = scratch.path().join("registry.db");
         let copy = match session.new_registry(Create::when(self.change.create_dataset))? {
-            Some(_) => Registry::create(&path)?,
+            Some(_) => Registry::create(&path, Clock::system())?,
             None => {
-                session.open(Access::Read)?.copy_to(&path, PaymentIds::LeftOut)?;
-                Registry::open(&path, Access::Write)?
+                session.open()?.copy_to(&path, PaymentIds::LeftOut)?;
+                Registry::open(&path, Clock::system())?
             }
         };
+        let copy = session.recording(&copy, self.clock)?;
         self.sync_each(&copy.with_monitor(Arc::new(Progress::new())), session)
     }
 
@@ -285,9 +278,9 @@ impl Listings<'_> {
         session: &Session,
         taken: &mut Taken,
     ) -> Result<()> {
-        let Listings { dataset, change, is_clock_confirmed, .. } = self;
-        let stamp = session.stamp(Some(ChangeTime::At(dated.at)))?;
-        let stamp = Stamp { is_clock_confirmed: *is_clock_confirmed, ..stamp };
+        let Listings { dataset, change, .. } = self;
+        let change =
+            &ChangeOptions { at: Some(dated.at), is_time_inferred: true, ..change.clone() };
         let listing = self.listing(dated, session, taken);
         if last.is_some_and(|last| dated.at <= last) {
             self.check_held(dated, &listing?, registry)?;
@@ -297,10 +290,10 @@ impl Listings<'_> {
         let listing = listing.inspect_err(|error| {
             // The error is still reported.
             let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(dataset, &error, &stamp);
+            let _ = registry.note_refused_listing(dataset, &error);
         })?;
         let limits: Limits = self.arguments.limits.limits();
-        let applied = registry.sync(dataset, &listing, limits, change, &stamp)?;
+        let applied = registry.sync(dataset, &listing, limits, change)?;
         let warnings = applied.warnings(dataset, session.now()?, &session.program());
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));

@@ -10,7 +10,7 @@ use accession::mirror::{
 };
 use accession::model::{WarningKind, parse_duration};
 use accession::registry::{ContentCounts, Counts, KnownPrimary, TwoSides, Withdrawn};
-use accession::{Access, DatasetName, Instance, Limit, Snapshot, Timestamp};
+use accession::{DatasetName, Instance, Limit, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -59,10 +59,9 @@ pub struct CompareMirror {
 impl CompareMirror {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = self.primary.source(&self.dataset, session)?;
-        let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
+        let registry = session.open()?;
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
-        let writable = || session.open(Access::Write);
-        let compared = source.compare(&registry, writable, &self.dataset, limit, &stamp)?;
+        let compared = source.compare(&registry, &self.dataset, limit)?;
         let is_identical = compared.is_identical();
         let ComparedMirror { dataset, status, sides, open_findings, warnings } = compared;
         session.warn_all(warnings);
@@ -251,7 +250,7 @@ impl PullMirror {
     /// Pulls every dataset from its default. One that fails does not stop the others.
     fn pull_all(&self, session: &mut Session) -> Result<Exit> {
         let mut pulls = Vec::new();
-        for known in sources(&session.open(Access::Read)?.snapshot()?)? {
+        for known in sources(&session.open()?.snapshot()?)? {
             let dataset = known.dataset.clone();
             let source = self.primary.default_source(known, session)?;
             pulls.extend(source.map(|source| (dataset, source)));
@@ -283,6 +282,7 @@ impl PullMirror {
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
         let options = PullOptions {
+            at: self.at.and_then(ChangeTime::instant),
             create_dataset: self.create,
             policy: match self.reset {
                 true => PullPolicy::Reset(self.limits.limits()),
@@ -292,7 +292,7 @@ impl PullMirror {
             dry_run: self.dry_run,
         };
         self.application(dataset)
-            .make(session, |registry, stamp| Ok(source.pull(registry, dataset, options, stamp)?))
+            .make(session, |registry| Ok(source.pull(registry, dataset, options)?))
     }
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
@@ -327,7 +327,7 @@ impl PullMirror {
 
 /// Warns that a mirror that was created has the DOI of its primary: a citation of it has times of its own.
 fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
-    let doi = session.open(Access::Read)?.snapshot()?.dataset(mirror)?.dataset.doi;
+    let doi = session.open()?.snapshot()?.dataset(mirror)?.dataset.doi;
     if let Some(doi) = doi {
         let what = format!(
             "{mirror} has the DOI of its primary, {doi}: `accession dataset edit {mirror} --doi` sets its own, and --doi '' removes it"
@@ -401,7 +401,7 @@ pub struct ListPrimaries {
 
 impl ListPrimaries {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         let found = match &self.dataset {
             Some(dataset) => snapshot.mirror_sources(dataset)?,
             None => sources(&snapshot)?,

@@ -1,8 +1,8 @@
 use std::io::Write;
 
+use accession::Moment;
 use accession::input::old_payment_ids;
 use accession::minting::payment::{Layout, PaymentId, Scheme};
-use accession::{Access, Moment};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Exit, Result};
@@ -97,15 +97,14 @@ impl NewPaymentIds {
             }
             None => Vec::new(),
         };
-        let registry = session.open(Access::Write)?;
+        let registry = session.open()?;
         if !old_ids.is_empty() {
             registry.reserve_payment_ids(&old_ids)?;
         }
         let mut left = self.count;
         while left > 0 {
-            let before = session.now()?;
-            let clock = || session.now().unwrap_or(before);
-            let lease = registry.lease_payment_ids(scheme, worker, left, clock)?;
+            session.now()?;
+            let lease = registry.lease_payment_ids(scheme, worker, left)?;
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
                 session.print(decoded, |out| writeln!(out, "{}", decoded.id))?;

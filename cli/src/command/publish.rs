@@ -12,7 +12,7 @@ use accession::publish::{
     OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
 };
 use accession::registry::Edit;
-use accession::{Access, DatasetName, ErrorKind, Registry};
+use accession::{DatasetName, ErrorKind, Registry};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};
 use accession_server::{SiteSettings, publish_pages};
@@ -71,7 +71,7 @@ pub struct Publish {
 
 impl Publish {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         if self.verify {
             return self.verify(&registry, session);
         }
@@ -113,7 +113,7 @@ impl Publish {
             contact: self.contact.unwrap_or_default(),
             resolver: resolver()?,
         };
-        publish_pages(&registry, &self.directory, &settings, &failed, session.now()?)?;
+        publish_pages(&registry, &self.directory, &settings, &failed)?;
         stated?;
         Ok(if failed.is_empty() { Exit::Done } else { Exit::Trouble })
     }
@@ -235,11 +235,11 @@ impl Serve {
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();
         let public_url = self.public_url.unwrap_or_else(|| listening.clone());
-        let (open, datasets) = (session.opener(Access::Read), self.datasets);
+        let (open, datasets) = (session.opener(), self.datasets);
         let registration = if self.register {
-            let (open, datasets) = (session.opener(Access::Write), datasets.clone());
+            let (open, datasets) = (session.opener(), datasets.clone());
             // What cannot be registered is said now, and not to the first client.
-            open()?;
+            open()?.check_writable()?;
             Some(Registration { open: Box::new(move || Ok(open()?.public_view(&datasets))), token })
         } else {
             None
@@ -253,7 +253,6 @@ impl Serve {
                 resolver: resolver()?,
             },
             open: Box::new(move || Ok(open()?.public_view(&datasets))),
-            clock: Box::new(session.clock()),
             limits: ServerLimits { connections: self.max_connections, ..ServerLimits::default() },
             registration,
         };
@@ -268,7 +267,7 @@ impl Serve {
     /// Checks that the registry can be read, and that the datasets that are named are there. Warns if
     /// statements name others.
     fn check_datasets(&self, session: &Session) -> Result<()> {
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         let snapshot = registry.snapshot()?;
         for name in &self.datasets {
             snapshot.dataset(name)?;

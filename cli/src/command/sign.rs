@@ -10,7 +10,7 @@ use accession::mirror::{HttpOptions, PublishedSite, ask_witness};
 use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{LogCheckpoint, Note, Policy, Witness};
-use accession::{Access, ErrorKind, Registry, Timestamp};
+use accession::{ErrorKind, Registry, Timestamp};
 
 use crate::args::{SetArgs, timeout};
 use crate::error::{Context, Error, Exit, Result};
@@ -84,7 +84,7 @@ impl Sign {
                 "the key has signed the log {signed}, and not {origin}"
             )));
         }
-        let registry = session.open(Access::Write)?;
+        let registry = session.open()?;
         let now = session.now()?;
         let stored = registry.snapshot()?.last_signed()?;
         self.refuse_moved(&keys, stored.as_ref())?;
@@ -118,13 +118,13 @@ impl Sign {
                 writeln!(session.out(), "took back {taken} that were published")?;
             }
         }
-        let mut log = state_sets(&registry, now, &last)?;
+        let mut log = state_sets(&registry, &last)?;
         let mut clock_ahead_of = log.clock_ahead_of;
         if log.is_behind {
             // A change of this second, such as that of the command before.
             std::thread::sleep(Duration::from_secs(1));
             let added = log.added;
-            log = state_sets(&registry, session.now()?, &last)?;
+            log = state_sets(&registry, &last)?;
             log.added += added;
             clock_ahead_of = clock_ahead_of.or(log.clock_ahead_of);
         }
@@ -265,8 +265,8 @@ impl RefusedByWitness {
 }
 
 /// Adds statements about everything that is new.
-fn state_sets(registry: &Registry, now: Timestamp, last: &[LogCheckpoint]) -> Result<StatementLog> {
-    registry.add_statements(now, last).map_err(|error| match error.kind() {
+fn state_sets(registry: &Registry, last: &[LogCheckpoint]) -> Result<StatementLog> {
+    registry.add_statements(last).map_err(|error| match error.kind() {
         ErrorKind::Future => Error::from(error).with_hint(
             "`date -u` shows the clock: correct it if it is behind; if it is right, it was ahead when that statement was made, and nothing can be signed before that time",
         ),
@@ -343,10 +343,10 @@ fn report(
 impl Prove {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
-        let snapshot = session.open(Access::Read)?.snapshot()?;
+        let snapshot = session.open()?.snapshot()?;
         let at = self.set.typed_at();
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.into_selection(now, &snapshot)?;
+        let selection = self.set.into_selection(&snapshot)?;
         let ProvedSet { proof, is_witnessed } = snapshot.prove(&selection, at)?;
         session.warn_all(snapshot.cite(&selection)?.warnings(at, now));
         drop(snapshot);

@@ -1,9 +1,9 @@
 use std::io::Write;
 use std::time::Duration;
 
+use accession::DatasetName;
 use accession::model::{Warning, parse_duration};
 use accession::registry::{DatasetStatus, StatusThresholds};
-use accession::{Access, DatasetName};
 use serde_json::json;
 
 use crate::error::{Exit, Result};
@@ -46,8 +46,8 @@ const MAX_ROWS: usize = 20;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let registry = session.open(Access::Read)?;
-        let now = session.now()?;
+        let registry = session.open()?;
+        let now = registry.now();
         let oldest = StatusThresholds {
             seen: self.max_age.map(|age| now.before(age)),
             checked: self.checked_within.map(|age| now.before(age)),
@@ -57,7 +57,7 @@ impl Args {
             session.warn_all(Warning::of_former_name(name, &snapshot.dataset(name)?.dataset.name));
         }
         drop(snapshot);
-        let rows = registry.status(&self.datasets, now, oldest)?;
+        let rows = registry.status(&self.datasets, oldest)?;
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
         if session.is_json() {
             rows.iter().try_for_each(|row| session.json(row))?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use accession::model::{WarningKind, quoted};
 use accession::registry::{MissingFromBackup, PaymentIds, RestoreReport, restore};
-use accession::{Access, Registry};
+use accession::{Clock, Location, Registry};
 use serde::Serialize;
 use serde_json::json;
 
@@ -58,9 +58,9 @@ impl Backup {
             let message = format!("there is no directory {}", shown(&self.file));
             return Err(Error::usage(message).with_hint("create it first: mkdir -p"));
         }
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         let (path, backup) = match is_directory {
-            true => registry.back_up_into(&self.file, session.now()?)?,
+            true => registry.back_up_into(&self.file)?,
             false => (self.file.clone(), registry.back_up(&self.file)?),
         };
         session.note_commit();
@@ -102,7 +102,7 @@ const MAX_LISTED: usize = 20;
 impl Restore {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let target = session.registry_path();
-        Registry::check_is_file(&self.file, "the replacement of a registry by a copy")?;
+        Location::from(&self.file).file("the replacement of a registry by a copy")?;
         // If the copy does not exist, the user must not be advised to create a registry.
         let found = std::fs::metadata(&self.file)
             .with_context(|| format!("cannot read {}", shown(&self.file)))?;
@@ -113,7 +113,7 @@ impl Restore {
         }
         let is_new = target.symlink_metadata().is_err();
         let progress = Arc::new(Progress::new());
-        let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
+        let restored = restore(&self.file, &target, Clock::system(), Some(progress))?;
         session.note_commit();
         let RestoreReport { moved, bytes, datasets, identifiers, lacks } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
@@ -219,12 +219,12 @@ pub struct Copy {
 
 impl Copy {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let source = Registry::open(&self.source, Access::Read)?;
+        let source = Registry::open(&self.source, Clock::system())?;
         let source = source.with_monitor(Arc::new(Progress::new()));
         let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
         let copied = source.copy_to(&self.target, payment_ids)?;
         session.note_commit();
-        let path = Registry::full_name(&self.target).to_string_lossy().into_owned();
+        let path = Location::from(&self.target).full_name().to_string_lossy().into_owned();
         let shown = CopyAt { copy: &copied, path };
         session.confirm(&copied, |out| write_fields(out, COPIED, &shown))
     }
@@ -245,7 +245,7 @@ pub struct Distribute {}
 
 impl Distribute {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let tables = session.open(Access::Write)?.distribute()?;
+        let tables = session.open()?.distribute()?;
         if tables > 0 {
             session.note_commit();
         }

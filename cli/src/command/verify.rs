@@ -5,7 +5,7 @@ use accession::input::unzipped;
 use accession::model::quoted;
 use accession::registry::VerificationTotals;
 use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
-use accession::{Access, DatasetName, DatasetVerification, ErrorKind, Moment};
+use accession::{DatasetName, DatasetVerification, ErrorKind, Moment};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ impl Args {
         if let Some(exit) = self.proof.run(session)? {
             return Ok(exit);
         }
-        let registry = session.open(Access::Read)?;
+        let registry = session.open()?;
         const COLUMNS: &[Column] = &[
             Column::text("dataset").or(FILE),
             Column::number("identifiers"),

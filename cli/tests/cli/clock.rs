@@ -1,6 +1,7 @@
 //! A clock that was ahead, and is right again: the last change of a dataset is in the future.
 
-use accession::{Access, Registry, Timestamp};
+use accession::{Clock, Registry, Timestamp};
+use harness::values::clock;
 use serde_json::Value;
 
 use crate::running::console::Sandbox;
@@ -98,8 +99,11 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     sandbox.run("accession ingest D --at 2001-01-03 B");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let micros = i64::try_from(now.as_micros()).unwrap() + 86_400_000_000;
-    let registry = Registry::open(&file, Access::Write).unwrap();
-    registry.add_statements(Timestamp::from_micros(micros).unwrap(), &[]).unwrap();
+    let registry = Registry::open(&file, clock()).unwrap();
+    registry
+        .with_clock(Clock::fixed(Timestamp::from_micros(micros).unwrap()))
+        .add_statements(&[])
+        .unwrap();
     let kept = sandbox.run("cat us.key.last");
     for _ in 0..2 {
         let printed = sandbox.run("accession sign --key us.key; echo $?");

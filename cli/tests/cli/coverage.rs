@@ -37,7 +37,7 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("connection-lost", "cli/tests/postgres/errors.rs", "\"connection-lost\""),
     ("denied", "cli/tests/postgres/privileges.rs", "denied"),
     ("incomplete", "cli/tests/postgres/lost_machines.rs", "\"incomplete\""),
-    ("no-postgres", "src/store/handle.rs", "ErrorKind::NoPostgres"),
+    ("no-postgres", "src/store/location.rs", "ErrorKind::NoPostgres"),
     ("no-citus", "cli/tests/postgres/distribution.rs", "no-citus"),
     ("not-a-file", "cli/tests/postgres/copies.rs", "not-a-file"),
     ("not-visible", "cli/tests/postgres/warned.rs", "not-visible"),

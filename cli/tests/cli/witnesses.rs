@@ -1,13 +1,14 @@
 //! `sign` and the witnesses that it asks, and several that sign with one key.
 
+use harness::values::clock;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use accession::Registry;
 use accession::signed::{LogCheckpoint, Note};
-use accession::{Access, Registry};
 
 use crate::running::console::Sandbox;
 use harness::web_server::WebServer;
@@ -149,7 +150,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
     let witness = TestWitness::start(Manner::Cosigns);
     let (last, shown) = state(&sign(&witness.address));
     assert_eq!(last.as_deref(), Some("0"));
-    let registry = Registry::open(&sandbox.path().join("accession.db"), Access::Read).unwrap();
+    let registry = Registry::open(&sandbox.path().join("accession.db"), clock()).unwrap();
     let tree = registry.snapshot().unwrap().statement_log().unwrap().tree;
     let path = tree.consistency(1, 3).unwrap();
     let path: Vec<String> = path.iter().map(LogCheckpoint::hash_text).collect();

@@ -1,6 +1,7 @@
 //! Addresses, passwords, and databases that are not registries.
 
-use accession::{Access, Registry};
+use accession::Registry;
+use harness::values::clock;
 
 use crate::scene::{Scene, command};
 
@@ -26,7 +27,7 @@ fn no_message_shows_a_password() {
         "postgresql:archive:verysecret@h/x",
     ] {
         let directory = harness::directory();
-        drop(Registry::create(&directory.path().join("accession.db")).unwrap());
+        drop(Registry::create(&directory.path().join("accession.db"), clock()).unwrap());
         for arguments in [
             &["verify"][..],
             &["ingest", "D", "--create", "A"],
@@ -56,7 +57,7 @@ fn no_message_shows_a_password() {
 fn a_database_that_has_no_registry_or_another_schema_is_refused_and_left_as_it_is() {
     let Some(scene) = Scene::new() else { return };
     let kind = |url: &str| {
-        let opened = Registry::open(url.as_ref(), Access::Write);
+        let opened = Registry::open(url, clock());
         opened.err().map(|error| error.kind().as_str())
     };
     let empty = scene.server.new_database();
@@ -93,7 +94,7 @@ fn eight_processes_that_create_one_registry_make_one_with_all_their_changes() {
     for mut child in children {
         assert!(child.wait().unwrap().success());
     }
-    let registry = Registry::open(url.as_ref(), Access::Read).unwrap();
+    let registry = Registry::open(&url, clock()).unwrap();
     for number in 0..8 {
         assert_eq!(crate::scene::periods_of(&registry, &format!("G{number}")), 1);
     }

@@ -1,5 +1,6 @@
 //! Every command on a file and on a server: the same output, messages and exit status.
 
+use harness::values::clock;
 use std::path::{Path, PathBuf};
 
 use accession::Registry;
@@ -95,7 +96,7 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
     file("gone.txt", "C\n");
     file("table.csv", "granule_id,ingested,deleted\nA,2001-01-02,\nB,2001-01-03,2001-02-03\n");
     file("wrong.csv", "granule_id,ingested,deleted\nA,2001-01-05,2001-01-04\n");
-    let shown = Registry::full_name(Path::new(registry)).to_str().unwrap().to_owned();
+    let shown = accession::Location::from(registry).full_name().to_str().unwrap().to_owned();
     let directory_name = directory.canonicalize().unwrap().to_str().unwrap().to_owned();
     let mut outputs = Vec::new();
     for arguments in COMMANDS {
@@ -145,7 +146,7 @@ fn every_command_says_the_same_on_a_server_as_on_a_file() {
     let Some(scene) = Scene::new() else { return };
     let [of_file, of_server] = [(); 2].map(|()| harness::directory());
     let file: PathBuf = of_file.path().join("accession.db");
-    drop(Registry::create(&file).unwrap());
+    drop(Registry::create(&file, clock()).unwrap());
     let on_file = commands_on(file.to_str().unwrap(), of_file.path());
     let on_server = commands_on(&scene.url, of_server.path());
     assert!(on_file.len() > 90, "{}", on_file.len());

@@ -1,13 +1,14 @@
 //! Copies from a file to a server and back: equal to the byte, and made again after a kill.
 
+use harness::values::clock;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use accession::Registry;
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, Registry};
 
 use crate::scene::{Scene, command, dice, refused, rounds, succeed};
 use harness::at_advance::AtAdvance;
@@ -70,7 +71,7 @@ pub fn reports(registry: &str) -> Vec<String> {
 
 /// The same with `R` for the name of the registry.
 pub fn masked(reports: Vec<String>, registry: &str) -> Vec<String> {
-    let shown = Registry::full_name(Path::new(registry));
+    let shown = accession::Location::from(registry).full_name();
     reports.iter().map(|text| text.replace(shown.to_str().unwrap(), "R")).collect()
 }
 
@@ -158,7 +159,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
     let directory = harness::directory();
     let file = PathBuf::from(filled(directory.path()));
     let server = PathBuf::from(scene.server.new_database());
-    Registry::open(&file, Access::Read).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
+    Registry::open(&file, clock()).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
     let expected = masked(reports(file.to_str().unwrap()), file.to_str().unwrap());
     let changed = |source: &Path, target: &Path| {
         let (path, is_done) = (source.to_str().unwrap().to_owned(), Arc::<AtomicBool>::default());
@@ -172,7 +173,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
             }
             ControlFlow::Continue(())
         });
-        let registry = Registry::open(source, Access::Read).unwrap();
+        let registry = Registry::open(source, clock()).unwrap();
         registry.with_monitor(Arc::new(monitor)).copy_to(target, PaymentIds::Copied).unwrap();
         assert!(is_done.load(Ordering::SeqCst));
         let target = target.to_str().unwrap();
@@ -198,7 +199,7 @@ fn a_backup_in_a_directory_is_named_after_the_database() {
         let file = Path::new(path).file_name().unwrap().to_str().unwrap();
         assert!(file.starts_with(&format!("{database}-20")) && file.ends_with(".db"), "{path}");
         assert_eq!(std::fs::read_dir(&nightly).unwrap().count(), number);
-        let copy = Registry::open(Path::new(path), Access::Read).unwrap();
+        let copy = Registry::open(Path::new(path), clock()).unwrap();
         assert_eq!(copy.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 1);
     }
 }

@@ -1,15 +1,16 @@
 //! The connection is cut after each of many byte counts, in either direction.
 
+use harness::values::clock;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use crate::proxy::Proxy;
-use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp};
+use crate::scene::{Scene, ingest, name, periods_of, rounds};
 
 /// Which bytes are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +46,7 @@ fn proxy(scene: &Scene, direction: Direction, budget: &Arc<AtomicI64>) -> Proxy 
 fn a_change_is_made_once_or_refused_wherever_the_connection_is_cut() {
     let Some(scene) = Scene::private() else { return };
     let direct = scene.open();
-    direct.change(&name("D"), &ingest("first"), &stamp()).unwrap();
+    direct.change(&name("D"), &ingest("first")).unwrap();
     let mut report = String::new();
     for direction in [Direction::ToServer, Direction::FromServer] {
         let budget = Arc::new(AtomicI64::new(i64::MAX));
@@ -58,11 +59,11 @@ fn a_change_is_made_once_or_refused_wherever_the_connection_is_cut() {
         loop {
             let granule_id = format!("{direction:?}.{bytes}");
             budget.store(bytes, Ordering::SeqCst);
-            let result = Registry::open(&url, Access::Write)
-                .and_then(|registry| registry.change(&name("D"), &ingest(&granule_id), &stamp()));
+            let result = Registry::open(&url, clock())
+                .and_then(|registry| registry.change(&name("D"), &ingest(&granule_id)));
             let was_cut = budget.load(Ordering::SeqCst) > i64::MAX / 2;
             // A change queues for the lock, and so the cut one is over.
-            direct.change(&name("D"), &ingest(&format!("{granule_id}.next")), &stamp()).unwrap();
+            direct.change(&name("D"), &ingest(&format!("{granule_id}.next"))).unwrap();
             let periods = periods_of(&direct, &granule_id);
             match result {
                 Ok(_) => {

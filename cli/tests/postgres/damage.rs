@@ -1,18 +1,19 @@
 //! A value that changes below a store, without the checksum of its row, is found in a file and on a
 //! server alike.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
-use accession::{Access, Change, GranuleId, Listing, ListingEntry, Registry, Stamp, SubsetMembers};
+use accession::{Change, Clock, GranuleId, Listing, ListingEntry, Registry, SubsetMembers};
 use postgres::Client;
 use rusqlite::Connection;
 use rusqlite::types::Value;
 
-use crate::scene::{Scene, confirmed_stamp, name, second, stating, succeed, with_file};
+use crate::scene::{Scene, name, second, stating, succeed, with_file};
 use harness::every_field::every_field;
 use harness::seal::seal_rows;
 use harness::server::client;
@@ -20,7 +21,7 @@ use harness::server::client;
 /// A registry in a file, in which every column of every table has a value.
 fn filled(directory: &Path) -> PathBuf {
     let path = directory.join("first.db");
-    let registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
     let id = |number: usize| format!("granule.{number:05}").parse::<GranuleId>().unwrap();
     for dataset in ["ONE", "TWO"] {
         for (step, numbers) in [0..3_000, 3_000..3_010].into_iter().enumerate() {
@@ -34,27 +35,32 @@ fn filled(directory: &Path) -> PathBuf {
                 change.delete(id(5)).unwrap();
             }
             change.options.note = Some(format!("step {step}"));
-            let recorded_by = Some("Somebody".to_owned());
-            let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64), second(9)) };
-            registry.change(&name(dataset), &change, &stamp).unwrap();
+            registry
+                .with_clock(Clock::fixed(second(9)))
+                .recorded_by("Somebody".parse().unwrap())
+                .change(&name(dataset), &change.at(second(step as i64)))
+                .unwrap();
         }
     }
-    let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     let edit = every_field("ONE");
-    registry.edit_dataset_with(&name("ONE"), SharedDoi::Refused, &by(), edit).unwrap();
+    let by = registry.with_clock(clock().confirmed()).recorded_by("Somebody".parse().unwrap());
+    by.edit_dataset_with(&name("ONE"), SharedDoi::Refused, edit).unwrap();
     let mut named = Listing::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
     let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
     for wanted in [patterns, SubsetMembers::Listed(named)] {
-        registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();
+        registry
+            .with_clock(Clock::fixed(second(10)))
+            .cite_subset(&name("ONE"), None, &wanted)
+            .unwrap();
     }
     let sm3 = Checksum::parse("sm3".parse().unwrap(), "Größe").unwrap();
     let file = with_file(id(1).as_str(), "data/1", Some(7), Some(sm3));
-    registry.change(&name("ONE"), &stating([file]), &by()).unwrap();
+    by.change(&name("ONE"), &stating([file])).unwrap();
     let scheme = Scheme::default();
     let worker = scheme.worker(5).unwrap();
     let now = || second(26 * 365 * 86_400);
-    let lease = registry.lease_payment_ids(scheme, worker, 2, now).unwrap();
+    let lease = registry.with_clock(Clock::new(now)).lease_payment_ids(scheme, worker, 2).unwrap();
     let taken: Vec<PaymentId> = lease.ids.into_iter().map(|decoded| decoded.id).collect();
     registry.reserve_payment_ids(&taken).unwrap();
     drop(registry);
@@ -100,7 +106,7 @@ type Found = BTreeSet<(Option<String>, String)>;
 /// SQLite has more indexes than a server has checksums.
 fn found(registry: &Path) -> Found {
     let mut found = Found::new();
-    let verified = Registry::open(registry, Access::Read).and_then(|registry| {
+    let verified = Registry::open(registry, clock()).and_then(|registry| {
         registry.verify_all(&[])?.try_for_each(|verification| {
             let verification = verification?;
             let dataset = verification.dataset.map(|dataset| dataset.to_string());
@@ -239,9 +245,9 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     // Copied from each other, they number their rows alike.
     let server = PathBuf::from(scene.server.new_database());
     let file = directory.path().join("file.db");
-    let first = Registry::open(&first, Access::Read).unwrap();
+    let first = Registry::open(&first, clock()).unwrap();
     first.copy_to(&server, accession::registry::PaymentIds::Copied).unwrap();
-    let copied = Registry::open(&server, Access::Read).unwrap();
+    let copied = Registry::open(&server, clock()).unwrap();
     copied.copy_to(&file, accession::registry::PaymentIds::Copied).unwrap();
     drop((first, copied));
     assert_eq!((found(&file), found(&server)), (Found::new(), Found::new()));

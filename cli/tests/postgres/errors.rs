@@ -1,6 +1,6 @@
 //! What the server reports, and what is made of it: which errors are damage, which are tried again.
 
-use crate::scene::{Scene, ingest, name, periods_of, stamp};
+use crate::scene::{Scene, ingest, name, periods_of};
 
 /// Lets every change fail at its COMMIT with a code, and counts how often it is made.
 fn fail_at_commit(scene: &Scene, code: &str, constraint: &str) {
@@ -23,7 +23,7 @@ fn fail_at_commit(scene: &Scene, code: &str, constraint: &str) {
 fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_again() {
     let Some(scene) = Scene::new() else { return };
     let registry = scene.open();
-    registry.change(&name("D"), &ingest("first"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("first")).unwrap();
     for (code, constraint, kind, attempts) in [
         ("XX001", "", "damaged", 1),
         ("XX002", "", "damaged", 1),
@@ -39,7 +39,7 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
         ("22021", "", "unstorable", 1),
     ] {
         fail_at_commit(&scene, code, constraint);
-        let error = registry.change(&name("D"), &ingest("A"), &stamp()).unwrap_err();
+        let error = registry.change(&name("D"), &ingest("A")).unwrap_err();
         assert_eq!(error.kind().as_str(), kind, "{code} {constraint}: {error}");
         let made: i64 =
             scene.client().query_one("SELECT last_value FROM public.attempts", &[]).unwrap().get(0);
@@ -47,14 +47,14 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
         assert_eq!(periods_of(&registry, "A"), 0);
     }
     scene.client().batch_execute("DROP TRIGGER fail ON accession.granule").unwrap();
-    registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("A")).unwrap();
 }
 
 #[test]
 fn a_read_reports_that_its_connection_was_cut() {
     let Some(scene) = Scene::new() else { return };
     let registry = scene.open();
-    registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("A")).unwrap();
     let snapshot = registry.snapshot().unwrap();
     let end_others = "SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
         WHERE datname = current_database() AND pid <> pg_backend_pid()";

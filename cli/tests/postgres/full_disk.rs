@@ -3,7 +3,7 @@
 
 use accession::{Change, GranuleId, Registry};
 
-use crate::scene::{Scene, ingest, name, periods_of, stamp};
+use crate::scene::{Scene, ingest, name, periods_of};
 use harness::server::Server;
 
 /// The largest file. A segment of the log has 1,024 kB here.
@@ -23,7 +23,7 @@ fn many(count: usize) -> Change {
 fn a_full_disk_is_reported_and_nothing_is_changed() {
     let Some(server) = Server::start_with(&["--wal-segsize=1"], &[]) else { return };
     let scene = Scene::on(server);
-    scene.open().change(&name("D"), &many(2_000), &stamp()).unwrap();
+    scene.open().change(&name("D"), &many(2_000)).unwrap();
     scene.server.kill();
     scene.server.restart_with_files_of_at_most(KILOBYTES);
     let registry = scene.open();
@@ -31,7 +31,7 @@ fn a_full_disk_is_reported_and_nothing_is_changed() {
     for granules in [100_000, 900] {
         let refused = (0..200).find_map(|round| {
             let dataset = format!("E{round}");
-            registry.change(&name(&dataset), &many(granules), &stamp()).err()
+            registry.change(&name(&dataset), &many(granules)).err()
         });
         let error = refused.expect("the table outgrew the largest file");
         assert_eq!(error.kind().as_str(), "full", "{granules}: {error}");
@@ -45,7 +45,7 @@ fn a_full_disk_is_reported_and_nothing_is_changed() {
     scene.server.kill();
     scene.server.restart();
     let registry = scene.open();
-    registry.change(&name("D"), &ingest("there is room again"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("there is room again")).unwrap();
     assert_eq!(periods_of(&registry, "there is room again"), 1);
     assert_eq!(periods_of(&registry, "A"), 0);
     assert_consistent(&registry);

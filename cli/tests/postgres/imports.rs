@@ -2,6 +2,7 @@
 
 use accession::Registry;
 use accession::publish::publish;
+use harness::values::clock;
 
 use crate::scene::{Scene, succeed};
 use harness::values::step;
@@ -13,7 +14,7 @@ use harness::web_server::WebServer;
 fn an_import_from_an_address_reads_only_what_is_new() {
     let Some(scene) = Scene::new() else { return };
     let directory = harness::directory();
-    let us = Registry::in_memory().unwrap();
+    let us = Registry::temporary(clock()).unwrap();
     for number in 0..300 {
         step(&us, "US", number, [format!("granule.{number}").as_str()], []);
     }

@@ -1,11 +1,12 @@
 //! Machines of a cluster that are lost while others use them, and come back.
 
+use harness::values::clock;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use accession::Registry;
 
-use crate::scene::{Scene, ingest, name, periods_of, stamp};
+use crate::scene::{Scene, ingest, name, periods_of};
 use harness::machine::Machine;
 use harness::server::{Server, client};
 
@@ -20,11 +21,11 @@ impl Cluster {
     pub fn new() -> Option<Self> {
         let server = Server::of_cluster()?;
         let (url, machines) = server.new_cluster_database_on_machines();
-        let registry = Registry::create(url.as_ref()).unwrap();
+        let registry = Registry::create(&url, clock()).unwrap();
         registry.distribute().unwrap();
         for number in 0..8 {
             let dataset = name(&format!("D{number}"));
-            registry.change(&dataset, &ingest("first"), &stamp()).unwrap();
+            registry.change(&dataset, &ingest("first")).unwrap();
         }
         Some(Cluster { scene: Scene { server, url }, machines: Arc::new(machines) })
     }
@@ -68,7 +69,7 @@ fn a_machine_that_is_lost_in_a_statement_is_a_lost_connection_and_no_damage() {
             change.ingest(granule_id).unwrap();
         }
         machine.go_down_at(at, has_it);
-        let error = registry.change(&name(&lost[0]), &change, &stamp()).unwrap_err();
+        let error = registry.change(&name(&lost[0]), &change).unwrap_err();
         machine.come_up();
         assert_eq!(machine.losses() as usize, round + 1, "{at}");
         assert_eq!(error.kind().as_str(), "connection-lost", "{at}: {error:?}");
@@ -90,7 +91,7 @@ fn a_change_whose_commit_was_lost_is_made_or_not_as_the_answer_says() {
             std::thread::sleep(Duration::from_millis(300));
             machines.iter().for_each(Machine::come_up);
         });
-        let result = registry.change(&name(&lost[0]), &ingest(&granule_id), &stamp());
+        let result = registry.change(&name(&lost[0]), &ingest(&granule_id));
         up.join().unwrap();
         assert_eq!(machine.losses() as usize, round + 1, "no COMMIT was sent");
         let periods = periods_of(&registry, &granule_id);
@@ -186,7 +187,7 @@ fn what_was_acknowledged_can_be_seen_although_a_machine_was_lost_in_the_second_p
             client(&url).batch_execute("SELECT recover_prepared_transactions()").unwrap();
         });
         let began = Instant::now();
-        registry.change(&name(&dataset), &ingest(&dataset), &stamp()).unwrap();
+        registry.change(&name(&dataset), &ingest(&dataset)).unwrap();
         assert_eq!(machine.losses(), 1, "no COMMIT PREPARED was sent");
         let waited = began.elapsed();
         // The other machine may still be down.

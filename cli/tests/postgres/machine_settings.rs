@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::scene::{Scene, command, ingest, name, stamp};
+use crate::scene::{Scene, command, ingest, name};
 use harness::server::Server;
 
 /// A registry on a cluster with one dataset, of 2,000 granules.
@@ -25,12 +25,12 @@ fn a_lock_is_waited_for_as_long_as_on_one_server() {
     let mut other = scene.client();
     other.batch_execute("BEGIN; UPDATE accession.writer SET revision = revision + 1").unwrap();
     let began = Instant::now();
-    let error = scene.impatient(1_500).change(&name("D"), &ingest("A"), &stamp()).unwrap_err();
+    let error = scene.impatient(1_500).change(&name("D"), &ingest("A")).unwrap_err();
     assert_eq!(error.kind().as_str(), "busy", "{error}");
     let waited = began.elapsed();
     assert!((1..8).contains(&waited.as_secs()), "{waited:?}");
     other.batch_execute("ROLLBACK").unwrap();
-    scene.open().change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    scene.open().change(&name("D"), &ingest("A")).unwrap();
 }
 
 #[test]

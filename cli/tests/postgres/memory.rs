@@ -1,5 +1,6 @@
 //! The memory of a command on a registry on a server does not grow with the number of rows.
 
+use harness::values::clock;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -11,7 +12,7 @@ use harness::peak_memory::peak_memory;
 /// A registry with granules that have checksums.
 fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {
     let url = scene.server.new_database();
-    drop(Registry::create(Path::new(&url)).unwrap());
+    drop(Registry::create(Path::new(&url), clock()).unwrap());
     let (list, mut lines) = (directory.join("list"), String::new());
     for number in 0..granules {
         let checksum = "0123456789abcdef".repeat(4);

@@ -1,6 +1,7 @@
 //! Registries of other schemas, and those that lack migrations.
 
-use accession::{Access, Registry};
+use accession::Registry;
+use harness::values::clock;
 
 use crate::scene::{Scene, command, succeed};
 
@@ -14,13 +15,11 @@ fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
     ] {
         let Some(scene) = Scene::new() else { return };
         scene.client().batch_execute(sql).unwrap();
-        for access in [Access::Read, Access::Write] {
-            let error = Registry::open(&scene.path(), access).err().unwrap();
-            assert_eq!(error.kind().as_str(), "other-schema", "{sql}");
-            let text = error.to_string();
-            assert!(text.contains("as those of testing versions have"), "{text}");
-            assert!(text.contains(what), "{text}");
-        }
+        let error = Registry::open(&scene.path(), clock()).err().unwrap();
+        assert_eq!(error.kind().as_str(), "other-schema", "{sql}");
+        let text = error.to_string();
+        assert!(text.contains("as those of testing versions have"), "{text}");
+        assert!(text.contains(what), "{text}");
         // Nor is another one created in its place.
         let refused = command(&scene.url, &["ingest", "D", "--create", "A"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
@@ -56,13 +55,15 @@ fn schema_of(scene: &Scene) -> (i32, bool) {
 }
 
 #[test]
-fn a_registry_gets_the_migrations_that_it_lacks_once_however_many_open_it() {
+fn a_registry_gets_the_migrations_that_it_lacks_once_however_many_write_to_it() {
     let Some(scene) = without_migrations() else { return };
-    let refused = Registry::open(&scene.path(), Access::Read).err().unwrap();
+    let open = || Registry::open(&scene.path(), clock()).unwrap();
+    let refused = open().snapshot().err().unwrap();
     assert_eq!(refused.kind().as_str(), "other-schema");
+    assert_eq!(schema_of(&scene), (0, false));
     std::thread::scope(|scope| {
         for _ in 0..4 {
-            scope.spawn(|| Registry::open(&scene.path(), Access::Write).unwrap());
+            scope.spawn(|| open().check_writable().unwrap());
         }
     });
     assert_eq!(schema_of(&scene), (1, true));
@@ -80,10 +81,11 @@ fn a_failed_migration_changes_nothing() {
     // The last table of the migration is there already.
     scene.client().batch_execute("CREATE TABLE accession.payment_taken (x integer)").unwrap();
     for _ in 0..2 {
-        Registry::open(&scene.path(), Access::Write).err().unwrap();
+        let registry = Registry::open(&scene.path(), clock()).unwrap();
+        registry.check_writable().unwrap_err();
         assert_eq!(schema_of(&scene), (0, false));
     }
     scene.client().batch_execute("DROP TABLE accession.payment_taken").unwrap();
-    Registry::open(&scene.path(), Access::Write).unwrap();
+    Registry::open(&scene.path(), clock()).unwrap().check_writable().unwrap();
     assert_eq!(schema_of(&scene), (1, true));
 }

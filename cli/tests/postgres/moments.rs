@@ -1,16 +1,17 @@
 //! The client or the server is killed at a certain moment of a commit: before the server has the
 //! message, when it has it, and when it has answered.
 
+use harness::values::clock;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use crate::proxy::Proxy;
-use crate::scene::{Scene, command, ingest, name, periods_of, rounds, stamp};
+use crate::scene::{Scene, command, ingest, name, periods_of, rounds};
 
 /// When the kill comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +85,7 @@ fn at_answer(armed: &Armed, bytes: &[u8], to: &mut UnixStream) -> std::io::Resul
 /// A scene with a dataset, what is killed, and a proxy before its server.
 fn prepared() -> Option<(Scene, Armed, Proxy)> {
     let scene = Scene::private()?;
-    scene.open().change(&name("D"), &ingest("first"), &stamp()).unwrap();
+    scene.open().change(&name("D"), &ingest("first")).unwrap();
     let armed = Armed::default();
     let (to_server, to_client) = (armed.clone(), armed.clone());
     let proxy = Proxy::before(
@@ -120,7 +121,7 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
             // mistaken for the response to the next client.
             proxy.wait_until_idle();
             // This change waits for the lock, so it starts only after the killed one has ended.
-            direct.change(&name("D"), &ingest(&format!("{granule_id}.next")), &stamp()).unwrap();
+            direct.change(&name("D"), &ingest(&format!("{granule_id}.next"))).unwrap();
             let periods = periods_of(&direct, &granule_id);
             match moment {
                 Moment::Before => assert_eq!(periods, 0, "{granule_id}"),
@@ -142,10 +143,10 @@ fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told
         let (rounds, mut results) = (rounds(4, 40), [0; 3]);
         for round in 0..rounds {
             let granule_id = format!("{moment:?}.{round}");
-            let registry = Registry::open(Path::new(&proxy.url()), Access::Write).unwrap();
+            let registry = Registry::open(Path::new(&proxy.url()), clock()).unwrap();
             let killed = Arc::clone(&scene);
             let is_over = armed.arm(moment, move || killed.server.crash());
-            let result = registry.change(&name("D"), &ingest(&granule_id), &stamp());
+            let result = registry.change(&name("D"), &ingest(&granule_id));
             is_over.recv().unwrap();
             drop(registry);
             proxy.wait_until_idle();

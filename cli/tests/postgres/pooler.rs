@@ -1,8 +1,9 @@
 //! Everything through pgbouncer in transaction mode.
 
-use accession::{Access, Change, GranuleId, Registry, Selection};
+use accession::{Change, GranuleId, Registry, Selection};
+use harness::values::clock;
 
-use crate::scene::{Scene, command, name, periods_of, stamp};
+use crate::scene::{Scene, command, name, periods_of};
 use harness::pooler::Pooler;
 
 const WRITERS: usize = 8;
@@ -26,7 +27,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
         for writer in 0..WRITERS {
             let url = &url;
             scope.spawn(move || {
-                let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
+                let registry = Registry::open(url, clock()).unwrap();
                 let dataset = name(&format!("D{}", writer % 5));
                 for number in 0..CHANGES {
                     let mut change = Change::new();
@@ -35,7 +36,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
                         let text = granule_id(writer, number, granule);
                         change.ingest(text.parse::<GranuleId>().unwrap()).unwrap();
                     }
-                    registry.change(&dataset, &change, &stamp()).unwrap();
+                    registry.change(&dataset, &change).unwrap();
                     let at = Selection::Dataset { name: dataset.clone(), at: None };
                     let snapshot = registry.snapshot().unwrap();
                     let set = snapshot.select(&at).unwrap().set;
@@ -48,7 +49,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
             });
         }
     });
-    let registry = Registry::open(url.as_ref(), Access::Read).unwrap();
+    let registry = Registry::open(&url, clock()).unwrap();
     for writer in 0..WRITERS {
         for number in 0..CHANGES {
             for granule in [0, granules(number) - 1] {

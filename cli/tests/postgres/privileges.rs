@@ -3,10 +3,11 @@
 
 use accession::registry::SignedCheckpoint;
 use accession::signed::{Note, SigningKey};
-use accession::{Access, Registry};
+use accession::{Clock, Registry};
+use harness::values::clock;
 use postgres::error::SqlState;
 
-use crate::scene::{Scene, command, ingest, name, refused, stamp, succeed};
+use crate::scene::{Scene, command, ingest, name, refused, succeed};
 use harness::server::{Server, client};
 use harness::witness_key::WitnessKey;
 
@@ -43,17 +44,17 @@ fn scenes() -> Vec<Scene> {
 
 fn filled(scene: Scene) -> Scene {
     let registry = scene.open();
-    registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("A")).unwrap();
     let scheme = accession::minting::payment::Scheme {
         layout: accession::minting::payment::Layout::Standard,
         epoch: "2020-01-01T00:00:00Z".parse().unwrap(),
     };
     let worker = scheme.worker(1).unwrap();
     let now = || "2026-01-01T00:00:00Z".parse().unwrap();
-    registry.lease_payment_ids(scheme, worker, 1, now).unwrap();
+    registry.with_clock(Clock::new(now)).lease_payment_ids(scheme, worker, 1).unwrap();
     let mut change = accession::Change::new();
     change.delete("A".parse::<accession::GranuleId>().unwrap()).unwrap();
-    registry.change(&name("D"), &change, &stamp()).unwrap();
+    registry.change(&name("D"), &change).unwrap();
     sign(&registry);
     scene
 }
@@ -61,7 +62,7 @@ fn filled(scene: Scene) -> Scene {
 /// States what is new, and stores a checkpoint twice, as when a witness cosigns it.
 fn sign(registry: &Registry) {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
-    let log = registry.add_statements(now, &[]).unwrap();
+    let log = registry.add_statements(&[]).unwrap();
     let checkpoint = log.checkpoint("d.example");
     let note = Note { body: checkpoint.to_string(), signatures: Vec::new() };
     let key = SigningKey::of_seed("d.example", [1; 32]).unwrap();
@@ -199,9 +200,9 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     let ingest_url = url_of(&named("accession_ingest"));
     let reader_url = url_of(&named("accession_reader"));
 
-    let can_write = Registry::open(ingest_url.as_ref(), Access::Write).unwrap();
+    let can_write = Registry::open(&ingest_url, clock()).unwrap();
     for granule_id in ["B", "C"] {
-        can_write.change(&name("NEW"), &ingest(granule_id), &stamp()).unwrap();
+        can_write.change(&name("NEW"), &ingest(granule_id)).unwrap();
     }
     sign(&can_write);
     for arguments in [
@@ -248,8 +249,8 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
         let cited = command(&reader_url, arguments).output().unwrap();
         assert_eq!(cited.stdout, expected, "{arguments:?}");
     }
-    can_write.change(&name("NEW2"), &ingest("C1"), &stamp()).unwrap();
-    can_write.change(&name("NEW2"), &ingest("D1"), &stamp()).unwrap();
+    can_write.change(&name("NEW2"), &ingest("C1")).unwrap();
+    can_write.change(&name("NEW2"), &ingest("D1")).unwrap();
     let cited = command(&reader_url, &["cite", "NEW2", "--select", "C*"]).output().unwrap();
     assert!(cited.status.success() && cited.stdout.starts_with(b"NEW2"), "{cited:?}");
     let warned = String::from_utf8_lossy(&cited.stderr).into_owned();

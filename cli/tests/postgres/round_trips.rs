@@ -5,10 +5,10 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::Mutex;
 
-use accession::{Stamp, Timestamp, mirror};
+use accession::{Clock, Timestamp, mirror};
 
 use crate::proxy::Proxy;
-use crate::scene::{Scene, command, ingest, name, stamp};
+use crate::scene::{Scene, command, ingest, name};
 
 /// Counts how often the client sends something after the server has answered.
 #[derive(Default)]
@@ -25,18 +25,27 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
     let registry = scene.open();
     let now = std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap().as_micros();
     let now = Timestamp::from_micros(i64::try_from(now).unwrap()).unwrap();
-    registry.change(&name("NEW"), &ingest("A"), &Stamp::now(now)).unwrap();
+    let registry = registry.with_clock(Clock::fixed(now));
+    registry.change(&name("NEW"), &ingest("A")).unwrap();
     let years_ago = Timestamp::from_micros(now.as_micros() - 3 * 366 * 86_400_000_000).unwrap();
-    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(years_ago) };
-    registry.change(&name("OLD"), &ingest("A"), &stamp).unwrap();
-    registry.change(&name("MIRROR"), &ingest("A"), &stamp).unwrap();
+    registry
+        .with_clock(Clock::fixed(years_ago).confirmed())
+        .change(&name("OLD"), &ingest("A"))
+        .unwrap();
+    registry
+        .with_clock(Clock::fixed(years_ago).confirmed())
+        .change(&name("MIRROR"), &ingest("A"))
+        .unwrap();
     let directory = harness::directory();
     let [same, later] = ["same", "later"].map(|file| {
         let path = directory.path().join(file);
         mirror::manifest::write(&registry, &name("OLD"), None, &mut File::create(&path).unwrap())
             .unwrap();
         if file == "same" {
-            registry.change(&name("OLD"), &ingest("B"), &stamp).unwrap();
+            registry
+                .with_clock(Clock::fixed(years_ago).confirmed())
+                .change(&name("OLD"), &ingest("B"))
+                .unwrap();
         }
         path.to_str().unwrap().to_owned()
     });
@@ -64,7 +73,7 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
 #[test]
 fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
     let Some(scene) = Scene::private() else { return };
-    scene.open().change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    scene.open().change(&name("D"), &ingest("A")).unwrap();
     let turns: Arc<Mutex<Turns>> = Arc::default();
     let (asked, answered) = (Arc::clone(&turns), Arc::clone(&turns));
     let proxy = Proxy::before(

@@ -1,13 +1,14 @@
 //! A registry on a private server, and the program that works on it.
 
+use harness::values::clock;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use accession::{Access, Change, GranuleId, Registry, Stamp};
+use accession::{Change, GranuleId, Registry};
 
 use crate::running::program::program;
 use harness::server::{Server, client};
-use harness::values::{change, now};
+use harness::values::change;
 pub use harness::values::{name, second, stating, with_file};
 
 /// A server with one registry.
@@ -31,13 +32,13 @@ impl Scene {
     /// On a cluster, distributed.
     pub fn distributed(cluster: Server) -> Self {
         let url = cluster.new_cluster_database();
-        Registry::create(Path::new(&url)).unwrap().distribute().unwrap();
+        Registry::create(Path::new(&url), clock()).unwrap().distribute().unwrap();
         Scene { server: cluster, url }
     }
 
     pub fn on(server: Server) -> Self {
         let url = server.new_database();
-        drop(Registry::create(Path::new(&url)).unwrap());
+        drop(Registry::create(Path::new(&url), clock()).unwrap());
         Scene { server, url }
     }
 
@@ -46,13 +47,13 @@ impl Scene {
     }
 
     pub fn open(&self) -> Registry {
-        Registry::open(&self.path(), Access::Write).unwrap()
+        Registry::open(&self.path(), clock()).unwrap()
     }
 
     /// A handle that waits for a lock no longer than this.
     pub fn impatient(&self, milliseconds: u64) -> Registry {
         let wait = std::time::Duration::from_millis(milliseconds);
-        Registry::open_waiting(&self.path(), Access::Write, wait).unwrap()
+        Registry::open(&self.path(), clock()).unwrap().with_busy_wait(wait)
     }
 
     pub fn client(&self) -> postgres::Client {
@@ -91,15 +92,6 @@ pub fn refused(registry: &str, arguments: &[&str], kind: &str) -> String {
 /// How often a fault is tried: in every run, or for the report.
 pub fn rounds(always: u32, reported: u32) -> u32 {
     if std::env::var_os("TRUST").is_some() { reported } else { always }
-}
-
-pub fn stamp() -> Stamp {
-    Stamp::now(now())
-}
-
-/// The same, with a clock that is right however long ago the last time was recorded.
-pub fn confirmed_stamp() -> Stamp {
-    Stamp { is_clock_confirmed: true, ..stamp() }
 }
 
 /// A change that ingests a granule, and creates the dataset.

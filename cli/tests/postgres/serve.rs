@@ -9,7 +9,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::running::serving::Serving;
-use crate::scene::{Scene, ingest, name, stamp, succeed};
+use crate::scene::{Scene, ingest, name, succeed};
 use harness::values::step;
 use harness::writes::{SHOWN, WRITES};
 
@@ -53,7 +53,7 @@ fn fill(scene: &Scene) {
 #[test]
 fn a_connection_that_was_denied_the_state_is_used_again() {
     let Some(scene) = Scene::new() else { return };
-    scene.open().change(&name("A"), &ingest("1"), &stamp()).unwrap();
+    scene.open().change(&name("A"), &ingest("1")).unwrap();
     let role = format!("no_state_{}", scene.url.rsplit('/').next().unwrap());
     let mut owner = scene.client();
     owner
@@ -138,10 +138,10 @@ fn every_kind_of_write_of_another_process_shows_in_the_next_response() {
 fn a_change_is_seen_at_once_and_a_server_that_is_down_is_an_outage() {
     let Some(scene) = Scene::private() else { return };
     let registry = scene.open();
-    registry.change(&name("A"), &ingest("first"), &stamp()).unwrap();
+    registry.change(&name("A"), &ingest("first")).unwrap();
     let served = Served::start(&scene.url);
     for granule_id in ["second", "third"] {
-        registry.change(&name("A"), &ingest(granule_id), &stamp()).unwrap();
+        registry.change(&name("A"), &ingest(granule_id)).unwrap();
         let found = served.get(&format!("/find?granule={granule_id}"), "application/jsonl");
         assert!(found.1.contains("\"A\""), "{granule_id}: {found:?}");
     }
@@ -185,7 +185,7 @@ impl Drop for Hung {
 #[test]
 fn what_needs_no_registry_is_answered_while_the_server_hangs() {
     let Some(scene) = Scene::private() else { return };
-    scene.open().change(&name("A"), &ingest("1"), &stamp()).unwrap();
+    scene.open().change(&name("A"), &ingest("1")).unwrap();
     let served = Served::start(&scene.url);
     let postmaster: i32 = {
         let sql = "SELECT pg_read_file('postmaster.pid')";

@@ -1,8 +1,9 @@
 //! A hot standby: readers use it, it refuses changes, and it takes over from its server.
 
-use accession::{Access, Registry};
+use accession::Registry;
+use harness::values::clock;
 
-use crate::scene::{Scene, command, confirmed_stamp, ingest, name, periods_of, refused, succeed};
+use crate::scene::{Scene, command, ingest, name, periods_of, refused, succeed};
 use harness::standby::Standby;
 use harness::values::step;
 
@@ -50,8 +51,11 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     drop(primary);
     scene.server.kill();
     standby.promote();
-    let registry = Registry::open(url.as_ref(), Access::Write).unwrap();
-    registry.change(&name("D"), &ingest("after the promotion"), &confirmed_stamp()).unwrap();
+    let registry = Registry::open(&url, clock()).unwrap();
+    registry
+        .with_clock(clock().confirmed())
+        .change(&name("D"), &ingest("after the promotion"))
+        .unwrap();
     for number in 0..60 {
         assert_eq!(periods_of(&registry, &format!("G{number}")), 1);
     }

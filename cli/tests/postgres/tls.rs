@@ -1,11 +1,12 @@
 //! TLS to the server: which certificates each `sslmode` accepts.
 
+use harness::values::clock;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use accession::{Access, Registry};
+use accession::Registry;
 
-use crate::scene::{ingest, name, stamp};
+use crate::scene::{ingest, name};
 use harness::authority::{Authority, Validity};
 use harness::server::{Server, directory_of_other_user, give_to_other_user};
 
@@ -48,14 +49,14 @@ fn each_mode_accepts_the_certificates_that_it_should() {
     let settings: Vec<&str> = settings.iter().map(String::as_str).collect();
     let Some((server, port)) = Server::start_on_a_port(&settings) else { return };
     let socket = server.new_database();
-    let registry = Registry::create(socket.as_ref()).unwrap();
-    registry.change(&name("D"), &ingest("A"), &stamp()).unwrap();
+    let registry = Registry::create(&socket, clock()).unwrap();
+    registry.change(&name("D"), &ingest("A")).unwrap();
     drop(registry);
     let database = socket.rsplit('/').next().unwrap();
 
     let open = |host: &str, user: &str, parameters: &str| -> Result<(), String> {
         let url = format!("postgres://{user}@{host}:{port}/{database}?{parameters}");
-        match Registry::open(url.as_ref(), Access::Read) {
+        match Registry::open(&url, clock()) {
             Ok(registry) => {
                 registry.snapshot().unwrap();
                 Ok(())

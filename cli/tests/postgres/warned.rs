@@ -1,16 +1,17 @@
 //! A server that warns at a commit, as Citus does if a machine has not confirmed its part, by a proxy
 //! between the program and the server.
 
+use harness::values::clock;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use crate::proxy::Proxy;
-use crate::scene::{Scene, ingest, name, periods_of, stamp};
+use crate::scene::{Scene, ingest, name, periods_of};
 
 /// A NoticeResponse of PostgreSQL's protocol.
 fn warning() -> Vec<u8> {
@@ -46,8 +47,8 @@ fn change_with_a_warning(scene: &Scene, granule_id: &str, takes_more: bool) -> R
         },
     );
     let wait = Duration::from_millis(300);
-    let registry = Registry::open_waiting(Path::new(&proxy.url()), Access::Write, wait).unwrap();
-    let changed = registry.change(&name("D"), &ingest(granule_id), &stamp());
+    let registry = Registry::open(Path::new(&proxy.url()), clock()).unwrap().with_busy_wait(wait);
+    let changed = registry.change(&name("D"), &ingest(granule_id));
     changed.map(drop).map_err(|error| error.kind().as_str().to_owned())
 }
 
@@ -55,7 +56,7 @@ fn change_with_a_warning(scene: &Scene, granule_id: &str, takes_more: bool) -> R
 fn a_commit_with_a_warning_is_asked_about_and_never_called_refused() {
     let Some(scene) = Scene::private() else { return };
     let direct = scene.open();
-    direct.change(&name("D"), &ingest("first"), &stamp()).unwrap();
+    direct.change(&name("D"), &ingest("first")).unwrap();
     assert_eq!(change_with_a_warning(&scene, "confirmed", true), Ok(()));
     // Nobody can be asked whether it is visible, but the server has answered that it is made.
     let unseen = change_with_a_warning(&scene, "unseen", false);

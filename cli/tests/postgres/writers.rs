@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use accession::Selection;
 use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
+use accession::{Clock, Selection};
 use tokio::runtime::Builder;
 
-use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating, with_file};
+use crate::scene::{Scene, ingest, name, periods_of, rounds, stating, with_file};
 use harness::values::change;
 
 const WRITERS: usize = 8;
@@ -24,7 +24,7 @@ fn a_registry_is_used_within_an_asynchronous_program() {
         builder.build().unwrap().block_on(async {
             let registry = scene.open();
             let granule_id = format!("A{round}");
-            registry.change(&name("D"), &ingest(&granule_id), &stamp()).unwrap();
+            registry.change(&name("D"), &ingest(&granule_id)).unwrap();
             assert_eq!(periods_of(&registry, &granule_id), 1);
         });
     }
@@ -66,7 +66,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                     let mut made = 0;
                     while began.elapsed() < duration {
                         let change = ingest(&format!("{writer}.{made}"));
-                        registry.change(&name(&dataset(writer)), &change, &stamp()).unwrap();
+                        registry.change(&name(&dataset(writer)), &change).unwrap();
                         made += 1;
                     }
                     made
@@ -109,7 +109,7 @@ fn two_hosts_that_record_files_lose_none() {
     const GRANULES: usize = 40;
     let granules: Vec<String> = (0..GRANULES).map(|number| format!("G{number:02}")).collect();
     let first = change(granules.iter().map(String::as_str), []);
-    scene.open().change(&name("D"), &first, &stamp()).unwrap();
+    scene.open().change(&name("D"), &first).unwrap();
     std::thread::scope(|scope| {
         for host in 0..2 {
             let (scene, granules) = (&scene, &granules);
@@ -122,7 +122,7 @@ fn two_hosts_that_record_files_lose_none() {
                         let sum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
                         with_file(granule, path, None, Some(sum))
                     });
-                    registry.change(&name("D"), &stating(stated), &stamp()).unwrap();
+                    registry.change(&name("D"), &stating(stated)).unwrap();
                 }
             });
         }
@@ -139,21 +139,21 @@ fn two_hosts_that_record_files_lose_none() {
 #[test]
 fn a_lock_that_another_session_holds_is_waited_for_and_then_reported() {
     let Some(scene) = Scene::new() else { return };
-    scene.open().change(&name("D"), &ingest("A"), &stamp()).unwrap();
-    scene.open().change(&name("E"), &ingest("A"), &stamp()).unwrap();
+    scene.open().change(&name("D"), &ingest("A")).unwrap();
+    scene.open().change(&name("E"), &ingest("A")).unwrap();
     let mut other = scene.client();
     let mut transaction = other.transaction().unwrap();
     transaction
         .execute("SELECT 1 FROM accession.writer WHERE dataset_id = 1 FOR UPDATE", &[])
         .unwrap();
     let registry = scene.impatient(200);
-    let refused = registry.change(&name("D"), &ingest("B"), &stamp()).unwrap_err();
+    let refused = registry.change(&name("D"), &ingest("B")).unwrap_err();
     assert_eq!(refused.kind().as_str(), "busy");
     // Another dataset, and every reader, goes on.
-    registry.change(&name("E"), &ingest("B"), &stamp()).unwrap();
+    registry.change(&name("E"), &ingest("B")).unwrap();
     assert_eq!(periods_of(&registry, "A"), 2);
     transaction.rollback().unwrap();
-    registry.change(&name("D"), &ingest("B"), &stamp()).unwrap();
+    registry.change(&name("D"), &ingest("B")).unwrap();
 }
 
 #[test]
@@ -173,7 +173,10 @@ fn hosts_that_lease_payment_ids_at_once_get_different_ones() {
                     // is behind. Each worker has 1,024 ids in a second.
                     let now = crate::scene::second(0);
                     for _ in 0..10 {
-                        let lease = registry.lease_payment_ids(scheme, worker, 5, || now).unwrap();
+                        let lease = registry
+                            .with_clock(Clock::fixed(now))
+                            .lease_payment_ids(scheme, worker, 5)
+                            .unwrap();
                         leased.extend(lease.ids.iter().map(|id| id.id.to_string()));
                     }
                     leased
@@ -192,7 +195,7 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
     let Some(scene) = Scene::new() else { return };
     let registry = scene.open();
     for dataset in ["ONE", "TWO"] {
-        registry.change(&name(dataset), &ingest("A"), &stamp()).unwrap();
+        registry.change(&name(dataset), &ingest("A")).unwrap();
     }
     for round in 0..rounds(10, 100) {
         let doi = format!("10.9999/{round}");
@@ -200,7 +203,7 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
             let writers = ["ONE", "TWO"].map(|dataset| {
                 let (scene, doi) = (&scene, &doi);
                 scope.spawn(move || {
-                    let edited = scene.open().edit_dataset(&name(dataset), &stamp(), |dataset| {
+                    let edited = scene.open().edit_dataset(&name(dataset), |dataset| {
                         dataset.doi = Some(doi.parse().unwrap());
                     });
                     edited.map(drop).map_err(|error| error.kind())

@@ -2,22 +2,25 @@
 
 use std::process::Command;
 
-use accession::DatasetMetadata;
 use accession::chain::CanonicalList;
 use accession::model::{Algorithm, Checksum};
 use accession::registry::SubsetMembers;
+use accession::{Clock, DatasetMetadata};
 use accession_server::ServerLimits;
 
 use crate::running::program::program;
-use crate::site::{Served, stamp};
+use crate::site::Served;
 use harness::values::{name, now, stating, with_file};
 
 fn add(served: &Served, dataset: &str, granule: &str, path: &str, algorithm: Algorithm, byte: u8) {
     let bytes = vec![byte; algorithm.checksum_bytes().unwrap()];
     let checksum = Checksum::from_bytes(algorithm, &bytes).unwrap();
     let stated = with_file(granule, path, None, Some(checksum));
-    let stamp = accession::Stamp { is_clock_confirmed: true, ..accession::Stamp::now(now()) };
-    served.registry.change(&name(dataset), &stating([stated]), &stamp).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed(now()).confirmed())
+        .change(&name(dataset), &stating([stated]))
+        .unwrap();
 }
 
 /// Two datasets with the same granules, and the address of their checksums.
@@ -38,7 +41,7 @@ fn a_canonical_list_has_the_digest_and_a_list_of_weaker_checksums_is_never_an_ol
     assert_eq!(served.get(&list).text(), "A\nB\n");
     let cite = || {
         let members = SubsetMembers::Patterns(vec!["A".parse().unwrap()]);
-        served.registry.cite_subset(&name("US"), None, &members, now()).unwrap().period.set
+        served.registry.cite_subset(&name("US"), None, &members).unwrap().period.set
     };
     let part = cite();
     for (granule, byte) in [("A", 1), ("B", 2)] {
@@ -257,7 +260,11 @@ fn the_addresses_of_granules_are_those_of_the_dataset_and_leave_out_what_has_non
     let edit = |template: &str| {
         let edit =
             |dataset: &mut DatasetMetadata| dataset.granule_url = Some(template.parse().unwrap());
-        served.registry.edit_dataset(&name("US"), &stamp(now()), edit).unwrap();
+        served
+            .registry
+            .recorded_by("mallory".parse().unwrap())
+            .edit_dataset(&name("US"), edit)
+            .unwrap();
     };
     edit("https://data.example/{granule}?x");
     assert!(served.page(&set).contains(&format!("{address}?dataset=US")));

@@ -6,10 +6,10 @@ use accession::registry::NewAnnotation;
 use accession::{DatasetMetadata, Selection};
 
 use crate::running::program::program;
-use crate::site::{Served, stamp};
+use crate::site::Served;
 use crate::sockets::serve;
 use harness::installed::installed;
-use harness::values::{name, now};
+use harness::values::name;
 
 /// The server of the examples.
 const EXAMPLE: &str = "https://registry.archive.example";
@@ -51,11 +51,15 @@ fn every_documented_address_has_a_call_that_works() {
     let at = Some("2001-01-05".parse().unwrap());
     let set = Selection::Dataset { name: name("US.FOOL2.002"), at };
     let note = NewAnnotation::new("incomplete").unwrap();
-    served.registry.annotate(&set, &note, &stamp(now())).unwrap();
+    served.registry.recorded_by("mallory".parse().unwrap()).annotate(&set, &note).unwrap();
     let edit = |dataset: &mut DatasetMetadata| {
         dataset.granule_url = Some("https://data.archive.example/{granule}".parse().unwrap());
     };
-    served.registry.edit_dataset(&name("US.FOOL2.002"), &stamp(now()), edit).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .edit_dataset(&name("US.FOOL2.002"), edit)
+        .unwrap();
     let path = served.directory.path().join("accession.db");
     let add = "printf '%s  %s\n' 2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3 \
         FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7 \

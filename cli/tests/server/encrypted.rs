@@ -1,5 +1,6 @@
 //! Mirrors that read a server over TLS, and through a proxy, with the program as it is installed.
 
+use harness::values::clock;
 use std::path::PathBuf;
 use std::process::Command;
 
@@ -29,7 +30,7 @@ impl World {
     fn new() -> Self {
         let directory = harness::directory();
         let path = directory.path().join("us.db");
-        let us = Registry::create(&path).unwrap();
+        let us = Registry::create(&path, clock()).unwrap();
         step(&us, "US", 0, ["A", "B"], []);
         let serving = serve(&path, &[]);
         let authority = Authority::new();

@@ -2,6 +2,7 @@
 
 use crate::running::program::program;
 use crate::site::{Answer, SECOND, Served};
+use harness::values::clock;
 use harness::writes::{SHOWN, WRITES};
 
 fn described(answer: &Answer) -> (u16, String, String, Vec<u8>) {
@@ -37,7 +38,7 @@ fn a_list_of_an_identifier_that_is_no_longer_there_is_not_sent() {
     let path = format!("/DI:{SECOND}/granules");
     assert_eq!(served.get(&path).status, 200);
     let empty = served.directory.path().join("empty.db");
-    drop(accession::Registry::create(&empty).unwrap());
+    drop(accession::Registry::create(&empty, clock()).unwrap());
     let registry = served.directory.path().join("accession.db");
     for ending in ["-wal", "-shm"] {
         let _ = std::fs::remove_file(served.directory.path().join(format!("accession.db{ending}")));

@@ -1,5 +1,6 @@
 //! A mirror of a registry that the program serves, with a proxy between them.
 
+use harness::values::clock;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -7,11 +8,11 @@ use accession::mirror::{
     Address, HttpOptions, MirrorStatus, Outcome, Primary, PullOptions, PullPolicy, PullReport,
     Remote, compare, pull,
 };
-use accession::{Limits, Registry, Selection, Stamp, Timestamp};
+use accession::{Limits, Registry, Selection, Timestamp};
 
 use crate::running::serving::Serving;
 use harness::fault_proxy::FaultProxy;
-use harness::values::{name, now, second};
+use harness::values::{name, second};
 
 /// The program serving a registry, a proxy in front of it, and a mirror.
 pub struct World {
@@ -26,12 +27,12 @@ impl World {
     pub fn new() -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
-        let us = Registry::create(&path).unwrap();
+        let us = Registry::create(&path, clock()).unwrap();
         let mut command = Serving::command(&path, &[]);
         command.current_dir(directory.path());
         let serving = Serving::of(command);
         let proxy = FaultProxy::before(&serving.address);
-        let mirror = Registry::in_memory().unwrap();
+        let mirror = Registry::temporary(clock()).unwrap();
         World { directory, us, _serving: serving, proxy, mirror }
     }
 
@@ -55,16 +56,13 @@ impl World {
     ) -> accession::error::Result<PullReport> {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
-        let stamp = Stamp::at(second(at), now());
-        pull(&self.mirror, &name("MIRROR"), primary, options, &stamp)
+        pull(&self.mirror, &name("MIRROR"), primary, options.at(second(at)))
     }
 
     /// Compares the mirror with its primary, and remembers that.
     pub fn compare(&self) -> MirrorStatus {
         let compared = compare(&self.mirror, &name("MIRROR"), &self.primary()).unwrap();
-        compared
-            .remember(&self.mirror, &name("MIRROR"), &Stamp::now(now()), Outcome::Compared)
-            .unwrap();
+        compared.remember(&self.mirror, &name("MIRROR"), Outcome::Compared).unwrap();
         compared.status().status
     }
 }

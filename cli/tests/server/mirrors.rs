@@ -1,10 +1,11 @@
 //! Mirrors that read the log of a dataset from the server, over real sockets.
 
+use accession::Registry;
 use accession::mirror::{MirrorStatus, PullPolicy};
-use accession::{Access, Registry, Stamp};
+use harness::values::clock;
 
 use crate::mirror_world::{RESET, World, held};
-use harness::values::{name, now, step};
+use harness::values::{name, step};
 
 /// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
 /// mirror has read was of the first.
@@ -12,17 +13,16 @@ use harness::values::{name, now, step};
 fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset() {
     let world = World::new();
     let path = world.directory.path().join("mirror.db");
-    let world = World { mirror: Registry::create(&path).unwrap(), ..world };
+    let world = World { mirror: Registry::create(&path, clock()).unwrap(), ..world };
     step(&world.us, "US", 0, ["A", "B"], []);
     assert!(world.pull(0, PullPolicy::Follow).is_identical());
-    let stamp = Stamp::now(now());
-    world.us.rename_dataset(&name("US"), &name("WRONG"), &stamp).unwrap();
+    world.us.rename_dataset(&name("US"), &name("WRONG")).unwrap();
     let pulled = world.pull(1, PullPolicy::Follow);
     assert!(pulled.is_identical() && pulled.primary_renamed == Some(name("WRONG")));
-    world.us.withdraw_dataset(&name("WRONG"), "the name was wrong", &stamp).unwrap();
+    world.us.withdraw_dataset(&name("WRONG"), "the name was wrong").unwrap();
     step(&world.us, "US", 1, ["A", "C"], []);
     // The mirror is opened again, as each night.
-    let world = World { mirror: Registry::open(&path, Access::Write).unwrap(), ..world };
+    let world = World { mirror: Registry::open(&path, clock()).unwrap(), ..world };
     let pulled = world.pull(2, PullPolicy::Follow);
     assert_eq!(pulled.before.status, MirrorStatus::Rewritten);
     assert!(pulled.applied.instance().is_none() && pulled.primary_renamed.is_none());

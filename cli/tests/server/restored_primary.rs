@@ -1,6 +1,7 @@
 //! A primary that was restored from an older backup: its mirrors refuse it every night, until someone
 //! acts.
 
+use harness::values::clock;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use accession::{Registry, Timestamp};
 
 use crate::mirror_world::{RESET, World, held};
 use crate::running::program::program;
-use harness::values::{name, now, step};
+use harness::values::{name, step};
 
 /// A mirror of A, B and C, whose primary is then restored from a backup with A and B.
 fn restored() -> World {
@@ -23,7 +24,7 @@ fn restored() -> World {
     accession::registry::restore(
         &backup,
         &world.directory.path().join("accession.db"),
-        now(),
+        clock(),
         None,
     )
     .unwrap();
@@ -49,8 +50,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     };
     (1..4).for_each(|at| night(at, MirrorStatus::Stale));
     // It goes on another way.
-    let us = Registry::open(&world.directory.path().join("accession.db"), accession::Access::Write)
-        .unwrap();
+    let us = Registry::open(&world.directory.path().join("accession.db"), clock()).unwrap();
     step(&us, "US", 9, ["X", "Y", "Z"], []);
     (4..7).for_each(|at| night(at, MirrorStatus::Rewritten));
 

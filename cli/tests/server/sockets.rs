@@ -1,6 +1,7 @@
 //! Connections over real sockets, to the program as it is run. No test asserts how long something takes:
 //! each waits for an end that must come.
 
+use harness::values::clock;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -32,7 +33,7 @@ impl Server {
     pub fn start_with(granules: usize, beginning: &str, options: &[&str]) -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
-        let registry = Registry::create(&path).unwrap();
+        let registry = Registry::create(&path, clock()).unwrap();
         let ids: Vec<String> = (0..granules).map(|n| format!("{beginning}{n:08}")).collect();
         let applied = step(&registry, "D", 0, ids.iter().map(String::as_str), []);
         let identifier = applied.instances[0].identifier.to_string();

@@ -1,6 +1,7 @@
 //! The disk of the registry stalls. No test asserts how long something takes: a probe is answered while a page,
 //! which was requested before it, is not.
 
+use harness::values::clock;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
@@ -86,7 +87,7 @@ fn a_probe_does_not_wait_for_the_disk() {
     let directory = harness::directory();
     let shim = shim(directory.path());
     let (path, stall) = (directory.path().join("stalling.db"), directory.path().join("stall"));
-    let registry = Registry::create(&path).unwrap();
+    let registry = Registry::create(&path, clock()).unwrap();
     step(&registry, "US", 0, ["A", "B"], []);
     drop(registry);
     let mut command = Serving::command(&path, &[]);

@@ -1,14 +1,15 @@
 //! The web's standards: typed links, JSON-LD, the OpenAPI document.
 
+use harness::values::clock;
 use std::collections::BTreeSet;
 
 use accession::registry::NewAnnotation;
-use accession::{DatasetMetadata, Registry, Selection, Stamp, Timestamp};
+use accession::{Clock, DatasetMetadata, Registry, Selection, Timestamp};
 use accession_server::{Registration, ServerLimits};
 use serde_json::Value;
 
-use crate::site::{FIRST, SECOND, Served, stamp};
-use harness::values::{name, now};
+use crate::site::{FIRST, SECOND, Served};
+use harness::values::name;
 
 /// The targets of a relation in a header `Link`.
 fn targets(header: &str, rel: &str) -> Vec<String> {
@@ -27,7 +28,8 @@ fn every_format_has_its_links() {
     served.change("OTHER", "2001-05-01T00:00:00Z", &["A"], &[]);
     served
         .registry
-        .edit_dataset(&name("US.FOOL2.002"), &stamp(now()), |dataset| {
+        .recorded_by("mallory".parse().unwrap())
+        .edit_dataset(&name("US.FOOL2.002"), |dataset| {
             dataset.granule_url = Some("https://data.example/{granule}".parse().unwrap());
         })
         .unwrap();
@@ -124,7 +126,8 @@ fn the_header_stays_small_with_a_hundred_creators_and_with_the_longest_name() {
             .map(|n| format!("Family{n}, Given (0000-0002-1825-0097)").parse().unwrap());
         served
             .registry
-            .edit_dataset(&name(dataset), &stamp(now()), |dataset| {
+            .recorded_by("mallory".parse().unwrap())
+            .edit_dataset(&name(dataset), |dataset| {
                 dataset.creators = creators.clone().collect();
             })
             .unwrap();
@@ -165,7 +168,7 @@ fn search_engines_are_led_to_what_was_cited() {
         assert!(robots.lines().any(|one| one == line), "{line}: {robots}");
     }
     let wanted = accession::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
-    let cited = served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
+    let cited = served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted).unwrap();
     let path = format!("/DI:{}", cited.set.identifier());
     let browser = "text/html,*/*;q=0.8";
     for (path, is_listed) in [
@@ -194,14 +197,13 @@ fn a_sitemap_says_when_what_a_page_shows_was_recorded_last() {
     let set = Selection::Dataset { name: name("US.FOOL2.002"), at: None };
     let note = NewAnnotation::new("incomplete").unwrap();
     let later = "2026-01-02T00:00:00Z".parse().unwrap();
-    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(later) };
-    served.registry.annotate(&set, &note, &stamp).unwrap();
+    served.registry.with_clock(Clock::fixed(later).confirmed()).annotate(&set, &note).unwrap();
     assert!(shown(later), "{}", served.get("/sitemap.xml").text());
     let edited = "2026-01-03T00:00:00Z".parse().unwrap();
-    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(edited) };
     served
         .registry
-        .edit_dataset(&name("US.FOOL2.002"), &stamp, |dataset| {
+        .with_clock(Clock::fixed(edited).confirmed())
+        .edit_dataset(&name("US.FOOL2.002"), |dataset| {
             dataset.title = Some("FOO".to_owned());
         })
         .unwrap();
@@ -298,7 +300,8 @@ fn the_openapi_document_has_the_routes_of_this_server() {
         assert_eq!(document["servers"][0]["url"], "https://registry.example");
         document["paths"].as_object().unwrap().keys().cloned().collect()
     };
-    let registration = Registration { open: Box::new(Registry::in_memory), token: None };
+    let registration =
+        Registration { open: Box::new(|| Registry::temporary(clock())), token: None };
     let registering = paths(&Served::registering(registration, ServerLimits::default()));
     let reading = paths(&Served::seed());
     assert!(reading.len() > 15);
@@ -366,7 +369,7 @@ fn every_answer_is_one_that_the_openapi_document_describes() {
 fn refusals_repeat_what_was_asked_for_and_say_how_it_is_written() {
     let served = Served::new();
     let dataset = DatasetMetadata::named(name("nothing-yet"));
-    served.registry.add_dataset(&dataset, &stamp(now())).unwrap();
+    served.registry.recorded_by("mallory".parse().unwrap()).add_dataset(&dataset).unwrap();
     let unknown = format!("/DI:{}", "f".repeat(32));
     let page = "/datasets/nothing-yet@2001-01-02";
     for (path, detail) in [(unknown.as_str(), "DI:ffffffff"), (page, "nothing-yet has no history")]

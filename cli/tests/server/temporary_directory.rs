@@ -1,5 +1,6 @@
 //! The temporary directory with the logs that mirrors read.
 
+use harness::values::clock;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -19,7 +20,7 @@ fn serve_with(path: &Path, temporary: &Path) -> Serving {
 }
 
 fn registry(path: &Path, sets: &[&[&str]]) -> Registry {
-    let registry = Registry::create(path).unwrap();
+    let registry = Registry::create(path, clock()).unwrap();
     for (at, ingested) in sets.iter().enumerate() {
         step(&registry, "US", at as i64, ingested.iter().copied(), []);
     }

@@ -1,10 +1,11 @@
 //! Everything that a registry reports, as lines that can be compared.
 
+use harness::values::clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use accession::registry::{DatasetRecord, Withdrawn};
-use accession::{Access, DatasetName, Granules, Instance, Moment, Registry, Selection};
+use accession::{DatasetName, Granules, Instance, Moment, Registry, Selection};
 
 use harness::oracle::naive;
 
@@ -145,7 +146,7 @@ pub fn assert_sound(registry: &Registry, context: &str) {
 /// Opens a registry as the next command would, asserts that it is sound, and reads everything that
 /// it reports.
 pub fn examine(path: &Path, context: &str) -> Answers {
-    let registry = Registry::open(path, Access::Write)
+    let registry = Registry::open(path, clock())
         .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
     assert_sound(&registry, context);
     Answers::of(&registry).unwrap().timeless()

@@ -1,12 +1,13 @@
 //! Eight processes create one registry at the same moment: none fails, and the registry has the
 //! changes of all of them.
 
+use harness::values::clock;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use crate::answers::{assert_sound, datasets};
 use crate::rounds::rounds;
@@ -59,7 +60,7 @@ fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
             let error = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "round {round}: {error}");
         }
-        let registry = Registry::open(&path, Access::Write).unwrap();
+        let registry = Registry::open(&path, clock()).unwrap();
         assert_sound(&registry, "first open");
         let datasets = datasets(&registry).unwrap();
         let names: Vec<&str> = datasets.iter().map(|listed| listed.dataset.name.as_str()).collect();

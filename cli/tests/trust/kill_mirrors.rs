@@ -1,13 +1,14 @@
 //! `kill -9` at random moments of `publish`, of `mirror pull` and of `import` from an address: the
 //! next run goes on, and what was killed has done all or nothing.
 
+use harness::values::clock;
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::Primary;
-use accession::{Access, Identifier, Import, Registry, Stamp, Timestamp};
+use accession::{Identifier, Import, Registry, Timestamp};
 
 use crate::dice::Dice;
 use crate::kill::{Spans, run_and_kill};
@@ -45,7 +46,7 @@ impl World {
         for sub in ["www", "tmp", "copies"] {
             std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
-        let us = Registry::create(&directory.path().join("us.db")).unwrap();
+        let us = Registry::create(&directory.path().join("us.db"), clock()).unwrap();
         let server = WebServer::over(&directory.path().join("www"));
         // So that a command can be killed while it waits for the primary.
         server.misbehave(|_, _| std::thread::sleep(Duration::from_millis(4)));
@@ -107,8 +108,8 @@ impl World {
         import.options.create_dataset = true;
         let reader = Primary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
-        let copy = Registry::in_memory().unwrap();
-        copy.import(&name("US"), &import, &Stamp::now(now())).unwrap();
+        let copy = Registry::temporary(clock()).unwrap();
+        copy.import(&name("US"), &import).unwrap();
         Some(identifiers(&copy))
     }
 }
@@ -123,7 +124,7 @@ fn copied(path: &Path, context: &str) -> Vec<(Timestamp, Identifier)> {
     if !path.exists() {
         return Vec::new();
     }
-    let registry = Registry::open(path, Access::Write).unwrap();
+    let registry = Registry::open(path, clock()).unwrap();
     assert_eq!(registry.check_file().unwrap(), [], "{context}");
     assert!(registry.verify(&name("US")).unwrap().ok, "{context}");
     identifiers(&registry)

@@ -6,13 +6,14 @@
 //! disk may then be ([`crate::disk`]). The test also checks that the journal is complete: without a
 //! power failure, it gives the existing files byte for byte.
 
+use harness::values::clock;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use accession::minting::payment::Scheme;
-use accession::{Access, Registry, Timestamp};
+use accession::{Clock, Registry, Timestamp};
 
 use crate::answers::{Answers, assert_sound, examine};
 use crate::dice::Dice;
@@ -131,7 +132,7 @@ impl Run {
                 std::fs::write(directory.path().join(name), bytes).unwrap();
             }
             let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= record.end).unwrap();
-            let found = Registry::open(&directory.path().join("accession.db"), Access::Write)
+            let found = Registry::open(&directory.path().join("accession.db"), clock())
                 .and_then(|registry| Answers::of(&registry))
                 .ok()
                 .map(Answers::timeless);
@@ -177,14 +178,17 @@ impl Run {
 
     /// Asserts that the registry still accepts changes, and issues no payment id again.
     fn assert_it_goes_on(&self, path: &Path, acknowledged: usize, context: &str) {
-        let registry = Registry::open(path, Access::Write).unwrap();
+        let registry = Registry::open(path, clock()).unwrap();
         step(&registry, "OWN", 10_000, ["after.the.loss"], []);
         if let Some((end, ids, time)) = &self.payment
             && *end <= self.ends[acknowledged].0
         {
             let scheme = Scheme::default();
             let worker = scheme.worker(7).unwrap();
-            let lease = registry.lease_payment_ids(scheme, worker, 3, || *time).unwrap();
+            let lease = registry
+                .with_clock(Clock::fixed(*time))
+                .lease_payment_ids(scheme, worker, 3)
+                .unwrap();
             assert!(
                 lease.ids.iter().all(|decoded| !ids.contains(&decoded.id.to_string())),
                 "{context}: a payment id was issued twice"

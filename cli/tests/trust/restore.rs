@@ -4,12 +4,13 @@
 //! This test found that a directory whose names cannot be synced was left without a registry, and
 //! the error did not say where it was.
 
+use harness::values::clock;
 use std::fs::Permissions;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use crate::answers::{Answers, examine};
 use crate::interposed::{Errno, Fault, Interposed, Mode};
@@ -47,11 +48,11 @@ impl Place {
         let directory = outside.path().canonicalize().unwrap().join("watched");
         std::fs::create_dir_all(directory.join("tmp")).unwrap();
         let (target, copy) = (directory.join("accession.db"), outside.path().join("copy.db"));
-        let registry = Registry::create(&target).unwrap();
+        let registry = Registry::create(&target, clock()).unwrap();
         step(&registry, "D", 0, ["A"], []);
         registry.back_up(&copy).unwrap();
         let reader = (open == Open::ByAReader).then(|| {
-            let reader = Registry::open(&target, Access::Read).unwrap();
+            let reader = Registry::open(&target, clock()).unwrap();
             drop(reader.snapshot().unwrap());
             reader
         });

@@ -1,13 +1,14 @@
 //! Several writers and readers, each in a separate process, use one registry: no change is lost, no
 //! command reports that the registry is busy, and every read sees the state of one moment.
 
+use harness::values::clock;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use accession::{Access, Registry, Selection};
+use accession::{Registry, Selection};
 use serde_json::Value;
 
 use crate::answers::{assert_sound, granule_ids};
@@ -51,7 +52,7 @@ impl Arena {
     }
 
     fn registry(&self) -> Registry {
-        Registry::open(&self.directory.path().join("accession.db"), Access::Read).unwrap()
+        Registry::open(&self.directory.path().join("accession.db"), clock()).unwrap()
     }
 
     /// Makes this many changes: ingests new ids, and deletes some of them again.

@@ -7,6 +7,7 @@
 //! checksum. (Before there was a second copy or a checksum, 241 of 40,000 flipped bits silently
 //! changed a result, half of them in notes and dates of recording.)
 
+use harness::values::{AtTime, clock};
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,16 +18,14 @@ use std::time::{Duration, Instant};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{NewAnnotation, SharedDoi};
-use accession::{
-    Access, Listing, ListingEntry, Registry, Selection, Stamp, SubsetMembers, Timestamp,
-};
+use accession::{Clock, Listing, ListingEntry, Registry, Selection, SubsetMembers, Timestamp};
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
 use crate::rounds::{dice, rounds};
 use crate::scene::granule_id;
 use harness::every_field::every_field;
-use harness::values::{change, id, name, now, second, stating, step, with_file};
+use harness::values::{change, id, name, second, stating, step, with_file};
 
 /// How long a check of one damaged copy may take before it counts as hanging. An ordinary check
 /// takes milliseconds, so this does not depend on how fast the machine is.
@@ -70,7 +69,7 @@ impl Original {
     /// checkpoints, notes, producers' ids, records and payment ids.
     fn new() -> Self {
         let copies = Copies::new();
-        let registry = Registry::create(&copies.path).unwrap();
+        let registry = Registry::create(&copies.path, clock()).unwrap();
         for (dataset, from, to) in [("ONE", 0, 300), ("TWO", 100, 400), ("THREE", 150, 180)] {
             let ids = |numbers: std::ops::Range<usize>| numbers.map(granule_id);
             for (step, (ingest, delete)) in [
@@ -92,33 +91,34 @@ impl Original {
                 if step % 2 == 1 {
                     change.options.note = Some(format!("what happened in step {step}"));
                 }
-                let recorded_by = (step == 2).then(|| "Somebody on duty".to_owned());
-                let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64 * 1_000), now()) };
-                registry.change(&name(dataset), &change, &stamp).unwrap();
+                let on_duty = || registry.recorded_by("Somebody on duty".parse().unwrap());
+                let registry = if step == 2 { on_duty() } else { registry.clone() };
+                registry.change(&name(dataset), &change.at(second(step as i64 * 1_000))).unwrap();
             }
             let sum = Checksum::from_bytes(Algorithm::Sha256, &[7; 32]).unwrap();
             let stated =
                 ids(from + 10..from + 18).map(|id| with_file(id, "x", Some(7), Some(sum.clone())));
-            let stamp = Stamp::at(second(5_000), now());
-            registry.change(&name(dataset), &stating(stated), &stamp).unwrap();
+            registry.change(&name(dataset), &stating(stated).at(second(5_000))).unwrap();
             let edit = every_field(dataset);
-            let stamp = Stamp::now(now());
-            registry.edit_dataset_with(&name(dataset), SharedDoi::Refused, &stamp, edit).unwrap();
+            registry.edit_dataset_with(&name(dataset), SharedDoi::Refused, edit).unwrap();
             let all = Selection::Dataset { name: name(dataset), at: None };
             let annotation = NewAnnotation::new("One of them is not good").unwrap();
-            registry.annotate(&all, &annotation, &Stamp::now(now())).unwrap();
+            registry.annotate(&all, &annotation).unwrap();
             let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
             let mut named = Listing::new();
             (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
             for wanted in [patterns, SubsetMembers::Listed(named)] {
-                registry.cite_subset(&name(dataset), None, &wanted, now()).unwrap();
+                registry.cite_subset(&name(dataset), None, &wanted).unwrap();
             }
         }
         let payment_time = second(26 * 365 * 86_400);
         let scheme = Scheme::default();
         let lease = |registry: &Registry, worker, count| {
             let worker = scheme.worker(worker).unwrap();
-            registry.lease_payment_ids(scheme, worker, count, || payment_time).unwrap()
+            registry
+                .with_clock(Clock::fixed(payment_time))
+                .lease_payment_ids(scheme, worker, count)
+                .unwrap()
         };
         let taken: Vec<PaymentId> =
             lease(&registry, 5, 9).ids.into_iter().map(|decoded| decoded.id).collect();
@@ -140,8 +140,8 @@ impl Original {
     /// Makes five changes that remain in the -wal file, since a reader has the registry open.
     fn add_wal(&mut self, copies: &Copies) {
         copies.write(&self.bytes);
-        let reader = Registry::open(&copies.path, Access::Read).unwrap();
-        let registry = Registry::open(&copies.path, Access::Write).unwrap();
+        let reader = Registry::open(&copies.path, clock()).unwrap();
+        let registry = Registry::open(&copies.path, clock()).unwrap();
         for n in 0..5 {
             let later = format!("later.{n}");
             step(&registry, "ONE", 10_000 + n as i64, [later.as_str()], [granule_id(200 + n)]);
@@ -155,7 +155,7 @@ impl Original {
 
     /// Reads everything. Returns the first finding, if there is one, and the answers.
     fn ask(&self, path: &Path) -> accession::error::Result<(Option<Seen>, Answers)> {
-        let registry = Registry::open(path, Access::Write)?;
+        let registry = Registry::open(path, clock())?;
         let mut answers = all_answers(&registry)?;
         let mut found = None;
         for listed in datasets(&registry)? {
@@ -169,7 +169,9 @@ impl Original {
         let scheme = Scheme::default();
         for worker in [3, 8] {
             let worker = scheme.worker(worker)?;
-            let lease = registry.lease_payment_ids(scheme, worker, 20, || self.payment_time)?;
+            let lease = registry
+                .with_clock(Clock::fixed(self.payment_time))
+                .lease_payment_ids(scheme, worker, 20)?;
             answers.add("payment ids", &lease.ids);
         }
         Ok((found, answers))

@@ -1,16 +1,17 @@
 //! A registry with a history, and one command of each kind that changes it.
 
+use harness::values::{AtTime, clock};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
+use accession::Registry;
 use accession::chain::is_checkpoint;
-use accession::{Access, Registry, Stamp};
 
 use crate::answers::{Answers, datasets, examine};
 use crate::victim::program_in;
-use harness::values::{change, name, now, second};
+use harness::values::{change, name, second};
 
 /// The registry before a command, the files that the commands read, and the commands.
 pub struct Scene {
@@ -107,7 +108,7 @@ impl Scene {
         let ids = |numbers: std::ops::Range<usize>| {
             numbers.filter(|n| n % 8 != 0).map(granule_id).collect::<Vec<_>>()
         };
-        let registry = Registry::create(path).unwrap();
+        let registry = Registry::create(path, clock()).unwrap();
         for (dataset, ingest, delete) in [
             ("MIRROR", ids(0..150), vec![]),
             ("OWN", ids(0..300), vec![]),
@@ -121,8 +122,7 @@ impl Scene {
                 (latest.timestamp.as_micros() - second(0).as_micros()) / 1_000_000 + 1
             });
             let change = change(ingest.iter().copied(), delete.iter().copied());
-            let stamp = Stamp::at(second(seconds), now());
-            registry.change(&name(dataset), &change, &stamp).unwrap();
+            registry.change(&name(dataset), &change.at(second(seconds))).unwrap();
         }
         drop(registry);
         let output = self.program(path, "payment-id new --worker 7 --count 5");
@@ -219,6 +219,6 @@ impl Place {
 
     /// Opens the registry for reading, and keeps it open.
     pub fn reader(&self) -> Registry {
-        Registry::open(&self.registry(), Access::Read).unwrap()
+        Registry::open(&self.registry(), clock()).unwrap()
     }
 }

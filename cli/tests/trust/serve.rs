@@ -2,6 +2,7 @@
 //! Every set that is served is the one that its identifier means, every error is announced, and the memory of
 //! the server does not grow.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -10,7 +11,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use accession::{Access, Registry, Stamp};
+use accession::{Clock, Registry};
 use serde_json::Value;
 
 use crate::dice::Dice;
@@ -63,7 +64,7 @@ impl Load {
     fn new(dice: &mut Dice) -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
-        let registry = Registry::create(&path).unwrap();
+        let registry = Registry::create(&path, clock()).unwrap();
         let mut issued = Vec::new();
         let mut held = Vec::new();
         for at in 0..100 {
@@ -122,7 +123,7 @@ impl Load {
 
     /// Makes changes until the end, and opens the registry again after it was replaced.
     fn write(&self, mut dice: Dice) {
-        let mut registry = Registry::open(&self.path(), Access::Write).unwrap();
+        let mut registry = Registry::open(&self.path(), clock()).unwrap();
         let mut held: Vec<String> = Vec::new();
         let mut at = 1_000;
         while !self.is_over.load(Ordering::Acquire) {
@@ -138,7 +139,7 @@ impl Load {
                 }
                 Err(error) => {
                     assert_eq!(error.kind().as_str(), "replaced", "{error}");
-                    registry = Registry::open(&self.path(), Access::Write).unwrap();
+                    registry = Registry::open(&self.path(), clock()).unwrap();
                     held.clear();
                 }
             }
@@ -230,11 +231,10 @@ impl Load {
             std::thread::sleep(Duration::from_millis(2));
         }
         let mut issued = self.issued.lock().unwrap();
-        let now = "2026-01-01T00:00:00Z".parse().unwrap();
         accession::registry::restore(
             &self.directory.path().join("backup.db"),
             &self.path(),
-            now,
+            clock(),
             None,
         )
         .unwrap();
@@ -265,8 +265,9 @@ fn make_change(
     let granule_id = format!("{:04}-{at}", dice.within(0..10_000));
     let deleted = (held.len() >= HELD).then(|| held.swap_remove(dice.within(0..held.len())));
     let made = change([granule_id.as_str()], deleted.as_deref());
-    let stamp = Stamp::at(second(at), "2026-01-01T00:00:00Z".parse().unwrap());
-    let applied = registry.change(&name("A"), &made, &stamp)?;
+    let applied = registry
+        .with_clock(Clock::fixed("2026-01-01T00:00:00Z".parse().unwrap()))
+        .change(&name("A"), &made.at(second(at)))?;
     held.push(granule_id);
     Ok((applied.instances[0].identifier.to_string(), at))
 }

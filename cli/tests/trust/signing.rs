@@ -3,12 +3,13 @@
 //! Beside the key, the last body is kept before a signature leaves the process. Whenever it is killed, that
 //! body is of the tree that the next run continues, and what was published in between stays its beginning.
 
+use harness::values::clock;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Output};
 
+use accession::Registry;
 use accession::signed::LogCheckpoint;
-use accession::{Access, Registry};
 
 use crate::interposed::{Errno, Fault, Interposed, Mode};
 use crate::victim::program_in;
@@ -65,7 +66,7 @@ fn sign_that_is_killed_at_any_step_has_signed_what_the_next_run_continues() {
         for words in ["publish www", "sign --key us.key", "publish www", "verify"] {
             succeed(&directory, words);
         }
-        let registry = Registry::open(&directory.join("us.db"), Access::Read).unwrap();
+        let registry = Registry::open(&directory.join("us.db"), clock()).unwrap();
         let log = registry.snapshot().unwrap().statement_log().unwrap();
         assert_eq!((log.tree.size(), log.tree.root(last.size)), (4, Some(last.root)), "{nth}");
         assert_eq!(log.signed.unwrap().checkpoint.size, 4);

@@ -1,19 +1,20 @@
 //! A registry whose commands are killed, and the content that it must have.
 
+use harness::values::{AtTime, clock};
 use std::collections::{BTreeSet, HashSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use accession::mirror::export;
-use accession::{Access, Registry, Selection, Stamp, Timestamp};
+use accession::{Registry, Selection, Timestamp};
 
 use crate::checked_files::CheckedFiles;
 use crate::dice::Dice;
 use crate::ledger::{Entry, Found, Ledger};
 use crate::running::program::program;
 use harness::oracle::naive;
-use harness::values::{change, name, now, second};
+use harness::values::{change, name, second};
 
 /// The commands that are killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -106,7 +107,7 @@ impl Primary {
     /// Creates two dozen changes of 300 granules; the state after each is a registry and a manifest.
     pub fn new() -> Self {
         let directory = harness::directory();
-        let registry = Registry::create(&directory.path().join("primary.db")).unwrap();
+        let registry = Registry::create(&directory.path().join("primary.db"), clock()).unwrap();
         let mut ledger = Ledger::of("PRIMARY");
         let mut dice = Dice::of(7);
         let mut held = BTreeSet::new();
@@ -116,8 +117,7 @@ impl Primary {
             let goes = some_of(&held, &mut dice, 12);
             held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
             let change = change(comes.iter().map(String::as_str), goes.iter().map(String::as_str));
-            let stamp = Stamp::at(at, now());
-            registry.change(&name("PRIMARY"), &change, &stamp).unwrap();
+            registry.change(&name("PRIMARY"), &change.at(at)).unwrap();
             let state = |kind| directory.path().join(format!("{}.{kind}", ledger.entries.len()));
             registry.back_up(&state("db")).unwrap();
             export(&registry, &name("PRIMARY"), None, &state("jsonl")).unwrap();
@@ -143,7 +143,7 @@ impl<'primary> Victim<'primary> {
             std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
         let path = directory.path().join("registry/accession.db");
-        let registry = Registry::create(&path).unwrap();
+        let registry = Registry::create(&path, clock()).unwrap();
         let (mut own, mut mirror) = (Ledger::of("OWN"), Ledger::of("MIRROR"));
         let mut dice = Dice::of(3);
         for ledger in [&mut own, &mut mirror] {
@@ -151,15 +151,14 @@ impl<'primary> Victim<'primary> {
             for count in [150, 10] {
                 let (at, ids) = (ledger.next_time(), ledger.new_ids(&mut dice, count));
                 let change = change(ids.iter().map(String::as_str), []);
-                let stamp = Stamp::at(at, now());
-                registry.change(&ledger.dataset, &change, &stamp).unwrap();
+                registry.change(&ledger.dataset, &change.at(at)).unwrap();
                 let held = ledger.held().union(&ids).cloned().collect();
                 ledger.entries.push(Entry::of(at, held));
             }
         }
         let checked = CheckedFiles::new(&registry, directory.path().join("files"));
         drop(registry);
-        let reader = with_reader.then(|| Registry::open(&path, Access::Read).unwrap());
+        let reader = with_reader.then(|| Registry::open(&path, clock()).unwrap());
         let victim = Victim {
             directory,
             primary,
@@ -364,7 +363,7 @@ impl<'primary> Victim<'primary> {
         if matches!(plan.kind, Kind::Create | Kind::Backup) {
             return self.settle_created(plan, context);
         }
-        let open = |path: &Path| Registry::open(path, Access::Write);
+        let open = |path: &Path| Registry::open(path, clock());
         let registry = open(&self.in_directory("accession.db"))
             .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
         let findings = registry.check_file().unwrap_or_else(|error| panic!("{context}: {error:?}"));
@@ -460,7 +459,7 @@ impl<'primary> Victim<'primary> {
             self.temporary_files = self.temporary_files();
             assert_eq!(self.temporary_files, BTreeSet::new(), "{context}: not removed");
         }
-        let registry = Registry::open(&path, Access::Write)
+        let registry = Registry::open(&path, clock())
             .unwrap_or_else(|error| panic!("{context}: cannot open the registry: {error:?}"));
         if plan.kind == Kind::Create {
             let mut ledger = Ledger::of("NEW");

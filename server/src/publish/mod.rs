@@ -48,8 +48,8 @@ pub fn publish_pages(
     directory: &Path,
     settings: &SiteSettings,
     left_out: &[DatasetName],
-    now: Timestamp,
 ) -> Result<()> {
+    let now = registry.now();
     let place = PublishDirectory::to_publish(directory)?;
     let datasets = place.datasets()?;
     let before = RecordedSite::read(&place.root)?.unwrap_or_default();

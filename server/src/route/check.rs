@@ -59,11 +59,11 @@ pub async fn check_text(
 
 /// Checks the citations in a text.
 async fn verdicts(state: &App, format: Format, text: String) -> Result<Response, Rejection> {
-    let (now, most) = (state.now(), state.limits.citations);
+    let most = state.limits.citations;
     let text: Arc<str> = text.into();
     let read = Arc::clone(&text);
     let checking = state.source.compare(move |reading| {
-        let mut checker = Checker::new(&reading.registry, now)?;
+        let mut checker = Checker::new(&reading.registry)?;
         let (mut cited, mut asked) = (Vec::new(), 0);
         for pasted in references(&read).iter().flat_map(recognise::cited) {
             // A long list has DOIs of many datasets elsewhere.

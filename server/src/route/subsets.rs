@@ -118,11 +118,11 @@ fn stored(
     let registry = registering.open().map_err(problem)?;
     let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
     if !registering.take(now, bytes, limits) {
-        let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members, now));
+        let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members));
         let (cited, is_stored) = found.map_err(problem)?;
         return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, limits)) };
     }
-    let registered = registry.save_subset(name, at, members, now);
+    let registered = registry.save_subset(name, at, members);
     if !matches!(registered, Ok((_, true))) {
         registering.give_back(bytes);
     }

@@ -2,10 +2,11 @@
 
 use accession::registry::NewAnnotation;
 use accession_server::ServerLimits;
+use harness::values::AtTime;
 use hyper::Method;
 
-use crate::site::{Served, stamp};
-use harness::values::{name, now};
+use crate::site::Served;
+use harness::values::name;
 
 const HOSTILE: &str =
     "\"'></title><script>alert(1)</script><img src=x onerror=alert(1)>&lt;{{7*7}}\u{202e}";
@@ -17,7 +18,8 @@ fn served() -> Served {
     served.change("D", "2001-01-01T00:00:00Z", &ids, &[]);
     served
         .registry
-        .edit_dataset(&name("D"), &stamp(now()), |dataset| {
+        .recorded_by("mallory".parse().unwrap())
+        .edit_dataset(&name("D"), |dataset| {
             dataset.title = Some(HOSTILE.to_owned());
             dataset.description = Some(format!("{HOSTILE}\n\n</script>{HOSTILE}"));
             dataset.creators = vec![format!("{{{HOSTILE}}}").parse().unwrap()];
@@ -29,11 +31,15 @@ fn served() -> Served {
     let mut change = harness::values::change(["Z"], [ids[0]]);
     change.options.note = Some(HOSTILE.to_owned());
     let at = "2001-02-01T00:00:00Z".parse().unwrap();
-    served.registry.change(&name("D"), &change, &accession::Stamp::at(at, now())).unwrap();
+    served.registry.change(&name("D"), &change.at(at)).unwrap();
     let latest = accession::Selection::Dataset { name: name("D"), at: None };
     let note = NewAnnotation::new(HOSTILE).unwrap();
-    served.registry.annotate(&latest, &note, &stamp(now())).unwrap();
-    served.registry.withdraw_dataset(&name("D"), HOSTILE, &stamp(now())).unwrap();
+    served.registry.recorded_by("mallory".parse().unwrap()).annotate(&latest, &note).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .withdraw_dataset(&name("D"), HOSTILE)
+        .unwrap();
     served
 }
 

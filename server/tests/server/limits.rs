@@ -1,13 +1,15 @@
 //! What one client may use, and what a request costs.
 
-use crate::site::{Served, stamp};
-use harness::values::{change, name, now, second};
+use crate::site::Served;
+use accession::Clock;
+use harness::values::AtTime;
+use harness::values::{change, name, second};
 
 #[test]
 fn a_head_that_nothing_has_changed_needs_no_look_at_the_subsets() {
     let served = Served::seed();
     let wanted = accession::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
-    served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
+    served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted).unwrap();
     let head = || served.get("/datasets/US.FOOL2.002/head.json");
     let first = head();
     assert!(first.text().contains("\"subsets\":{\"count\":1"), "{}", first.text());
@@ -83,7 +85,12 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
     let served = Served::seed();
     let mut noted = change(["NOTED"], []);
     noted.options.note = Some("a note".to_owned());
-    served.registry.change(&name("US.FOOL2.002"), &noted, &stamp(second(900_000_000))).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed(second(900_000_000)))
+        .recorded_by("mallory".parse().unwrap())
+        .change(&name("US.FOOL2.002"), &noted.at(second(900_000_000)))
+        .unwrap();
     let public = served.registry.public_view(&[]);
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
         let snapshot = registry.snapshot().unwrap();

@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use accession::{EventKind, Import};
+use accession::{Clock, EventKind, Import};
 use accession_server::ServerLimits;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use crate::site::{Answer, FIRST, SECOND, Served, stamp};
+use crate::site::{Answer, FIRST, SECOND, Served};
 use harness::events::event;
-use harness::values::{name, now, second};
+use harness::values::{name, second};
 
 fn lines(text: &str) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
@@ -303,7 +303,12 @@ fn a_page_ends_by_bytes_too() {
         // Only the note of a log is so long.
         import.note(at, Some(&format!("{at}: {}", "a very long note ".repeat(3_800)))).unwrap();
     }
-    served.registry.import(&name("D"), &import, &stamp(second(40))).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed(second(40)))
+        .recorded_by("mallory".parse().unwrap())
+        .import(&name("D"), &import)
+        .unwrap();
     let pages = pages(&served, "/datasets/D/history?format=jsonl".to_owned());
     let lengths: Vec<usize> = pages.iter().map(|page| page.body.len()).collect();
     assert!(lengths.iter().all(|bytes| *bytes < 400_000), "{lengths:?}");
@@ -409,7 +414,7 @@ fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() 
     served.change("D", "2001-01-01T00:00:00Z", &["A.1", "A.2", "B"], &[]);
     for pattern in ["A*", "A.*", "A.?", "?.?"] {
         let wanted = accession::SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
-        served.registry.cite_subset(&name("D"), None, &wanted, now()).unwrap();
+        served.registry.cite_subset(&name("D"), None, &wanted).unwrap();
     }
     let subsets = served.registry.snapshot().unwrap().subsets(&name("D")).unwrap();
     let path = format!("/DI:{}", subsets[0].identifier);
@@ -426,7 +431,7 @@ fn no_more_subsets_are_listed_than_the_limit_and_the_next_page_has_the_others() 
     served.change("A", "2001-01-01T00:00:00Z", &["A.1", "A.2"], &[]);
     served.change("E", "2001-01-01T00:00:00Z", &["A.1", "A.2", "C"], &[]);
     let wanted = accession::SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);
-    served.registry.cite_subset(&name("E"), None, &wanted, now()).unwrap();
+    served.registry.cite_subset(&name("E"), None, &wanted).unwrap();
     let all = rows(&served, format!("{path}?format=jsonl"));
     assert_eq!(all.len(), 6);
     for limit in 1..7 {

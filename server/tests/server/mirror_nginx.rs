@@ -1,14 +1,15 @@
 //! A mirror that reads a published directory from nginx. Python's web server, which has no ranges, is read
 //! in a transcript of the command line.
 
+use harness::values::clock;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use accession::Registry;
 use accession::mirror::{Address, HttpOptions, Primary, PullOptions, PullReport, Remote, pull};
-use accession::{Registry, Stamp};
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::{enlarge, publish_all};
@@ -80,14 +81,15 @@ fn a_directory_on_nginx_is_read_by_ranges() {
     let directory = directory.path().canonicalize().unwrap();
     std::fs::create_dir(directory.join("www")).unwrap();
     let Some((_nginx, port)) = Nginx::over(&directory) else { return };
-    let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+    let (us, mirror) =
+        (Registry::temporary(clock()).unwrap(), Registry::temporary(clock()).unwrap());
     let follow = |at: i64| -> PullReport {
         let url = format!("http://127.0.0.1:{port}/datasets/us/");
         let address = Address::parse(&url, false).unwrap();
         let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
         let primary = Primary::at_address(remote, None);
         let options = PullOptions { create_dataset: true, ..PullOptions::default() };
-        pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now())).unwrap()
+        pull(&mirror, &name("mirror"), &primary, options.at(second(at))).unwrap()
     };
     for at in 0..9_i64 {
         // The first segment is completed with the seventh change.
@@ -118,11 +120,11 @@ fn a_directory_on_nginx_is_read_by_ranges() {
 fn an_identifier_leads_to_its_set_and_another_address_to_the_page_that_resolves_it() {
     let directory = harness::directory();
     let directory = directory.path().canonicalize().unwrap();
-    let us = Registry::in_memory().unwrap();
+    let us = Registry::temporary(clock()).unwrap();
     step(&us, "us", 0, ["A"], []);
     publish_all(&us, &directory.join("www")).unwrap();
     let settings = SiteSettings::default();
-    publish_pages(&us, &directory.join("www"), &settings, &[], now()).unwrap();
+    publish_pages(&us, &directory.join("www"), &settings, &[]).unwrap();
     let Some((_nginx, port)) = Nginx::over(&directory) else { return };
     let get = |path: &str| {
         let mut stream = TcpStream::connect(("127.0.0.1", port)).unwrap();

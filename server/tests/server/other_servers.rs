@@ -1,16 +1,17 @@
 //! A published directory on Caddy and on Apache, with the lines that the documents give for them.
 
+use harness::values::{AtTime, clock};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use accession::{Registry, Stamp};
+use accession::Registry;
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::publish_all;
-use harness::history::{change, instances, name, now, second};
+use harness::history::{change, instances, name, second};
 use harness::installed::installed;
 
 /// A web server that ends with the test.
@@ -64,10 +65,10 @@ fn a_directory_resolves_on_caddy_and_on_apache_with_the_documented_lines() {
     // Caddy hides what is below a directory whose name begins with a dot.
     let directory = tempfile::Builder::new().prefix("www").tempdir().unwrap();
     let here = directory.path().canonicalize().unwrap();
-    let us = Registry::in_memory().unwrap();
-    us.change(&name("us"), &change(["A"], []), &Stamp::at(second(0), now())).unwrap();
+    let us = Registry::temporary(clock()).unwrap();
+    us.change(&name("us"), &change(["A"], []).at(second(0))).unwrap();
     publish_all(&us, &here.join("www")).unwrap();
-    publish_pages(&us, &here.join("www"), &SiteSettings::default(), &[], now()).unwrap();
+    publish_pages(&us, &here.join("www"), &SiteSettings::default(), &[]).unwrap();
     let latest = instances(&us, &name("us")).pop().unwrap();
     for (program, arguments, configuration) in SERVERS {
         let Some(path) = installed(program) else { continue };

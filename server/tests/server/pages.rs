@@ -2,12 +2,13 @@
 
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, DatasetMetadata, DatasetName, Limits, Listing, ListingEntry, Selection, Stamp,
+    ChangeOptions, Clock, DatasetMetadata, DatasetName, Limits, Listing, ListingEntry, Selection,
     Timestamp,
 };
+use harness::values::AtTime;
 use hyper::Method;
 
-use crate::site::{FIRST, SECOND, Served, assert_has, stamp};
+use crate::site::{FIRST, SECOND, Served, assert_has};
 use harness::events::event;
 use harness::values::{change, name, now};
 
@@ -71,7 +72,7 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
 fn a_dataset_without_granules_has_a_page() {
     let served = Served::new();
     let dataset = accession::DatasetMetadata::named(name("EMPTY"));
-    served.registry.add_dataset(&dataset, &crate::site::stamp(now())).unwrap();
+    served.registry.recorded_by("mallory".parse().unwrap()).add_dataset(&dataset).unwrap();
     let page = served.page("/datasets/EMPTY/");
     assert!(page.contains("Nothing was ever added"));
     assert!(served.page("/").contains("none yet"));
@@ -102,10 +103,13 @@ fn pasted_citations_are_checked() {
     assert_eq!(ok, [true, false, false]);
     let mut note = NewAnnotation::new("one file was truncated").unwrap();
     note.questionable = true;
-    let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
     let selection =
         Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None, at: None };
-    served.registry.annotate(&selection, &note, &stamp).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()))
+        .annotate(&selection, &note)
+        .unwrap();
     let page = served.page(&format!("/check?text=DI:{SECOND}"));
     assert!(page.contains("one file was truncated") && page.contains("questionable"), "{page}");
     assert!(!page.contains(">confirmed<") && !page.contains("nothing to object to"), "{page}");
@@ -145,7 +149,7 @@ fn errors_are_pages_for_browsers_and_json_for_others() {
 fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
     const DAY: i64 = 86_400_000_000;
     let record = accession::DatasetMetadata::named(name(dataset));
-    served.registry.add_dataset(&record, &crate::site::stamp(now())).unwrap();
+    served.registry.recorded_by("mallory".parse().unwrap()).add_dataset(&record).unwrap();
     let mut import = accession::Import::new();
     for n in 0..changes {
         let micros = now().as_micros() - DAY - (changes - 1 - n) * days * DAY / changes;
@@ -160,7 +164,11 @@ fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
             add(accession::EventKind::Deleted, format!("{dataset}.{:06}.0.nc", n - 1));
         }
     }
-    served.registry.import(&name(dataset), &import, &crate::site::stamp(now())).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .import(&name(dataset), &import)
+        .unwrap();
 }
 
 #[test]
@@ -174,7 +182,8 @@ fn a_page_is_small_and_right_however_many_changes_there_are() {
             "A description of ordinary length: what was measured, where, and how. ".repeat(4);
         served
             .registry
-            .edit_dataset(&name(dataset), &crate::site::stamp(now()), |dataset| {
+            .recorded_by("mallory".parse().unwrap())
+            .edit_dataset(&name(dataset), |dataset| {
                 dataset.title = Some("Radiances of the Foo Instrument".to_owned());
                 dataset.description = Some(description.trim_end().to_owned());
                 dataset.publisher = Some("US Archive".to_owned());
@@ -314,8 +323,11 @@ fn a_feed_has_the_latest_changes_and_the_same_ids_after_a_rename() {
         ],
     );
     assert!(!feed.contains("mallory"), "{feed}");
-    let renamed = crate::site::stamp(now());
-    served.registry.rename_dataset(&name("US.FOOL2.002"), &name("NEW"), &renamed).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .rename_dataset(&name("US.FOOL2.002"), &name("NEW"))
+        .unwrap();
     assert_eq!(ids(&served.get("/datasets/NEW/feed.atom").text()), ids(&feed));
     assert_eq!(served.get("/datasets/US.FOOL2.002/feed.atom").status, 301);
     // Of all datasets, the last of what was recorded on a day, however many days of history that is.
@@ -328,8 +340,12 @@ fn a_feed_has_the_latest_changes_and_the_same_ids_after_a_rename() {
     assert_eq!(ids(&all)[1], ids(&feed)[1]);
     let own = served.get("/datasets/OTHER/feed.atom").text();
     assert_eq!(own.matches("<published>2001-03-02").count(), 2, "{own}");
-    let tomorrow = crate::site::stamp("2026-01-02T00:00:00Z".parse().unwrap());
-    served.registry.change(&name("OTHER"), &change(["z"], []), &tomorrow).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()))
+        .recorded_by("mallory".parse().unwrap())
+        .change(&name("OTHER"), &change(["z"], []).at("2026-01-02T00:00:00Z".parse().unwrap()))
+        .unwrap();
     assert_eq!(served.get("/feed.atom").text().matches("<entry>").count(), 3);
 }
 
@@ -357,15 +373,16 @@ fn the_files_of_the_pages_are_served_and_nothing_else_is_loaded() {
 #[test]
 fn the_state_of_each_dataset_is_reported_for_monitoring() {
     let served = Served::seed();
-    let stamp = || Stamp {
-        is_clock_confirmed: true,
-        ..Stamp::now("2026-01-02T00:00:00Z".parse().unwrap())
-    };
     served
         .registry
-        .add_dataset(&DatasetMetadata::named("EMPTY".parse().unwrap()), &stamp())
+        .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()).confirmed())
+        .add_dataset(&DatasetMetadata::named("EMPTY".parse().unwrap()))
         .unwrap();
-    served.registry.withdraw_dataset(&"EMPTY".parse().unwrap(), "wrong", &stamp()).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()).confirmed())
+        .withdraw_dataset(&"EMPTY".parse().unwrap(), "wrong")
+        .unwrap();
     let metrics = || served.get("/metrics").text();
     let text = metrics();
     assert_has(
@@ -390,7 +407,11 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
             .unwrap();
     }
     let (limits, options) = (Limits::NONE, ChangeOptions::default());
-    let synced = served.registry.sync(&name, &listing, limits, &options, &stamp()).unwrap();
+    let synced = served
+        .registry
+        .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()).confirmed())
+        .sync(&name, &listing, limits, &options)
+        .unwrap();
     assert_eq!(synced.instance(), None);
     assert!(metrics().contains(&format!("{confirmed}1767312000.000000\n")), "{}", metrics());
     let pages = || served.page("/datasets/US.FOOL2.002/") + &served.page("/");
@@ -400,9 +421,11 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
         pages()
     );
     // What was confirmed is not the set that is held after another change.
-    let stamp = Stamp::now("2026-01-03T00:00:00Z".parse().unwrap());
-    let stamp = Stamp { is_clock_confirmed: true, ..stamp };
-    served.registry.change(&name, &change(["NEW"], []), &stamp).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed("2026-01-03T00:00:00Z".parse().unwrap()).confirmed())
+        .change(&name, &change(["NEW"], []))
+        .unwrap();
     let pages = pages();
     assert!(!pages.contains("Last confirmed") && !pages.contains("confirmed </i>"), "{pages}");
 }
@@ -417,12 +440,23 @@ fn the_plot_is_that_of_the_dataset_that_has_the_name_now() {
     // What it was called goes to another one.
     let later = |micros: i64| Timestamp::from_micros(now().as_micros() + micros).unwrap();
     let registry = &served.registry;
-    registry.rename_dataset(&name("US"), &name("FORMER"), &stamp(later(1))).unwrap();
-    registry.withdraw_dataset(&name("FORMER"), "moved", &stamp(later(2))).unwrap();
+    registry
+        .with_clock(Clock::fixed(later(1)))
+        .recorded_by("mallory".parse().unwrap())
+        .rename_dataset(&name("US"), &name("FORMER"))
+        .unwrap();
+    registry
+        .with_clock(Clock::fixed(later(2)))
+        .recorded_by("mallory".parse().unwrap())
+        .withdraw_dataset(&name("FORMER"), "moved")
+        .unwrap();
     for (day, granule) in [(1, "X"), (2, "Y")] {
         let at = format!("2002-02-0{day}T00:00:00Z").parse().unwrap();
         let change = change([granule], []);
-        registry.change(&name("US"), &change, &Stamp::at(at, later(2 + day))).unwrap();
+        registry
+            .with_clock(Clock::fixed(later(2 + day)))
+            .change(&name("US"), &change.at(at))
+            .unwrap();
     }
     let page = served.page("/datasets/US/");
     assert!(page.contains("Last 2 since 2 Feb 2002") && !page.contains("since 3 Jan"), "{page}");

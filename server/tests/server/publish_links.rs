@@ -1,25 +1,26 @@
 //! Whoever may write into a published directory cannot make `publish` read or write another file.
 
+use harness::values::clock;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use accession::publish::verify;
-use accession::{Error, Registry, Stamp};
+use accession::{Error, Registry};
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::{publish_all, verified};
 use harness::files::files;
-use harness::history::{name, now, step};
+use harness::history::{name, step};
 
 fn run(registry: &Registry, directory: &Path) -> Result<(), Error> {
     publish_all(registry, directory)?;
-    publish_pages(registry, directory, &SiteSettings::default(), &[], now())
+    publish_pages(registry, directory, &SiteSettings::default(), &[])
 }
 
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     step(&registry, "OLD", 0, ["A"], []);
-    registry.rename_dataset(&name("OLD"), &name("US"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("US")).unwrap();
     registry
 }
 

@@ -1,11 +1,12 @@
 //! `publish --verify` names every file for mirrors that is not as it was published, and changes nothing.
 
+use harness::values::clock;
 use std::path::Path;
 
 use accession::publish::{OtherFile, publish, verify};
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, Error, GranuleId, Limits, Listing, Registry, Selection, Stamp, SubsetMembers,
+    ChangeOptions, Clock, Error, GranuleId, Limits, Listing, Registry, Selection, SubsetMembers,
 };
 use accession_server::{SiteSettings, publish_pages};
 
@@ -15,7 +16,7 @@ use harness::history::{name, now, step};
 
 fn run(registry: &Registry, directory: &Path) {
     publish_all(registry, directory).unwrap();
-    publish_pages(registry, directory, &SiteSettings::default(), &[], now()).unwrap();
+    publish_pages(registry, directory, &SiteSettings::default(), &[]).unwrap();
 }
 
 fn differences(registry: &Registry, directory: &Path) -> Vec<OtherFile> {
@@ -25,19 +26,19 @@ fn differences(registry: &Registry, directory: &Path) -> Vec<OtherFile> {
 fn annotate(registry: &Registry, note: &str) {
     let latest = Selection::Dataset { name: name("US"), at: None };
     let note = NewAnnotation::new(note).unwrap();
-    registry.annotate(&latest, &note, &Stamp::now(now())).unwrap();
+    registry.annotate(&latest, &note).unwrap();
 }
 
 /// A registry with a dataset of two segments, cited subsets and an annotation, and another one that was
 /// renamed.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     (0..3).for_each(|at| enlarge(&registry, "US", at, 3_000));
     step(&registry, "OLD", 0, ["A", "B"], []);
-    registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("NEW")).unwrap();
     for pattern in ["0.*", "1.*"] {
         let wanted = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
-        registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
+        registry.cite_subset(&name("US"), None, &wanted).unwrap();
     }
     annotate(&registry, "incomplete");
     registry
@@ -96,8 +97,10 @@ fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
     let mut listing = Listing::new();
     ["A", "B"].iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap())).unwrap();
     let (limits, options) = (Limits::default(), ChangeOptions::default());
-    let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(now()) };
-    registry.sync(&name("NEW"), &listing, limits, &options, &stamp).unwrap();
+    registry
+        .with_clock(Clock::fixed(now()).confirmed())
+        .sync(&name("NEW"), &listing, limits, &options)
+        .unwrap();
     let rows = verified(&registry, www);
     assert!(rows.iter().all(|row| row.ok && row.current), "{rows:?}");
 }
@@ -110,14 +113,14 @@ fn what_the_registry_continues_is_as_it_should_be_and_not_current() {
     assert!(verified(&registry, www).iter().all(|row| row.ok && row.current));
     step(&registry, "NEW", 9, ["C"], []);
     let wanted = SubsetMembers::Patterns(vec!["2.*".parse().unwrap()]);
-    registry.cite_subset(&name("US"), None, &wanted, now()).unwrap();
+    registry.cite_subset(&name("US"), None, &wanted).unwrap();
     let rows = verified(&registry, www);
     let state: Vec<_> =
         rows.iter().map(|row| (row.dataset.as_str(), row.changes, row.ok, row.current)).collect();
     assert_eq!(state, [("NEW", 1, true, false), ("OLD", 0, true, true), ("US", 3, true, false)]);
     run(&registry, www);
     assert!(verified(&registry, www).iter().all(|row| row.ok && row.current));
-    registry.rename_dataset(&name("NEW"), &name("NEWER"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("NEW"), &name("NEWER")).unwrap();
     annotate(&registry, "again");
     let rows = verified(&registry, www);
     assert!(rows.iter().all(|row| row.ok && !row.current), "{rows:?}");
@@ -130,7 +133,7 @@ fn what_another_registry_published_differs() {
     let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
-    let other = Registry::in_memory().unwrap();
+    let other = Registry::temporary(clock()).unwrap();
     step(&other, "NEW", 0, ["A", "C"], []);
     let files: Vec<(String, Option<u64>)> =
         differences(&other, www).into_iter().map(|it| (it.file, it.line)).collect();

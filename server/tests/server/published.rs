@@ -2,8 +2,8 @@
 
 use accession_server::ServerLimits;
 
-use crate::site::{Served, stamp};
-use harness::values::{name, now};
+use crate::site::Served;
+use harness::values::name;
 
 /// Two datasets that hold the same set, one of which is public.
 fn served() -> (Served, String) {
@@ -79,7 +79,11 @@ fn a_digest_of_a_dataset_that_is_not_public_is_not_counted() {
 #[test]
 fn a_public_dataset_stays_public_under_another_name() {
     let (served, _) = served();
-    served.registry.rename_dataset(&name("OPEN"), &name("OPENED"), &stamp(now())).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .rename_dataset(&name("OPEN"), &name("OPENED"))
+        .unwrap();
     assert_eq!(served.get("/datasets/OPENED/").status, 200);
     assert_eq!(served.get("/datasets/OPEN/").status, 301);
 }

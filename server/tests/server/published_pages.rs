@@ -1,15 +1,16 @@
 //! A published directory is a catalogue on any web server.
 
+use harness::values::{AtTime, clock};
 use std::path::Path;
 
 use accession::publish::publish;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, Registry, Stamp};
+use accession::{DatasetName, ErrorKind, Registry};
 use accession_server::{SiteSettings, publish_pages};
 use url::Url;
 
 use harness::exported::publish_all;
-use harness::history::{change, name, now, second, step};
+use harness::history::{change, name, second, step};
 
 fn settings(public_url: Option<&str>) -> SiteSettings {
     SiteSettings {
@@ -22,19 +23,20 @@ fn settings(public_url: Option<&str>) -> SiteSettings {
 
 /// A registry with datasets, one of which was renamed.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     for dataset in ["A", "B", "OLD"] {
-        let recorded_by = Some("mallory".to_owned());
-        let stamp = Stamp { recorded_by, ..Stamp::at(second(0), now()) };
-        registry.change(&name(dataset), &change(["<x>"], []), &stamp).unwrap();
+        registry
+            .recorded_by("mallory".parse().unwrap())
+            .change(&name(dataset), &change(["<x>"], []).at(second(0)))
+            .unwrap();
     }
-    registry.rename_dataset(&name("OLD"), &name("NEW"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("OLD"), &name("NEW")).unwrap();
     registry
 }
 
 fn published(registry: &Registry, directory: &Path, datasets: &[DatasetName], url: Option<&str>) {
     publish(registry, directory, datasets, |_, published| published.map(drop)).unwrap();
-    publish_pages(registry, directory, &settings(url), &[], now()).unwrap();
+    publish_pages(registry, directory, &settings(url), &[]).unwrap();
 }
 
 fn text(directory: &Path, file: &str) -> String {
@@ -61,12 +63,12 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
     let registry = registry();
     step(&registry, "DI:1", 0, ["x"], []);
     registry
-        .edit_dataset(&name("A"), &Stamp::now(now()), |dataset| {
+        .edit_dataset(&name("A"), |dataset| {
             dataset.doi = Some("10.9999/US".parse().unwrap());
             dataset.licence = Some("CC-BY-4.0".parse().unwrap());
         })
         .unwrap();
-    registry.withdraw_dataset(&name("B"), "wrong", &Stamp::now(now())).unwrap();
+    registry.withdraw_dataset(&name("B"), "wrong").unwrap();
     for public_url in [None, Some("https://data.example.org"), Some("https://data.example.org/a/b")]
     {
         let place = harness::directory();
@@ -154,13 +156,13 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     let before = files.map(|file| text(www, file));
     for _ in 0..2 {
         publish_all(&registry, www).unwrap();
-        publish_pages(&registry, www, &SiteSettings::default(), &[], now()).unwrap();
+        publish_pages(&registry, www, &SiteSettings::default(), &[]).unwrap();
         assert_eq!(files.map(|file| text(www, file)), before);
     }
     // Another dataset, and a rename, are in the sitemap, which has no address that is gone.
-    registry.rename_dataset(&name("NEW"), &name("NEWER"), &Stamp::now(now())).unwrap();
+    registry.rename_dataset(&name("NEW"), &name("NEWER")).unwrap();
     publish_all(&registry, www).unwrap();
-    publish_pages(&registry, www, &SiteSettings::default(), &[], now()).unwrap();
+    publish_pages(&registry, www, &SiteSettings::default(), &[]).unwrap();
     let sitemap = text(www, "sitemap.xml");
     assert!(sitemap.contains("/NEWER/<") && !sitemap.contains("/NEW/<"), "{sitemap}");
     for former in ["NEW", "OLD"] {
@@ -169,17 +171,17 @@ fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     }
     let without = SiteSettings { public_url: Edit::Clear, ..SiteSettings::default() };
     for _ in 0..2 {
-        publish_pages(&registry, www, &without, &[], now()).unwrap();
+        publish_pages(&registry, www, &without, &[]).unwrap();
         assert!(!www.join("sitemap.xml").exists() && !www.join("robots.txt").exists());
         assert!(text(www, "index.html").contains("US Archive"));
     }
     // What another program put there is left.
     std::fs::write(www.join("robots.txt"), "User-agent: *\n").unwrap();
-    publish_pages(&registry, www, &without, &[], now()).unwrap();
+    publish_pages(&registry, www, &without, &[]).unwrap();
     assert!(www.join("robots.txt").exists());
     std::fs::write(www.join(".accession-publish.json"), "{}").unwrap();
     for _ in 0..2 {
-        let refused = publish_pages(&registry, www, &without, &[], now()).unwrap_err();
+        let refused = publish_pages(&registry, www, &without, &[]).unwrap_err();
         assert_eq!(refused.kind().as_str(), "published-damaged");
         assert!(refused.to_string().contains(".accession-publish.json"), "{refused}");
     }
@@ -202,13 +204,13 @@ fn only_the_datasets_that_were_published_have_pages() {
 #[test]
 fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
     let directory = harness::directory();
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     step(&registry, "us", 0, ["A"], []);
     let whole = harness::directory();
     let public_url = Edit::Set("https://data.example.org".to_owned());
     let settings = SiteSettings { public_url, ..SiteSettings::default() };
     publish_all(&registry, whole.path()).unwrap();
-    publish_pages(&registry, whole.path(), &settings, &[], now()).unwrap();
+    publish_pages(&registry, whole.path(), &settings, &[]).unwrap();
     let replaced: Vec<String> = std::fs::read_dir(whole.path())
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())

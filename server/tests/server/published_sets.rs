@@ -1,19 +1,20 @@
 //! A published directory resolves every identifier and every digest, on any web server.
 
+use harness::values::{AtTime, clock};
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
 use accession::model::{Algorithm, Checksum, Digest, Identifier};
 use accession::registry::{Edit, NewAnnotation, Selection};
-use accession::{Registry, Stamp, SubsetMembers, Timestamp};
+use accession::{Registry, SubsetMembers, Timestamp};
 use accession_server::{SiteSettings, publish_pages};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use harness::exported::publish_all;
 use harness::files::files;
-use harness::history::{change, name, now};
+use harness::history::{change, name};
 use harness::values::{stating, with_file};
 
 fn at(text: &str) -> Timestamp {
@@ -24,7 +25,7 @@ fn publish(registry: &Registry, directory: &Path, url: Option<&str>) {
     publish_all(registry, directory).unwrap();
     let public_url = url.map_or(Edit::Keep, |url| Edit::Set(url.to_owned()));
     let settings = SiteSettings { public_url, ..SiteSettings::default() };
-    publish_pages(registry, directory, &settings, &[], now()).unwrap();
+    publish_pages(registry, directory, &settings, &[]).unwrap();
 }
 
 fn text(directory: &Path, file: &str) -> String {
@@ -74,18 +75,17 @@ fn assert_resolves(registry: &Registry, directory: &Path, dataset: &str) -> usiz
 
 /// A registry whose sets come back, within a month and later, with a cited subset.
 fn registry() -> Registry {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     for (time, ingested, deleted) in [
         ("2001-01-02T00:00:00Z", vec!["A"], vec![]),
         ("2001-01-03T00:00:00Z", vec!["B"], vec![]),
         ("2001-01-04T00:00:00Z", vec![], vec!["B"]),
         ("2001-03-01T00:00:00Z", vec!["B"], vec![]),
     ] {
-        let stamp = Stamp::at(at(time), now());
-        registry.change(&name("D"), &change(ingested, deleted), &stamp).unwrap();
+        registry.change(&name("D"), &change(ingested, deleted).at(at(time))).unwrap();
     }
     let members = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
-    registry.cite_subset(&name("D"), None, &members, now()).unwrap();
+    registry.cite_subset(&name("D"), None, &members).unwrap();
     registry
 }
 
@@ -109,7 +109,7 @@ fn each_identifier_and_each_digest_leads_to_its_place() {
     assert_cited("https://data.example.org/a");
     let resolver = Some("https://ids.example".to_owned());
     let settings = SiteSettings { resolver, ..SiteSettings::default() };
-    publish_pages(&registry, www, &settings, &[], now()).unwrap();
+    publish_pages(&registry, www, &settings, &[]).unwrap();
     assert_cited("https://ids.example");
     // A cited subset has its own, on the page of the set of which it is; and without a script, it is said
     // whose citation that of the page is.
@@ -139,11 +139,11 @@ fn a_later_digest_has_its_own_place_and_ends_no_set() {
     let (www, d) = (place.path(), name("D"));
     let checksum = Checksum::from_bytes(Algorithm::Md5, &[1; 16]).unwrap();
     let stated = stating([with_file("A", "A", None, Some(checksum))]);
-    registry.change(&d, &stated, &Stamp::at(at("2001-04-01T00:00:00Z"), now())).unwrap();
+    registry.change(&d, &stated.at(at("2001-04-01T00:00:00Z"))).unwrap();
     let mut note = NewAnnotation::new("A was truncated").unwrap();
     note.questionable = true;
     let selection = Selection::Dataset { name: d.clone(), at: None };
-    registry.annotate(&selection, &note, &Stamp::now(now())).unwrap();
+    registry.annotate(&selection, &note).unwrap();
     publish(&registry, www, None);
     assert_eq!(assert_resolves(&registry, www, "D"), 6);
     let latest = registry.snapshot().unwrap().dataset(&d).unwrap().latest.unwrap();
@@ -176,8 +176,7 @@ fn the_lists_of_the_latest_set_and_of_cited_subsets_have_their_digests() {
     }
     assert_eq!(lists, 2);
     // Another set is the latest one: its list takes the place of the former one.
-    let stamp = Stamp::at(at("2001-04-01T00:00:00Z"), now());
-    registry.change(&name("D"), &change(["C"], []), &stamp).unwrap();
+    registry.change(&name("D"), &change(["C"], []).at(at("2001-04-01T00:00:00Z"))).unwrap();
     publish(&registry, www, None);
     assert_eq!(std::fs::read_dir(www.join("lists")).unwrap().count(), 2);
     let page = text(www, "datasets/D/history/2001-04.html");
@@ -192,8 +191,7 @@ fn a_night_writes_what_it_changes_and_no_other_file() {
     publish(&registry, www, None);
     let before = times(www);
     publish(&registry, www, None);
-    let stamp = Stamp::at(at("2001-04-01T00:00:00Z"), now());
-    registry.change(&name("D"), &change(["C"], []), &stamp).unwrap();
+    registry.change(&name("D"), &change(["C"], []).at(at("2001-04-01T00:00:00Z"))).unwrap();
     publish(&registry, www, None);
     let after = times(www);
     let written: Vec<&str> = after
@@ -218,9 +216,8 @@ fn what_another_registry_published_still_resolves_and_a_former_name_does_not() {
     let place = harness::directory();
     let (www, first) = (place.path(), registry());
     publish(&first, www, None);
-    let second = Registry::in_memory().unwrap();
-    let stamp = Stamp::at(at("2001-01-05T00:00:00Z"), now());
-    second.change(&name("E"), &change(["E"], []), &stamp).unwrap();
+    let second = Registry::temporary(clock()).unwrap();
+    second.change(&name("E"), &change(["E"], []).at(at("2001-01-05T00:00:00Z"))).unwrap();
     publish(&second, www, None);
     assert_resolves(&second, www, "E");
     assert_eq!(assert_resolves(&first, www, "D"), 5);
@@ -229,7 +226,7 @@ fn what_another_registry_published_still_resolves_and_a_former_name_does_not() {
     for number in 0..=255_u8 {
         std::fs::write(www.join(format!("di/{number:02x}.json")), "{").unwrap();
     }
-    first.rename_dataset(&name("D"), &name("F"), &Stamp::now(now())).unwrap();
+    first.rename_dataset(&name("D"), &name("F")).unwrap();
     for _ in 0..2 {
         publish(&first, www, None);
         assert_eq!(assert_resolves(&first, www, "F"), 5);

@@ -1,10 +1,11 @@
 //! `POST /datasets/NAME/subsets`: subsets that clients register.
 
+use harness::values::clock;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::{Access, Error, ErrorKind, Registry};
+use accession::{Error, ErrorKind, Registry};
 use accession_server::{Body, Registration, ServerLimits};
 use futures_util::{StreamExt, stream};
 use hyper::Method;
@@ -23,7 +24,7 @@ fn served(token: Option<&str>, limits: ServerLimits) -> Served {
     let path = std::sync::Arc::clone(&at);
     let open = Box::new(move || {
         let busy_wait = Duration::from_millis(50);
-        let registry = Registry::open_waiting(path.get().unwrap(), Access::Write, busy_wait)?;
+        let registry = Registry::open(path.get().unwrap(), clock())?.with_busy_wait(busy_wait);
         Ok(registry.public_view(&["US.FOOL2.002".parse().unwrap()]))
     });
     let token = token.map(str::to_owned);

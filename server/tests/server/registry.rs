@@ -1,7 +1,8 @@
 //! The registry changes under the server: it is written, renamed, withdrawn, replaced, removed.
 
-use crate::site::{FIRST, SECOND, Served, stamp};
-use harness::values::{name, now};
+use crate::site::{FIRST, SECOND, Served};
+use harness::values::clock;
+use harness::values::name;
 
 #[test]
 fn a_registry_that_replaced_the_one_that_was_opened_is_read_from_then_on() {
@@ -17,7 +18,7 @@ fn a_registry_that_replaced_the_one_that_was_opened_is_read_from_then_on() {
     assert!(page.contains("2001-04-01"));
 
     let path = served.directory.path().join("accession.db");
-    accession::registry::restore(&copy, &path, now(), None).unwrap();
+    accession::registry::restore(&copy, &path, clock(), None).unwrap();
     assert_eq!(
         served.json("/datasets/US.FOOL2.002/")["latest"]["timestamp"],
         "2001-03-03T00:00:00Z"
@@ -65,7 +66,11 @@ fn a_registry_that_a_newer_program_has_migrated_is_an_outage() {
 #[test]
 fn a_former_name_leads_on_before_anything_is_read() {
     let served = Served::seed();
-    served.registry.rename_dataset(&name("US.FOOL2.002"), &name("NEW"), &stamp(now())).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .rename_dataset(&name("US.FOOL2.002"), &name("NEW"))
+        .unwrap();
     let page = served.page("/datasets/NEW/");
     assert!(page.contains("Former names") && page.contains("US.FOOL2.002"));
     let path = served.directory.path().join("accession.db");
@@ -84,7 +89,11 @@ fn a_former_name_leads_on_before_anything_is_read() {
 fn a_dataset_that_was_withdrawn_keeps_its_pages_and_they_say_so() {
     let served = Served::seed();
     let dataset = name("US.FOOL2.002");
-    served.registry.withdraw_dataset(&dataset, "calibration was wrong", &stamp(now())).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .withdraw_dataset(&dataset, "calibration was wrong")
+        .unwrap();
     let checked = served.page(&format!("/check?text=DI:{SECOND}"));
     assert!(checked.contains("US.FOOL2.002 was withdrawn at ") && checked.contains("calibration"));
     let checked = served.page(&format!("/check?text=DI:{}", served.latest("US.FOOL2.002")));

@@ -2,11 +2,12 @@
 
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
-use accession::{Selection, Stamp};
+use accession::{Clock, Selection};
+use harness::values::AtTime;
 use hyper::Method;
 
-use crate::site::{SECOND, Served, assert_has, stamp};
-use harness::values::{name, now, stating, with_file};
+use crate::site::{SECOND, Served, assert_has};
+use harness::values::{name, stating, with_file};
 
 #[test]
 fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
@@ -36,8 +37,7 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     for (at, byte) in [("2001-04-01T00:00:00Z", 1), ("2001-04-02T00:00:00Z", 2)] {
         let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
         let change = stating([with_file(granule, granule, None, Some(checksum))]);
-        let stamp = Stamp::at(at.parse().unwrap(), now());
-        served.registry.change(&name("US.FOOL2.002"), &change, &stamp).unwrap();
+        served.registry.change(&name("US.FOOL2.002"), &change.at(at.parse().unwrap())).unwrap();
     }
     for path in [&format!("/DI:{latest}"), "/datasets/US.FOOL2.002@2001-03-05"] {
         let page = served.page(path);
@@ -51,8 +51,16 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
     note.questionable = true;
     let at =
         |at: &str| Selection::Dataset { name: name("US.FOOL2.002"), at: Some(at.parse().unwrap()) };
-    served.registry.annotate(&at("2001-01-05"), &note, &stamp(now())).unwrap();
-    served.registry.withdraw_dataset(&name("US.FOOL2.002"), "moved", &stamp(now())).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .annotate(&at("2001-01-05"), &note)
+        .unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .withdraw_dataset(&name("US.FOOL2.002"), "moved")
+        .unwrap();
     for path in [&format!("/DI:{SECOND}"), "/datasets/US.FOOL2.002@2001-01-05"] {
         let page = served.page(path);
         let places = ["was withdrawn", "Questionable.", "<h1>", "id=\"di\""];
@@ -82,7 +90,11 @@ fn what_programs_and_paper_have_of_a_page_is_its_address() {
     let edit = |dataset: &mut accession::model::DatasetMetadata| {
         dataset.resolver = Some("https://ids.example/".parse().unwrap());
     };
-    served.registry.edit_dataset(&name("US.FOOL2.002"), &stamp(now()), edit).unwrap();
+    served
+        .registry
+        .recorded_by("mallory".parse().unwrap())
+        .edit_dataset(&name("US.FOOL2.002"), edit)
+        .unwrap();
     let path = format!("/DI:{SECOND}");
     assert_printed(&path, &format!("https://ids.example{path}"));
     for media_type in ["text/html", "application/x-bibtex"] {
@@ -136,7 +148,7 @@ fn a_subset_has_a_page_once_it_is_saved() {
     let members =
         accession::registry::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     let at = Some("2001-01-05".parse().unwrap());
-    let cited = served.registry.cite_subset(&name("US.FOOL2.002"), at, &members, now()).unwrap();
+    let cited = served.registry.cite_subset(&name("US.FOOL2.002"), at, &members).unwrap();
     let identifier = cited.set.identifier();
     let page = served.page(&format!("/DI:{identifier}"));
     assert_has(
@@ -161,8 +173,7 @@ fn granules_that_are_still_held_with_different_content_are_counted() {
         (name("FOO"), |byte| Checksum::from_bytes(Algorithm::Md5, &[byte; 16]));
     let change = |at: &str, files: &[(&str, u8)]| {
         let files = files.iter().map(|(id, byte)| with_file(id, id, None, checksum(*byte).ok()));
-        let stamp = Stamp::at(at.parse().unwrap(), now());
-        served.registry.change(&dataset, &stating(files), &stamp).unwrap();
+        served.registry.change(&dataset, &stating(files).at(at.parse().unwrap())).unwrap();
     };
     served.change("FOO", "2001-01-01T00:00:00Z", &["A", "B", "C"], &[]);
     change("2001-01-01T00:00:01Z", &[("A", 1), ("B", 1)]);
@@ -201,11 +212,14 @@ fn an_annotation_is_on_every_page_of_its_set_and_changes_their_tags() {
     assert_eq!(served.get("/datasets/US.FOOL2.002/annotations.jsonl").status, 404);
     let mut note = NewAnnotation::new("the listing was <incomplete>").unwrap();
     note.questionable = true;
-    let stamp = Stamp::now("2026-01-02T00:00:00Z".parse().unwrap());
-    let stamp = Stamp { recorded_by: Some("Somebody".to_owned()), ..stamp };
     let selection =
         Selection::Identifier { identifier: SECOND.parse().unwrap(), dataset: None, at: None };
-    served.registry.annotate(&selection, &note, &stamp).unwrap();
+    served
+        .registry
+        .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()))
+        .recorded_by("Somebody".parse().unwrap())
+        .annotate(&selection, &note)
+        .unwrap();
     for (path, (before, after)) in paths.iter().zip(before.iter().zip(tags())) {
         assert_ne!(*before, after, "{path}");
         let known = [("if-none-match", before.as_str())];
@@ -266,8 +280,7 @@ fn lists_of_an_identifier_whose_files_were_replaced_need_a_digest_or_a_time() {
     for (at, byte) in [("2001-04-01T00:00:00Z", 1), ("2001-04-02T00:00:00Z", 2)] {
         let checksum = Checksum::from_bytes(Algorithm::Md5, &[byte; 16]).unwrap();
         let change = stating([with_file(granule, granule, None, Some(checksum))]);
-        let stamp = Stamp::at(at.parse().unwrap(), now());
-        served.registry.change(&name("US.FOOL2.002"), &change, &stamp).unwrap();
+        served.registry.change(&name("US.FOOL2.002"), &change.at(at.parse().unwrap())).unwrap();
         let status = |query: &str| {
             let paths =
                 [format!("/DI:{latest}/list{query}"), format!("/DI:{latest}/checksums{query}")];

@@ -1,8 +1,9 @@
 //! A registry and the service over it.
 
+use harness::values::{AtTime, clock};
 use std::path::PathBuf;
 
-use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
+use accession::{DatasetName, Registry};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Body, Config, Registration, ServerLimits, Service};
 use http_body_util::BodyExt;
@@ -11,7 +12,7 @@ use serde_json::Value;
 use tokio::runtime::Runtime;
 
 use harness::seed::ids;
-use harness::values::{change, name, now};
+use harness::values::{change, name};
 
 /// The identifier of the seed's first two sets, computed by its one-liner.
 pub const FIRST: &str = "7fb1e8ba9b0c9888858b66f6a1732d2c";
@@ -43,7 +44,7 @@ impl Served {
     pub fn with(datasets: &[&str], limits: ServerLimits) -> Self {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
-        let registry = Registry::create(&path).unwrap();
+        let registry = Registry::create(&path, clock()).unwrap();
         let datasets: Vec<DatasetName> = datasets.iter().map(|text| name(text)).collect();
         let service = Service::open(config(path, datasets, limits)).unwrap();
         let runtime = Runtime::new().unwrap();
@@ -90,7 +91,8 @@ impl Served {
             self.change("US.FOOL2.002", at, &ingest, &delete);
         }
         self.registry
-            .edit_dataset(&name("US.FOOL2.002"), &stamp(now()), |dataset| {
+            .recorded_by("mallory".parse().unwrap())
+            .edit_dataset(&name("US.FOOL2.002"), |dataset| {
                 dataset.doi = Some("10.9999/US/FOOL2.v2".parse().unwrap());
                 dataset.title = Some("FOO Level 2".to_owned());
                 dataset.description =
@@ -106,9 +108,10 @@ impl Served {
     /// Makes a change, and the dataset if there is none.
     pub fn change(&self, dataset: &str, at: &str, ingest: &[&str], delete: &[&str]) {
         let change = change(ingest.iter().copied(), delete.iter().copied());
-        let recorded_by = Some("mallory".to_owned());
-        let stamp = Stamp { recorded_by, ..Stamp::at(at.parse().unwrap(), now()) };
-        self.registry.change(&name(dataset), &change, &stamp).unwrap();
+        self.registry
+            .recorded_by("mallory".parse().unwrap())
+            .change(&name(dataset), &change.at(at.parse().unwrap()))
+            .unwrap();
     }
 
     pub fn get(&self, path: &str) -> Answer {
@@ -206,15 +209,10 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything { is_public: true },
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.public_view(&datasets))),
-        clock: Box::new(now),
+        open: Box::new(move || Ok(Registry::open(&path, clock())?.public_view(&datasets))),
         limits,
         registration: None,
     }
-}
-
-pub fn stamp(at: Timestamp) -> Stamp {
-    Stamp { recorded_by: Some("mallory".to_owned()), ..Stamp::at(at, at) }
 }
 
 impl Answer {

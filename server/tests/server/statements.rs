@@ -13,7 +13,7 @@ use harness::values::{name, now};
 /// States what is new, and signs it.
 pub fn sign(registry: &Registry) {
     let key = SigningKey::of_seed("us.example/statements", [1; 32]).unwrap();
-    let log = registry.add_statements(now(), &[]).unwrap();
+    let log = registry.add_statements(&[]).unwrap();
     let checkpoint = log.checkpoint(key.verification_key().name());
     let body = checkpoint.to_string();
     let note = Note { signatures: vec![key.sign(&body)], body };

@@ -1,14 +1,13 @@
 //! The address of a dataset.
 
 use std::fmt;
-use std::path::Path;
 
 use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, quoted};
-use crate::registry::Registry;
+use crate::registry::Location;
 
 /// The address of a dataset: an `https` URL, or an `http` URL of this machine, that ends with `/`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,11 +124,10 @@ pub fn source_name(text: &str) -> String {
         // Whether http is permitted decides only whether it is read.
         return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
     }
-    let path = Path::new(text);
-    let name = match Registry::check_is_file(path, "a primary") {
-        Ok(()) => std::path::absolute(path).unwrap_or_else(|_| path.to_owned()),
+    let name = match Location::from(text) {
+        Location::File(path) => std::path::absolute(&path).unwrap_or(path),
         // The address of a server can contain a password.
-        Err(_) => Registry::full_name(path),
+        server => server.full_name(),
     };
     name.to_string_lossy().into_owned()
 }

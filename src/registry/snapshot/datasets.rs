@@ -47,12 +47,13 @@ impl Snapshot {
 
     /// Warnings that a dataset, which the caller named `asked`, was renamed or withdrawn, or that its last
     /// change is in the future. They do not depend on its record, which may be damaged.
-    pub fn warnings_of(&self, asked: &DatasetName, now: Timestamp) -> Result<Vec<Warning>> {
+    pub fn warnings_of(&self, asked: &DatasetName) -> Result<Vec<Warning>> {
         self.ask(|read| {
             let found = read.name_and_withdrawal(asked)?;
             let (key, name, withdrawn) = found.ok_or_else(|| Error::dataset_unknown(asked))?;
             let latest = read.latest_instance(key)?;
-            Ok(warnings_of_dataset([asked, &name], withdrawn.as_ref(), latest.as_ref(), now))
+            let (withdrawn, latest) = (withdrawn.as_ref(), latest.as_ref());
+            Ok(warnings_of_dataset([asked, &name], withdrawn, latest, self.now()))
         })
     }
 
@@ -93,11 +94,8 @@ impl Snapshot {
     }
 
     /// Replaces an instance that takes effect in the future by the one that is in force now.
-    pub fn replace_future_instance(
-        &self,
-        listed: &mut DatasetRecord,
-        now: Timestamp,
-    ) -> Result<()> {
+    pub fn replace_future_instance(&self, listed: &mut DatasetRecord) -> Result<()> {
+        let now = self.now();
         if listed.latest.as_ref().is_none_or(|latest| latest.timestamp <= now) {
             return Ok(());
         }

@@ -130,17 +130,16 @@ impl Granules {
     /// # Examples
     ///
     /// ```
-    /// # use accession::{Change, GranuleId, Registry, Selection, Stamp};
-    /// # let registry = Registry::in_memory()?;
+    /// # use accession::{Change, Clock, GranuleId, Registry, Selection};
+    /// # let registry = Registry::temporary(Clock::system())?;
     /// # let name: accession::DatasetName = "US.FOOL2.002".parse()?;
     /// # let mut change = Change::new();
     /// # change.options.create_dataset = true;
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
-    /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
+    /// # registry.change(&name, &change)?;
     /// let snapshot = registry.snapshot()?;
     /// let selected = snapshot.select(&Selection::DatasetMetadata { name, at: None })?;
     /// let granules = snapshot.granules(&selected.set)?;
-    /// drop(snapshot);
     /// let mut lines = String::new();
     /// for page in granules.into_id_pages() {
     ///     lines.push_str(page?.as_lines());

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Identifier, Instance, Set, Subset, Timestamp};
+use crate::registry::clock::Clock;
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
 
@@ -18,22 +19,21 @@ use crate::store::{self, DatasetKey};
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, GranuleId, Registry, Selection, Stamp};
+/// use accession::{Change, Clock, GranuleId, Registry, Selection};
 ///
-/// let registry = Registry::in_memory()?;
+/// let registry = Registry::temporary(Clock::system())?;
 /// let dataset: accession::DatasetName = "US.FOOL2.002".parse()?;
 /// let mut change = Change::new();
 /// change.ingest("A".parse::<GranuleId>()?)?;
 /// change.options.create_dataset = true;
-/// let now = "2026-01-01T00:00:00Z".parse()?;
-/// registry.change(&dataset, &change, &Stamp::at("2001-01-02T00:00:00Z".parse()?, now))?;
+/// change.options = change.options.at("2001-01-02T00:00:00Z".parse()?);
+/// registry.change(&dataset, &change)?;
 ///
 /// let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
 /// let snapshot = registry.snapshot()?;
 /// let selected = snapshot.select(&selection)?;
-/// let granules = snapshot.granules(&selected.set)?;
-/// drop(snapshot);
-/// let held: Vec<String> = granules
+/// let held: Vec<String> = snapshot
+///     .granules(&selected.set)?
 ///     .map(|granule| Ok(granule?.granule_id.to_string()))
 ///     .collect::<accession::error::Result<_>>()?;
 /// assert_eq!(held, ["A"]);
@@ -52,11 +52,17 @@ impl Registry {
     /// The error of a registry: the registry cannot be read, or another file has replaced it
     /// (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
-        Ok(Snapshot { read: self.read()?, registry: self.clone() })
+        let (read, now) = (self.read()?, self.now());
+        Ok(Snapshot { read, registry: self.with_clock(Clock::fixed(now)) })
     }
 }
 
 impl Snapshot {
+    /// The time at which the snapshot was taken, by the clock of the registry.
+    pub fn now(&self) -> Timestamp {
+        self.registry.now()
+    }
+
     /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],
     /// [`Snapshot::resolve`] and every list of instances ignore changes that were recorded after
     /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.

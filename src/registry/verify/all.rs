@@ -115,9 +115,8 @@ impl Registry {
     /// only the rows of the datasets that are named are checked in place of the file.
     ///
     /// The file and the datasets are checked side by side, up to `jobs` of them at a time, but at
-    /// most 16; each dataset also has a thread that hashes. With one job, and in a registry that has
-    /// only one connection, such as [`Registry::in_memory`], or on a database server, they are checked
-    /// one after the other.
+    /// most 16; each dataset also has a thread that hashes. With one job, in a registry that does
+    /// not exist yet, and on a database server, they are checked one after the other.
     ///
     /// # Errors
     ///
@@ -136,7 +135,7 @@ impl Registry {
             NonZeroUsize::MIN => (self.clone(), None),
             _ => (registry, Some(self.begin("verifying", "granules", None))),
         };
-        let left_out = (!datasets.is_empty()).then(|| match self.store().is_file() {
+        let left_out = (!datasets.is_empty()).then(|| match self.location().is_file() {
             true => "the identifiers of the other datasets",
             false => "the other datasets, payment ids and statements",
         });
@@ -171,7 +170,7 @@ impl Registry {
 
     /// The same for these datasets, if the registry is on a server and any is given.
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<DatasetVerification> {
-        let datasets = if self.is_file() { &[] } else { datasets };
+        let datasets = if self.location().is_file() { &[] } else { datasets };
         let progress = self.begin("checking", "pages", None);
         let check = || {
             let read = self.read()?;

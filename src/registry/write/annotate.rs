@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::stamp::{Stamp, check_entered_note};
+use super::stamp::check_entered_note;
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -78,12 +78,11 @@ impl Registry {
         &self,
         selection: &Selection,
         annotation: &NewAnnotation,
-        stamp: &Stamp,
     ) -> Result<Vec<Annotated>> {
         self.write(|transaction| {
             let instances = selected(transaction, selection, annotation.until)?.into_iter();
             let annotated =
-                instances.map(|instance| annotate(transaction, &instance, annotation, stamp));
+                instances.map(|instance| annotate(self, transaction, &instance, annotation));
             let annotated = annotated.collect::<Result<Vec<Annotated>>>()?;
             let is_new = annotated.iter().any(|annotated| annotated.is_new);
             Ok((annotated, End::commit_if(is_new && !annotation.dry_run)))
@@ -130,10 +129,10 @@ fn selected(
 
 /// Annotates an instance, unless it has the same note.
 fn annotate(
+    registry: &Registry,
     transaction: &Transaction,
     instance: &Instance,
     new: &NewAnnotation,
-    stamp: &Stamp,
 ) -> Result<Annotated> {
     // On a server, this locks the dataset; what was read before may be older.
     let (key, _) = dataset_of(transaction, &instance.dataset)?;
@@ -146,7 +145,7 @@ fn annotate(
         Some(same) => (same.clone(), false),
         None => {
             let (recorded, recorded_by) =
-                stamp.record(transaction, Some(instance.recorded), instance.recorded)?;
+                registry.record(transaction, Some(instance.recorded), instance.recorded)?;
             let (note, questionable) = (note.clone(), *questionable);
             let annotation = Annotation { note, questionable, recorded, recorded_by };
             let (bytes, most) =

@@ -138,7 +138,7 @@ pub(super) fn record(
     let latest = target.latest.as_ref();
     let recorded = latest.map(|latest| latest.recorded);
     let earliest = recorded.map_or(last, |recorded| recorded.max(last));
-    let (recorded, recorded_by) = target.stamp.record(transaction, recorded, earliest)?;
+    let (recorded, recorded_by) = target.registry.record(transaction, recorded, earliest)?;
     let mut granules = target.held();
     let mut in_force = latest
         .map_or((Identifier::EMPTY, Digest::EMPTY), |latest| (latest.identifier, latest.digest));

@@ -4,7 +4,6 @@ use super::applied::ChangeReport;
 use super::engine;
 use super::guard::Guard;
 use super::mirror_sources::Taken;
-use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Coverage, DatasetName, Event, EventKind, ListingEntry};
@@ -75,14 +74,9 @@ impl Registry {
     /// The error of a refused change: the change is refused;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry, of
     /// kind `damaged` if the granules that were read are not those of the identifier in force.
-    pub fn change(
-        &self,
-        dataset: &DatasetName,
-        change: &Change,
-        stamp: &Stamp,
-    ) -> Result<ChangeReport> {
+    pub fn change(&self, dataset: &DatasetName, change: &Change) -> Result<ChangeReport> {
         let conduct = Conduct::Change(change.extent);
-        self.make(dataset, (change, conduct), stamp, |target| target.refuse_backfill(), None)
+        self.make(dataset, (change, conduct), |target| target.refuse_backfill(), None)
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
@@ -91,9 +85,8 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         change: &Change,
-        stamp: &Stamp,
     ) -> Result<ChangeReport> {
-        self.make(dataset, (change, Conduct::Computed), stamp, |_| Ok(()), None)
+        self.make(dataset, (change, Conduct::Computed), |_| Ok(()), None)
     }
 
     /// Applies a change of a pull, if the guard allows it, and takes in the same transaction what is beside
@@ -102,35 +95,34 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         change: &Change,
-        stamp: &Stamp,
         taken: &Taken<'_>,
         guard: &Guard,
     ) -> Result<ChangeReport> {
         let conduct = Conduct::Pull(change.extent);
-        self.make(dataset, (change, conduct), stamp, |target| target.check(guard), Some(taken))
+        self.make(dataset, (change, conduct), |target| target.check(guard), Some(taken))
     }
 
     fn make(
         &self,
         dataset: &DatasetName,
         (change, conduct): (&Change, Conduct),
-        stamp: &Stamp,
         check: impl Fn(&Target<'_>) -> Result<()>,
         taken: Option<&Taken<'_>>,
     ) -> Result<ChangeReport> {
         let options = &change.options;
+        let registry = &self.for_change(options);
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
             let message = "the change is empty: no granule to ingest and none to delete";
             return Err(Error::new(ErrorKind::Empty, message));
         }
-        self.write(|transaction| {
-            let target = Target::lock(self, transaction, dataset, options, stamp)?;
+        registry.write(|transaction| {
+            let target = Target::lock(registry, transaction, dataset, options)?;
             check(&target)?;
             let (mut applied, mut end) =
                 target.apply(&change.staging, conduct)?.ended(options.dry_run);
             if let Some(taken) = taken {
                 applied.annotations =
-                    taken.save(transaction, target.dataset, stamp, &mut applied.in_force)?;
+                    taken.save(registry, transaction, target.dataset, &mut applied.in_force)?;
                 // Also where the primary states nothing that was not known: that it was read is remembered.
                 let is_there = !applied.instances.is_empty() || !target.is_created;
                 end = End::commit_if(!options.dry_run && is_there);
@@ -159,7 +151,7 @@ impl Target<'_> {
 mod tests {
     use super::*;
     use crate::model::{Digest, GranuleId, Identifier, LineCheck, LogChange, Timestamp};
-    use crate::registry::{LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
+    use crate::registry::{Clock, LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
         let mut changes = LogChanges::default();
@@ -185,12 +177,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_remembered_is_an_error_before_the_commit() {
-        let registry = Registry::in_memory().unwrap();
+        let now = Timestamp::from_micros(1_000_000_000_000_000).unwrap();
+        let registry = Registry::temporary(Clock::fixed(now)).unwrap();
         let dataset: DatasetName = "mirror".parse().unwrap();
         let mut change = Change::new();
         change.ingest("A".parse::<GranuleId>().unwrap()).unwrap();
         change.options.create_dataset = true;
-        let stamp = Stamp::now("2001-01-01T00:00:00Z".parse().unwrap());
         let pull = |notes: &[Option<String>]| {
             let changes = changes(notes);
             let remembered = Remembered {
@@ -204,7 +196,7 @@ mod tests {
             };
             let annotations = &PrimaryAnnotations::default();
             let taken = Taken { remembered: Some(remembered), annotations, primary: &dataset };
-            registry.change_and_take(&dataset, &change, &stamp, &taken, &Guard::default())
+            registry.change_and_take(&dataset, &change, &taken, &Guard::default())
         };
         // Longer than a row may be: the change used to be committed without what it was made of.
         let error = pull(&[None, Some("n".repeat(3 << 20))]).unwrap_err();

@@ -1,6 +1,5 @@
 //! Citing a subset, which is then stored so that its identifier always resolves.
 
-use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Event, GranuleId, Instance, Moment, Pattern, Set, Subset, SubsetCriteria,
@@ -57,16 +56,15 @@ impl Registry {
     /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing);
     /// [`ErrorKind::NotHeldToCite`](crate::ErrorKind::NotHeldToCite): a granule that is named was
     /// not held; the error of a refused change: a granule is named twice;
-    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): `now` is not plausible, so the
-    /// subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): the present time is not plausible, so
+    /// the subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
     pub fn cite_subset(
         &self,
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-        now: Timestamp,
     ) -> Result<CitationFacts> {
-        self.save_subset(dataset, at, members, now).map(|(cited, _)| cited)
+        self.save_subset(dataset, at, members).map(|(cited, _)| cited)
     }
 
     /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
@@ -79,14 +77,12 @@ impl Registry {
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-        now: Timestamp,
     ) -> Result<(CitationFacts, bool)> {
-        let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members, now)?;
+        let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members)?;
         let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
         if is_stored {
             return Ok((cited, false));
         }
-        let stamp = Stamp::now(now);
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             // Another process may have stored it since.
@@ -96,27 +92,24 @@ impl Registry {
                 cited.period.set = Set::Subset { subset, instance: instance.clone() };
                 return Ok(((cited, false), End::RollBack));
             }
-            stamp.record(transaction, None, Timestamp::MIN)?;
+            self.record(transaction, None, Timestamp::MIN)?;
             members.store(transaction, key, &subset)?;
             Ok(((cited.clone(), true), End::Commit))
         })
     }
 
-    /// Cites a subset, and stores it if that is possible: `writable` is the registry as it was opened for
-    /// writing.
+    /// Cites a subset, and stores it if that is possible.
     ///
     /// # Errors
     ///
     /// Those of [`Registry::cite_subset`], but not those that mean that nothing can be stored.
     pub fn cite_members(
         &self,
-        writable: Result<Registry>,
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-        now: Timestamp,
     ) -> Result<SavedSubset> {
-        match writable.and_then(|registry| registry.cite_subset(dataset, at, members, now)) {
+        match self.cite_subset(dataset, at, members) {
             Err(error)
                 if matches!(
                     error.kind(),
@@ -126,8 +119,7 @@ impl Registry {
                         | ErrorKind::ClockAhead
                 ) =>
             {
-                let (cited, is_stored) =
-                    self.snapshot()?.preview_subset(dataset, at, members, now)?;
+                let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members)?;
                 Ok(SavedSubset { cited, not_stored: Some(error).filter(|_| !is_stored) })
             }
             cited => Ok(SavedSubset { cited: cited?, not_stored: None }),
@@ -142,7 +134,6 @@ impl Registry {
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-        now: Timestamp,
     ) -> Result<(Selected, bool)> {
         if let SubsetMembers::Patterns(patterns) = members {
             let (count, most) = (patterns.len(), SubsetCriteria::MAX_PATTERNS);
@@ -175,7 +166,7 @@ impl Registry {
         let (subset, is_stored) = match read.subset(key, (identifier, digest), &criteria)? {
             Some((_, subset)) => (subset, true),
             None => {
-                let cited = now;
+                let cited = self.now();
                 let subset =
                     Subset { criteria, dataset, timestamp, identifier, digest, granules, cited };
                 (subset, false)
@@ -194,10 +185,9 @@ impl Snapshot {
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-        now: Timestamp,
     ) -> Result<(CitationFacts, bool)> {
         self.ask(|read| {
-            let selected = self.registry.find_subset(read, dataset, at, members, now)?;
+            let selected = self.registry.find_subset(read, dataset, at, members)?;
             Ok((cited(read, selected.0)?, selected.1))
         })
     }

@@ -10,7 +10,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::rc::Rc;
 
-use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Holding, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
@@ -50,7 +49,6 @@ pub struct FileCheck {
     registry: Registry,
     set: Set,
     root: String,
-    stamp: Stamp,
     /// By which the lock of the root is known. `None` means that nothing is recorded.
     locked_by: Option<String>,
     /// Everything up to this granule was checked and saved. `None` means nothing yet.
@@ -93,7 +91,7 @@ impl Registry {
     ///
     /// Those of the store: the registry cannot be written; [`ErrorKind::BeingChecked`]: another run is
     /// checking the files at this root; [`ErrorKind::TooLong`]: the name of the root.
-    pub fn check_files(&self, set: &Set, check: NewCheck, stamp: &Stamp) -> Result<FileCheck> {
+    pub fn check_files(&self, set: &Set, check: NewCheck) -> Result<FileCheck> {
         let NewCheck { root, is_rolling, is_recorded } = check;
         if root.len() > MAX_ROOT_BYTES {
             return Err(Error::too_long("the name of a root", "bytes", root.len(), MAX_ROOT_BYTES));
@@ -104,7 +102,7 @@ impl Registry {
             // A registry that cannot be written is found out before a file is read.
             Some(by) => self.write(|transaction| {
                 let (key, name) = dataset_of(transaction, dataset)?;
-                let now = stamp.read_clock();
+                let now = self.now();
                 let stored = transaction.fixity_root(key, &root)?;
                 if let Some((_, until)) = stored.as_ref().and_then(|root| root.lock.as_ref())
                     && (now..=lock_end(now)).contains(until)
@@ -139,7 +137,6 @@ impl Registry {
             registry: self.clone(),
             set: set.clone(),
             root,
-            stamp: stamp.clone(),
             locked_by,
             saved,
             checked: None,
@@ -284,7 +281,7 @@ impl FileCheck {
         let (dataset, after) = (self.set.dataset(), self.saved.as_deref().unwrap_or_default());
         self.registry.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
-            let now = self.stamp.read_clock();
+            let now = self.registry.now();
             let stored = transaction.fixity_root(key, &self.root)?;
             let is_ours = |it: &RootState| it.lock.as_ref().is_some_and(|(owner, _)| owner == by);
             let Some(mut stored) = stored.filter(is_ours) else {

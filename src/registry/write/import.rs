@@ -7,7 +7,7 @@ use super::applied::ChangeReport;
 use super::engine;
 use super::imported_subsets::{CitedSubsets, Origin, SelectedSubset};
 use super::mirror_sources::Remembered;
-use super::stamp::{Expected, Results, Stamp};
+use super::stamp::{Expected, Results};
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Digest, Event, Identifier, SourceLocation, Timestamp, Withdrawal};
@@ -23,7 +23,7 @@ use crate::store::{DatasetKey, Transaction};
 /// # Examples
 ///
 /// ```
-/// use accession::{Event, EventKind, Import, Registry, Stamp};
+/// use accession::{Clock, Event, EventKind, Import, Registry};
 ///
 /// let mut import = Import::new();
 /// for (at, kind, granule_id) in [
@@ -35,9 +35,8 @@ use crate::store::{DatasetKey, Transaction};
 ///     import.add(Event { at, kind, granule_id, producer_granule: None, content: None, location: None })?;
 /// }
 /// import.options.create_dataset = true;
-/// let registry = Registry::in_memory()?;
-/// let stamp = Stamp::now("2026-01-01T00:00:00Z".parse()?);
-/// let applied = registry.import(&"US".parse()?, &import, &stamp)?;
+/// let registry = Registry::temporary(Clock::system())?;
+/// let applied = registry.import(&"US".parse()?, &import)?;
 /// assert_eq!(applied.instances.len(), 2);
 /// assert_eq!(applied.instances[1].granules, 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -144,13 +143,8 @@ impl Registry {
     /// The error of a refused change: an event is refused, such as the ingest of a granule that is
     /// held, the deletion of one that is not, or a time in the future or not after the last change;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown); the error of a registry.
-    pub fn import(
-        &self,
-        dataset: &DatasetName,
-        import: &Import,
-        stamp: &Stamp,
-    ) -> Result<ChangeReport> {
-        self.import_and_remember(dataset, import, stamp, None)
+    pub fn import(&self, dataset: &DatasetName, import: &Import) -> Result<ChangeReport> {
+        self.import_and_remember(dataset, import, None)
     }
 
     /// Imports a history, and remembers in the same transaction the log that it was read from.
@@ -158,12 +152,11 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         import: &Import,
-        stamp: &Stamp,
         remembered: Option<&dyn Fn(&ChangeReport) -> Remembered<'a>>,
     ) -> Result<ChangeReport> {
         let selected = import.select_subsets(self, dataset)?;
         self.write(|transaction| {
-            let (key, applied) = import.apply(self, transaction, dataset, stamp, &selected)?;
+            let (key, applied) = import.apply(self, transaction, dataset, &selected)?;
             let has_changed = !applied.instances.is_empty()
                 || applied.subsets > 0
                 || applied.annotations.added > 0;
@@ -172,7 +165,7 @@ impl Registry {
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
             if let Some(remembered) = remembered.filter(|_| is_kept) {
                 let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
-                remembered(&applied).save(transaction, key, stamp, latest)?;
+                remembered(&applied).save(self, transaction, key, latest)?;
             }
             Ok((applied, End::commit_if(is_kept)))
         })
@@ -202,12 +195,11 @@ impl Import {
         registry: &Registry,
         transaction: &Transaction,
         name: &DatasetName,
-        stamp: &Stamp,
         selected: &[SelectedSubset],
     ) -> Result<(DatasetKey, ChangeReport)> {
-        let target = Target::lock(registry, transaction, name, &self.options, stamp)?;
+        let target = Target::lock(registry, transaction, name, &self.options)?;
         let (key, last) = (target.dataset, target.last());
-        let now = stamp.read_clock();
+        let now = registry.now();
         let is_new = |at: Timestamp| last.is_none_or(|last| at > last);
         let is_over = |at: Timestamp| self.until.is_none_or(|until| at < until);
         for at in self.results.expected() {

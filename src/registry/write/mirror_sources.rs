@@ -2,7 +2,6 @@
 
 use super::annotate::{KeptAnnotations, PrimaryAnnotations};
 use super::applied::ChangeReport;
-use super::stamp::Stamp;
 use crate::error::Result;
 use crate::model::{
     DatasetName, FailedAttempt, Instance, LastPull, LogChange, SourceOptions, Timestamp,
@@ -39,12 +38,12 @@ impl Remembered<'_> {
     /// without the other. `latest` is when the dataset was last changed, if that is known.
     pub(super) fn save(
         &self,
+        registry: &Registry,
         transaction: &Transaction,
         dataset: DatasetKey,
-        stamp: &Stamp,
         latest: Option<Timestamp>,
     ) -> Result<()> {
-        let (read, _) = stamp.record(transaction, latest, Timestamp::MIN)?;
+        let (read, _) = registry.record(transaction, latest, Timestamp::MIN)?;
         let Remembered { forget_from, changes, .. } = *self;
         let stored = StoredSource {
             source: self.source.to_owned(),
@@ -102,19 +101,19 @@ impl Taken<'_> {
     /// annotations are then those that are kept.
     pub(super) fn save(
         &self,
+        registry: &Registry,
         transaction: &Transaction,
         mirror: DatasetKey,
-        stamp: &Stamp,
         in_force: &mut Option<Instance>,
     ) -> Result<KeptAnnotations> {
         let Taken { remembered, annotations, primary } = self;
-        let kept = annotations.keep(transaction, mirror, primary, stamp.read_clock())?;
+        let kept = annotations.keep(transaction, mirror, primary, registry.now())?;
         if kept.added > 0 {
             *in_force = transaction.instance_at(mirror, Timestamp::MAX)?;
         }
         if let Some(remembered) = remembered {
             let latest = in_force.as_ref().map(|in_force| in_force.recorded);
-            remembered.save(transaction, mirror, stamp, latest)?;
+            remembered.save(registry, transaction, mirror, latest)?;
         }
         Ok(kept)
     }
@@ -132,7 +131,6 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         taken: &Taken<'_>,
-        stamp: &Stamp,
         dry_run: bool,
     ) -> Result<ChangeReport> {
         self.write(|transaction| {
@@ -141,7 +139,7 @@ impl Registry {
                 return Ok((ChangeReport::default(), End::RollBack));
             };
             let mut in_force = transaction.instance_at(key, Timestamp::MAX)?;
-            let annotations = taken.save(transaction, key, stamp, &mut in_force)?;
+            let annotations = taken.save(self, transaction, key, &mut in_force)?;
             let applied = ChangeReport { in_force, annotations, ..ChangeReport::default() };
             Ok((applied, End::commit_if(!dry_run)))
         })
@@ -152,14 +150,13 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         remembered: &Remembered<'_>,
-        stamp: &Stamp,
     ) -> Result<()> {
         self.write(|transaction| {
             // A mirror that was not created has nothing to remember.
             let Some((key, _)) = transaction.key_and_name(dataset)? else {
                 return Ok(((), End::RollBack));
             };
-            Ok((remembered.save(transaction, key, stamp, None)?, End::Remember))
+            Ok((remembered.save(self, transaction, key, None)?, End::Remember))
         })
     }
 
@@ -170,13 +167,12 @@ impl Registry {
         dataset: &DatasetName,
         source: &str,
         message: &str,
-        stamp: &Stamp,
     ) -> Result<()> {
         self.write(|transaction| {
             let Some((key, _)) = transaction.key_and_name(dataset)? else {
                 return Ok(((), End::RollBack));
             };
-            let (recorded, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let (recorded, _) = self.record(transaction, None, Timestamp::MIN)?;
             let failed = FailedAttempt::new(recorded, message);
             transaction.save_failed_attempt(key, source, &failed)?;
             Ok(((), End::Remember))

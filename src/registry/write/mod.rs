@@ -35,6 +35,5 @@ pub use payment::Lease;
 pub use record::{Edit, SharedDoi};
 pub use replace::EarlierSet;
 pub use rewind::WorkCounts;
-pub use stamp::Stamp;
 pub(in crate::registry) use stamp::noticeably_ahead_of;
 pub use target::ChangeOptions;

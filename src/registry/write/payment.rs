@@ -1,7 +1,6 @@
 //! Leases payment ids, none of which is issued twice, even after a crash or if a clock goes back:
 //! the last id of each worker is stored in the registry.
 
-use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{Decoded, MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
@@ -21,7 +20,7 @@ impl Registry {
     /// Leases ids for the present second or, if the clock went back by a few seconds, for the last
     /// one used.
     ///
-    /// `clock` is read while the write lock is held, since a time that was read before a long wait
+    /// The clock is read while the write lock is held, since a time that was read before a long wait
     /// would look like a clock that went back. Leased ids are stored in one transaction before they
     /// are returned: a crash can waste ids, but not repeat them. Nothing is locked while a caller
     /// waits until [`Lease::more_at`].
@@ -33,15 +32,9 @@ impl Registry {
     /// [`ErrorKind::PaymentScheme`](crate::ErrorKind::PaymentScheme): the registry issues ids with
     /// another scheme;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): any change with a time confirms the clock.
-    pub fn lease_payment_ids(
-        &self,
-        scheme: Scheme,
-        worker: Worker,
-        count: u64,
-        clock: impl Fn() -> Timestamp,
-    ) -> Result<Lease> {
+    pub fn lease_payment_ids(&self, scheme: Scheme, worker: Worker, count: u64) -> Result<Lease> {
         self.write(|transaction| {
-            let lease = lease(transaction, scheme, worker, count, clock())?;
+            let lease = lease(self, transaction, scheme, worker, count)?;
             Ok((lease, End::Commit))
         })
     }
@@ -54,12 +47,13 @@ impl Registry {
 }
 
 fn lease(
+    registry: &Registry,
     transaction: &Transaction,
     scheme: Scheme,
     worker: Worker,
     count: u64,
-    now: Timestamp,
 ) -> Result<Lease> {
+    let now = registry.now();
     let rows = transaction.payment_workers()?;
     let is_other =
         |row: &&WorkerRow| row.layout != scheme.layout.as_str() || row.epoch != scheme.epoch;
@@ -71,7 +65,7 @@ fn lease(
         return Err(Error::new(ErrorKind::PaymentScheme, message));
     }
     let issued = rows.iter().filter_map(|row| scheme.instant_of(row.last_second)).max();
-    Stamp::now(now).record(transaction, issued, Timestamp::MIN)?;
+    registry.record(transaction, issued, Timestamp::MIN)?;
     let current = scheme.second_at(now)?;
     let (mut second, mut counter) = (current, 0);
     if let Some(row) = rows.iter().find(|row| row.worker == worker.number())

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::stamp::{Stamp, check_entered_note};
+use super::stamp::check_entered_note;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetMetadata, DatasetName, Limits, MetadataVersion, Timestamp, Withdrawal, check_fields,
@@ -61,8 +61,8 @@ impl Registry {
     /// once had it and is not withdrawn; [`ErrorKind::DoiTaken`](crate::ErrorKind::DoiTaken): another
     /// dataset has the DOI; [`ErrorKind::Input`](crate::ErrorKind::Input): a field of the record has a
     /// control character.
-    pub fn add_dataset(&self, dataset: &DatasetMetadata, stamp: &Stamp) -> Result<()> {
-        self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused, stamp)
+    pub fn add_dataset(&self, dataset: &DatasetMetadata) -> Result<()> {
+        self.add_dataset_with(dataset, Limits::default(), SharedDoi::Refused)
     }
 
     /// Adds a dataset with limits of its own, which a `sync` obeys, whose DOI another dataset may have if
@@ -72,13 +72,12 @@ impl Registry {
         dataset: &DatasetMetadata,
         limits: Limits,
         shared_doi: SharedDoi,
-        stamp: &Stamp,
     ) -> Result<()> {
         self.write(|transaction| {
             if let Some(other) = transaction.stored_dataset(&dataset.name)? {
                 refuse_name_in_use(&other, &dataset.name)?;
             }
-            insert(transaction, dataset, limits, stamp)?;
+            insert(self, transaction, dataset, limits)?;
             refuse_shared_doi(transaction, dataset, shared_doi)?;
             Ok(((), End::Commit))
         })
@@ -94,10 +93,9 @@ impl Registry {
     pub fn edit_dataset(
         &self,
         name: &DatasetName,
-        stamp: &Stamp,
         edit: impl Fn(&mut DatasetMetadata),
     ) -> Result<DatasetMetadata> {
-        self.edit_dataset_with(name, SharedDoi::Refused, stamp, |dataset, _| edit(dataset))
+        self.edit_dataset_with(name, SharedDoi::Refused, |dataset, _| edit(dataset))
     }
 
     /// Edits the record of a dataset, whose new DOI another dataset may have if `shared_doi` says so, and
@@ -106,7 +104,6 @@ impl Registry {
         &self,
         name: &DatasetName,
         shared_doi: SharedDoi,
-        stamp: &Stamp,
         edit: impl Fn(&mut DatasetMetadata, &mut Limits),
     ) -> Result<DatasetMetadata> {
         self.write(|transaction| {
@@ -121,7 +118,7 @@ impl Registry {
             if edited.dataset.doi != before.dataset.doi {
                 refuse_shared_doi(transaction, &edited.dataset, shared_doi)?;
             }
-            put(transaction, &edited, "edited", stamp)?;
+            put(self, transaction, &edited, "edited")?;
             Ok((edited.dataset, End::Commit))
         })
     }
@@ -134,12 +131,7 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::DatasetExists`](crate::ErrorKind::DatasetExists): another dataset has the new
     /// name, or once had it and is not withdrawn.
-    pub fn rename_dataset(
-        &self,
-        name: &DatasetName,
-        new: &DatasetName,
-        stamp: &Stamp,
-    ) -> Result<DatasetMetadata> {
+    pub fn rename_dataset(&self, name: &DatasetName, new: &DatasetName) -> Result<DatasetMetadata> {
         self.write(|transaction| {
             let mut stored = record_of(transaction, name)?;
             match transaction.stored_dataset(new)? {
@@ -148,10 +140,10 @@ impl Registry {
                 _ if stored.dataset.name == *new => return Ok((stored.dataset, End::RollBack)),
                 _ => {}
             }
-            let (renamed, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let (renamed, _) = self.record(transaction, None, Timestamp::MIN)?;
             transaction.keep_name(stored.key, &stored.dataset.name, renamed)?;
             stored.dataset.name = new.clone();
-            put(transaction, &stored, "renamed", stamp)?;
+            put(self, transaction, &stored, "renamed")?;
             Ok((stored.dataset, End::Commit))
         })
     }
@@ -163,33 +155,28 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn): it is already withdrawn;
     /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note.
-    pub fn withdraw_dataset(
-        &self,
-        name: &DatasetName,
-        note: &str,
-        stamp: &Stamp,
-    ) -> Result<Withdrawal> {
+    pub fn withdraw_dataset(&self, name: &DatasetName, note: &str) -> Result<Withdrawal> {
         check_entered_note(Some(note))?;
         self.write(|transaction| {
             let stored = record_of(transaction, name)?;
             refuse_withdrawn(stored.withdrawn.as_ref(), &stored.dataset.name)?;
-            let (timestamp, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let (timestamp, _) = self.record(transaction, None, Timestamp::MIN)?;
             let withdrawal = Withdrawal { timestamp, note: Some(note.to_owned()) };
             let stored = StoredDataset { withdrawn: Some(withdrawal.clone()), ..stored };
-            put(transaction, &stored, "withdrawn", stamp)?;
+            put(self, transaction, &stored, "withdrawn")?;
             Ok((withdrawal, End::Commit))
         })
     }
 
     /// Ends the withdrawal of a dataset. Does nothing if it is not withdrawn.
-    pub fn reinstate_dataset(&self, name: &DatasetName, stamp: &Stamp) -> Result<DatasetMetadata> {
+    pub fn reinstate_dataset(&self, name: &DatasetName) -> Result<DatasetMetadata> {
         self.write(|transaction| {
             let stored = record_of(transaction, name)?;
             if stored.withdrawn.is_none() {
                 return Ok((stored.dataset, End::RollBack));
             }
             let stored = StoredDataset { withdrawn: None, ..stored };
-            put(transaction, &stored, "reinstated", stamp)?;
+            put(self, transaction, &stored, "reinstated")?;
             Ok((stored.dataset, End::Commit))
         })
     }
@@ -202,14 +189,14 @@ fn check_record(dataset: &DatasetMetadata) -> Result<()> {
 
 /// Adds a dataset, and the first version of its record.
 pub(super) fn insert(
+    registry: &Registry,
     transaction: &Transaction,
     dataset: &DatasetMetadata,
     limits: Limits,
-    stamp: &Stamp,
 ) -> Result<DatasetKey> {
     check_record(dataset)?;
     let stored = transaction.insert_dataset(dataset, limits)?;
-    keep_version(transaction, &stored, "added", stamp)?;
+    keep_version(registry, transaction, &stored, "added")?;
     Ok(stored.key)
 }
 
@@ -268,25 +255,25 @@ fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<StoredData
 
 /// Replaces what is stored of a dataset, and keeps the version of its record, with the action that led to it.
 fn put(
+    registry: &Registry,
     transaction: &Transaction,
     stored: &StoredDataset,
     action: &str,
-    stamp: &Stamp,
 ) -> Result<()> {
     transaction.put(stored.key, stored)?;
-    keep_version(transaction, stored, action, stamp)
+    keep_version(registry, transaction, stored, action)
 }
 
 fn keep_version(
+    registry: &Registry,
     transaction: &Transaction,
     StoredDataset { key, dataset, withdrawn, limits }: &StoredDataset,
     action: &str,
-    stamp: &Stamp,
 ) -> Result<()> {
     let whole = Whole { dataset, limits: *limits, withdrawn: withdrawn.as_ref() };
     let dataset = serde_json::to_value(whole)
         .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
-    let (recorded, recorded_by) = stamp.record(transaction, None, Timestamp::MIN)?;
+    let (recorded, recorded_by) = registry.record(transaction, None, Timestamp::MIN)?;
     let version = MetadataVersion {
         version: transaction.last_number::<MetadataVersion>(*key)? + 1,
         recorded,

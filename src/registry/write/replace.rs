@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::applied::{ChangeReport, ReturnedGranules};
 use super::guard::Guard;
-use super::stamp::Stamp;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -55,26 +54,20 @@ impl Registry {
         listing: &Listing,
         limits: Limits,
         options: &ChangeOptions,
-        stamp: &Stamp,
     ) -> Result<ChangeReport> {
-        let synced = self.synced(dataset, listing, limits, options, stamp);
+        let synced = self.synced(dataset, listing, limits, options);
         if let Err(error) = &synced
             && error.kind().is_of_listing()
             && !options.dry_run
         {
             // That it was refused is the error; where it cannot be noted, it is still returned.
-            let _ = self.note_refused_listing(dataset, error, stamp);
+            let _ = self.for_change(options).note_refused_listing(dataset, error);
         }
         synced
     }
 
     /// Notes that a listing of a dataset was refused before it was read whole, until one is accepted.
-    pub fn note_refused_listing(
-        &self,
-        dataset: &DatasetName,
-        error: &Error,
-        stamp: &Stamp,
-    ) -> Result<()> {
+    pub fn note_refused_listing(&self, dataset: &DatasetName, error: &Error) -> Result<()> {
         /// What is kept of an error, which may name granules.
         const MOST_CHARS: usize = 300;
         self.without_monitor().write(|transaction| {
@@ -84,7 +77,7 @@ impl Registry {
                 reason.truncate(end);
                 reason.push('…');
             }
-            let (recorded, _) = stamp.record(transaction, None, Timestamp::MIN)?;
+            let (recorded, _) = self.record(transaction, None, Timestamp::MIN)?;
             transaction.put(key, &RefusedListing { recorded, reason })?;
             Ok(((), End::Commit))
         })
@@ -107,12 +100,12 @@ impl Registry {
         listing: &Listing,
         limits: Limits,
         options: &ChangeOptions,
-        stamp: &Stamp,
     ) -> Result<ChangeReport> {
-        self.write(|transaction| {
-            let target = Target::lock(self, transaction, dataset, options, stamp)?;
+        let registry = &self.for_change(options);
+        registry.write(|transaction| {
+            let target = Target::lock(registry, transaction, dataset, options)?;
             target.refuse_backfill()?;
-            if let Some(refusal) = target.refusal.as_ref().filter(|_| stamp.at != target.last()) {
+            if let Some(refusal) = target.refusal.as_ref().filter(|_| options.at != target.last()) {
                 return Err(refusal.clone());
             }
             // A dataset that lost its last granule is confirmed by an empty listing.
@@ -142,7 +135,7 @@ impl Registry {
             if !applied.instances.is_empty() || options.dry_run {
                 return Ok(applied.ended(options.dry_run));
             }
-            let (recorded, recorded_by) = stamp.record(transaction, latest, Timestamp::MIN)?;
+            let (recorded, recorded_by) = registry.record(transaction, latest, Timestamp::MIN)?;
             let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
             transaction.put(key, &confirmation)?;
             Ok((applied, End::Commit))
@@ -165,10 +158,10 @@ impl Registry {
         dataset: &DatasetName,
         to: &EarlierSet,
         options: &ChangeOptions,
-        stamp: &Stamp,
     ) -> Result<ChangeReport> {
-        self.write(|transaction| {
-            let target = Target::lock(self, transaction, dataset, options, stamp)?;
+        let registry = &self.for_change(options);
+        registry.write(|transaction| {
+            let target = Target::lock(registry, transaction, dataset, options)?;
             target.refuse_backfill()?;
             let name = dataset.clone();
             let selection = match to {

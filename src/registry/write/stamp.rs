@@ -2,27 +2,15 @@
 //! note; and what the changes of an import must result in.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Digest, Identifier, Limit, LogChange, SourceLocation, Timestamp, check_characters,
 };
+use crate::registry::author::Author;
+use crate::registry::handle::Registry;
 use crate::store;
-
-/// When a change takes effect, the present time, and who records the change.
-#[derive(Clone)]
-pub struct Stamp {
-    /// When the change takes effect. `None` means now.
-    pub at: Option<Timestamp>,
-    /// Returns the present time.
-    pub clock: Arc<dyn Fn() -> Timestamp + Send + Sync>,
-    /// Who records the change. The name is stored in this registry only.
-    pub recorded_by: Option<String>,
-    /// Whether the clock is right, however long ago the last time was recorded.
-    pub is_clock_confirmed: bool,
-}
 
 /// A clock that is behind by less than a second causes no warning.
 const NOTICEABLE_MICROS: i64 = 1_000_000;
@@ -57,56 +45,29 @@ pub(in crate::registry) fn noticeably_ahead_of(
     Ok(newest.flatten().filter(|newest| is_ahead(now, *newest, NOTICEABLE)))
 }
 
-impl Stamp {
-    /// A change at `at` (`None` means now), recorded at the time that `clock` returns.
+impl Registry {
+    /// The time at which something is recorded, which is not before `earliest`, and by whom. Every
+    /// time that is stored is from here. `latest` is when the dataset was last changed, if that is
+    /// known: it mostly shows that the clock is plausible.
     ///
     /// The clock is read while the write lock is held, and again when the change is complete. So a
     /// change never takes effect before one that was committed earlier, and no change is visible
     /// before the time at which it was recorded.
     ///
     /// If nothing was recorded in the last two years, the clock is more likely wrong than right,
-    /// and no time of it is stored ([`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead)),
-    /// unless the change has a time of its own or the clock is confirmed
-    /// ([`Stamp::is_clock_confirmed`]).
-    pub fn new(
-        at: Option<Timestamp>,
-        clock: impl Fn() -> Timestamp + Send + Sync + 'static,
-    ) -> Self {
-        let (clock, is_clock_confirmed) = (Arc::new(clock), at.is_some());
-        Stamp { at, clock, recorded_by: None, is_clock_confirmed }
-    }
-
-    /// A change at one time, recorded at another.
-    pub fn at(at: Timestamp, now: Timestamp) -> Self {
-        Stamp::new(Some(at), move || now)
-    }
-
-    /// A change that takes effect now.
-    pub fn now(now: Timestamp) -> Self {
-        Stamp::new(None, move || now)
-    }
-
-    /// The time at which something is recorded, which is not before `earliest`, and by whom. Every
-    /// time that is stored is from here. `latest` is when the dataset was last changed, if that is
-    /// known: it mostly shows that the clock is plausible.
+    /// and no time of it is stored, unless it is confirmed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead);
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage): the name of who records it has a control character,
-    /// such as NUL, at which SQLite ends a string.
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub(in crate::registry) fn record(
         &self,
         read: &store::View,
         latest: Option<Timestamp>,
         earliest: Timestamp,
     ) -> Result<(Timestamp, Option<String>)> {
-        if let Some(name) = &self.recorded_by {
-            check_characters("name of who records a change", name)
-                .map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
-        }
-        let now = self.read_clock();
-        if !self.is_clock_confirmed
+        let now = self.now();
+        if !self.clock().is_confirmed()
             && latest.is_none_or(|latest| is_ahead(now, latest, MAX_AHEAD_MICROS))
             && let Some(newest) = newest_if_ahead(read, now, MAX_AHEAD_MICROS)?
         {
@@ -115,33 +76,31 @@ impl Stamp {
             );
             return Err(Error::new(ErrorKind::ClockAhead, message));
         }
-        Ok((now.max(earliest), self.recorded_by.clone()))
+        Ok((now.max(earliest), self.author().map(Author::to_string)))
     }
+}
 
-    /// Reads the clock.
-    pub(crate) fn read_clock(&self) -> Timestamp {
-        (self.clock)()
-    }
-
-    /// The instant of a change after `last`, and by how many microseconds the clock is behind, if
-    /// that causes a warning.
-    ///
-    /// A change without a time takes effect now. If the clock is not after the last change, it
-    /// takes effect one microsecond after that change, so that history is strictly
-    /// increasing.
-    pub(super) fn after(&self, last: Option<Timestamp>) -> Result<(Timestamp, Option<i64>)> {
-        let now = self.read_clock();
-        match (self.at, last) {
-            (Some(at), _) if at > now => Err(Error::future(at, now)),
-            (Some(at), Some(last)) if at <= last => Err(Error::not_after_last(at, last)),
-            (Some(at), _) => Ok((at, None)),
-            (None, Some(last)) if now <= last => {
-                let at = last.next().ok_or_else(|| Error::not_after_last(now, last))?;
-                let behind_micros = last.as_micros() - now.as_micros();
-                Ok((at, (behind_micros > NOTICEABLE_MICROS).then_some(behind_micros)))
-            }
-            (None, _) => Ok((now, None)),
+/// The instant of a change that is to take effect at `at` (`None` means now) and after `last`, and by how many
+/// microseconds the clock is behind, if that causes a warning.
+///
+/// A change without a time takes effect now. If the clock is not after the last change, it
+/// takes effect one microsecond after that change, so that history is strictly
+/// increasing.
+pub(super) fn time_after(
+    last: Option<Timestamp>,
+    at: Option<Timestamp>,
+    now: Timestamp,
+) -> Result<(Timestamp, Option<i64>)> {
+    match (at, last) {
+        (Some(at), _) if at > now => Err(Error::future(at, now)),
+        (Some(at), Some(last)) if at <= last => Err(Error::not_after_last(at, last)),
+        (Some(at), _) => Ok((at, None)),
+        (None, Some(last)) if now <= last => {
+            let at = last.next().ok_or_else(|| Error::not_after_last(now, last))?;
+            let behind_micros = last.as_micros() - now.as_micros();
+            Ok((at, (behind_micros > NOTICEABLE_MICROS).then_some(behind_micros)))
         }
+        (None, _) => Ok((now, None)),
     }
 }
 
@@ -253,47 +212,33 @@ pub(super) fn check_expected(
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_name_with_a_control_character_is_refused_by_every_change() {
-        let registry = crate::Registry::in_memory().unwrap();
-        let mut change = crate::Change::new();
-        change.ingest("A".parse::<crate::GranuleId>().unwrap()).unwrap();
-        change.options.create_dataset = true;
-        let dataset = "D".parse().unwrap();
-        for name in ["a\0b", "a\nb", "\u{9b}"] {
-            let stamp = Stamp { recorded_by: Some(name.to_owned()), ..Stamp::at(at(0), at(1)) };
-            let refused = registry.change(&dataset, &change, &stamp).unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::Usage, "{name:?}");
-        }
-    }
-
     fn at(second: i64) -> Timestamp {
         Timestamp::from_micros(second * 1_000_000).unwrap()
     }
 
     #[test]
     fn a_change_is_stamped_now_or_with_its_own_time() {
-        assert_eq!(Stamp::now(at(9)).after(None).unwrap(), (at(9), None));
-        assert_eq!(Stamp::now(at(9)).after(Some(at(8))).unwrap(), (at(9), None));
-        assert_eq!(Stamp::at(at(5), at(9)).after(Some(at(4))).unwrap(), (at(5), None));
-        assert_eq!(Stamp::at(at(9), at(9)).after(None).unwrap(), (at(9), None));
+        assert_eq!(time_after(None, None, at(9)).unwrap(), (at(9), None));
+        assert_eq!(time_after(Some(at(8)), None, at(9)).unwrap(), (at(9), None));
+        assert_eq!(time_after(Some(at(4)), Some(at(5)), at(9)).unwrap(), (at(5), None));
+        assert_eq!(time_after(None, Some(at(9)), at(9)).unwrap(), (at(9), None));
     }
 
     #[test]
     fn a_clock_at_or_behind_the_last_change_gives_the_next_microsecond() {
         let next = at(9).next().unwrap();
-        assert_eq!(Stamp::now(at(9)).after(Some(at(9))).unwrap(), (next, None));
-        assert_eq!(Stamp::now(at(8)).after(Some(at(9))).unwrap(), (next, None));
-        assert_eq!(Stamp::now(at(7)).after(Some(at(9))).unwrap(), (next, Some(2_000_000)));
+        assert_eq!(time_after(Some(at(9)), None, at(9)).unwrap(), (next, None));
+        assert_eq!(time_after(Some(at(9)), None, at(8)).unwrap(), (next, None));
+        assert_eq!(time_after(Some(at(9)), None, at(7)).unwrap(), (next, Some(2_000_000)));
     }
 
     #[test]
     fn a_change_at_or_before_the_last_or_in_the_future_is_refused() {
         for second in [3, 4] {
-            let refused = Stamp::at(at(second), at(9)).after(Some(at(4))).unwrap_err();
+            let refused = time_after(Some(at(4)), Some(at(second)), at(9)).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::NotAfterLast);
         }
-        let refused = Stamp::at(at(10), at(9)).after(None).unwrap_err();
+        let refused = time_after(None, Some(at(10)), at(9)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Future);
     }
 }

@@ -2,7 +2,7 @@
 
 use super::guard::Guard;
 use super::record::{gives_up, insert, refuse_withdrawn};
-use super::stamp::{Results, Stamp, check_accepted, check_entered_note, check_expected};
+use super::stamp::{Results, check_accepted, check_entered_note, check_expected, time_after};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, ContentChange, Coverage, DatasetMetadata, DatasetName, Digest, EncodedFiles, Event,
@@ -25,6 +25,11 @@ use crate::store::{DatasetKey, StoredDataset, Transaction, View};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeOptions {
+    /// When the change takes effect. `None` means now. The changes of an import have times of their own.
+    pub at: Option<Timestamp>,
+    /// Whether that time was not stated by a person, but is the date in the name of a file, for example. Only a
+    /// time that was stated confirms the clock ([`Clock::confirmed`](crate::registry::Clock::confirmed)).
+    pub is_time_inferred: bool,
     /// The note that is stored with the change. The changes of an import have notes of their own.
     pub note: Option<String>,
     /// The identifier that must result, or else the change is refused. `None` means any. Those of
@@ -51,6 +56,22 @@ pub struct ChangeOptions {
     pub all_examples: bool,
 }
 
+impl ChangeOptions {
+    /// The same options for a change that takes effect at a time. Who states it confirms the clock
+    /// ([`Clock::confirmed`](crate::registry::Clock::confirmed)).
+    #[must_use]
+    pub fn at(self, at: Timestamp) -> Self {
+        ChangeOptions { at: Some(at), is_time_inferred: false, ..self }
+    }
+}
+
+impl Registry {
+    /// The same registry for a change with these options: a time that was stated confirms its clock.
+    pub(super) fn for_change(&self, options: &ChangeOptions) -> Self {
+        self.confirming(options.at.is_some() && !options.is_time_inferred)
+    }
+}
+
 /// What to do with an event that does not fit the stored rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
@@ -74,7 +95,6 @@ pub(super) struct Target<'a> {
     pub registry: &'a Registry,
     pub transaction: &'a Transaction,
     pub options: &'a ChangeOptions,
-    pub stamp: &'a Stamp,
     pub dataset: DatasetKey,
     /// Its present name, even if the change refers to it by a former one.
     pub name: DatasetName,
@@ -98,7 +118,7 @@ pub(super) struct Target<'a> {
 }
 
 impl<'a> Target<'a> {
-    /// Finds the dataset, or adds it if the options say so, for one change at the time of the stamp.
+    /// Finds the dataset, or adds it if the options say so, for one change at the time of the options.
     ///
     /// # Errors
     ///
@@ -110,7 +130,6 @@ impl<'a> Target<'a> {
         transaction: &'a Transaction,
         name: &DatasetName,
         options: &'a ChangeOptions,
-        stamp: &'a Stamp,
     ) -> Result<Self> {
         check_accepted(options.max_replace, options.note.as_deref())?;
         check_entered_note(options.note.as_deref())?;
@@ -128,13 +147,14 @@ impl<'a> Target<'a> {
                         None => DatasetMetadata::named(name),
                     };
                     let limits = Limits::default();
-                    let key = insert(transaction, &record, limits, stamp)?;
+                    let key = insert(registry, transaction, &record, limits)?;
                     (key, record.name, limits, None, true)
                 }
                 _ => return Err(Error::dataset_unknown(name)),
             };
         let last = latest.as_ref().map(|latest| latest.timestamp);
-        let (at, clock_behind_micros, refusal) = match stamp.after(last) {
+        let (at, clock_behind_micros, refusal) = match time_after(last, options.at, registry.now())
+        {
             Ok((at, behind)) => (at, behind, None),
             // Any time after the last one will do, since the refusal is returned if anything
             // changes.
@@ -146,7 +166,6 @@ impl<'a> Target<'a> {
             registry,
             transaction,
             options,
-            stamp,
             dataset,
             name,
             limits,
@@ -168,8 +187,8 @@ impl<'a> Target<'a> {
     /// [`ErrorKind::Backfill`].
     pub fn refuse_backfill(&self) -> Result<()> {
         let Some(latest) = &self.latest else { return Ok(()) };
-        if self.stamp.at.is_some()
-            || self.stamp.is_clock_confirmed
+        if self.options.at.is_some()
+            || self.registry.clock().is_confirmed()
             || !latest.is_back_dated()
             || self.transaction.has_timely_change(self.dataset)?
         {

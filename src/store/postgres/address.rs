@@ -29,7 +29,7 @@ const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
 /// The address of a registry on a PostgreSQL server, and how to connect to it.
 #[derive(Clone)]
-pub struct ServerAddress {
+pub struct Endpoint {
     pub(super) config: Box<Config>,
     pub(super) tls: Tls,
     shown: String,
@@ -49,17 +49,17 @@ pub(super) struct Tls {
 
 /// An address as messages show it: without its password, or without anything if it cannot be read.
 pub fn shown(name: &Path) -> PathBuf {
-    ServerAddress::parse(name).map_or_else(|_| PathBuf::from(SCHEME), |it| it.to_string().into())
+    Endpoint::parse(name).map_or_else(|_| PathBuf::from(SCHEME), |it| it.to_string().into())
 }
 
-impl fmt::Display for ServerAddress {
+impl fmt::Display for Endpoint {
     /// The address without the password.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.shown)
     }
 }
 
-impl ServerAddress {
+impl Endpoint {
     /// Reads an address, with the environment of the process.
     ///
     /// # Errors
@@ -67,7 +67,7 @@ impl ServerAddress {
     /// [`ErrorKind::RegistryAddress`], which does not repeat the address: a password may be anywhere in one
     /// that cannot be read.
     pub fn parse(name: &Path) -> Result<Self, Error> {
-        ServerAddress::parse_with(name, |variable| std::env::var_os(variable))
+        Endpoint::parse_with(name, |variable| std::env::var_os(variable))
     }
 
     fn parse_with(name: &Path, variable: impl Fn(&str) -> Option<OsString>) -> Result<Self, Error> {
@@ -115,7 +115,7 @@ impl ServerAddress {
         let client = settings.certificate.zip(settings.key);
         let tls = Tls { is_verified, roots, client };
         let shown = without_password(&config);
-        Ok(ServerAddress { config: Box::new(config), tls, shown })
+        Ok(Endpoint { config: Box::new(config), tls, shown })
     }
 }
 
@@ -301,8 +301,8 @@ mod tests {
     use super::*;
     use crate::error::ErrorKind;
 
-    fn parse(text: &str, environment: &[(&str, &str)]) -> Result<ServerAddress, Error> {
-        ServerAddress::parse_with(Path::new(text), |name| {
+    fn parse(text: &str, environment: &[(&str, &str)]) -> Result<Endpoint, Error> {
+        Endpoint::parse_with(Path::new(text), |name| {
             let found = environment.iter().find(|(variable, _)| *variable == name);
             found.map(|(_, value)| value.into())
         })

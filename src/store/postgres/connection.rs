@@ -12,7 +12,7 @@ use tokio_postgres::binary_copy::BinaryCopyInWriter;
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use tokio_postgres::{Client, Row, RowStream, SimpleQueryMessage};
 
-use super::address::ServerAddress;
+use super::address::Endpoint;
 use super::driver::{Answered, Driver};
 use crate::store::statement::{Columns, Value};
 use crate::store::{Error, Result, Watch};
@@ -58,7 +58,7 @@ impl Connection {
     /// # Errors
     ///
     /// [`ErrorKind::Unreachable`], with what the server or the network reported.
-    pub fn open(address: &ServerAddress) -> Result<Self> {
+    pub fn open(address: &Endpoint) -> Result<Self> {
         Ok(Connection {
             driver: Driver::connect(address)?,
             deferred: RefCell::default(),

@@ -22,7 +22,7 @@ use tokio_postgres::error::Severity;
 use tokio_postgres::{AsyncMessage, Client};
 use tokio_postgres_rustls::MakeRustlsConnect;
 
-use super::address::{ServerAddress, Tls};
+use super::address::{Endpoint, Tls};
 use super::error::of_connecting;
 use crate::store::{Error, Result};
 
@@ -50,7 +50,7 @@ impl Driver {
     ///
     /// [`ErrorKind::Unreachable`], with what the server or the
     /// network reported.
-    pub fn connect(address: &ServerAddress) -> Result<Self> {
+    pub fn connect(address: &Endpoint) -> Result<Self> {
         let connector = connector(&address.tls)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
         let connected = block_on(&runtime, address.config.connect(connector))?;

@@ -47,6 +47,11 @@ impl StatedSchema {
         })
     }
 
+    /// Whether a migration is missing.
+    pub fn is_older(&self) -> bool {
+        self.version < VERSION
+    }
+
     /// Refuses a registry that this version cannot use.
     ///
     /// # Errors

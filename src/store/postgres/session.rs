@@ -2,13 +2,13 @@
 //! which is filled in the transaction that creates it.
 
 use std::cell::{Cell, RefCell};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_postgres::Row;
 
-use super::address::ServerAddress;
+use super::address::Endpoint;
 use super::connection::{Connection, value};
 use super::schema::{self, StatedSchema};
 use super::transaction::{self, CommitOutcome, SentChange, outcome};
@@ -17,7 +17,7 @@ use crate::store::page::{Packing, Page};
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Pool, StoreSession};
 use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value};
-use crate::store::{Access, Error, ErrorKind, Result, Watch};
+use crate::store::{Error, ErrorKind, Result, Watch};
 
 /// What the registry states about itself, and what its administrator has chosen.
 const STATE: &str = "
@@ -34,13 +34,9 @@ const LOCK: &str = "
 /// An open registry on a server.
 pub(crate) struct ServerStore {
     pool: Pool<Connection>,
-    address: ServerAddress,
-    access: Access,
-    busy_wait: Duration,
+    address: Endpoint,
     /// What the administrator of the server has chosen.
     synchronous_commit: String,
-    /// The address without its password.
-    path: PathBuf,
     stage: Stage,
 }
 
@@ -63,6 +59,7 @@ pub(crate) struct ServerSession {
 
 /// What a transaction that writes must know to ask whether it was committed.
 struct Writing {
+    busy_wait: Duration,
     token: String,
     transaction_id: String,
     /// The datasets that are locked, each with its revision.
@@ -84,27 +81,34 @@ impl ServerStore {
     ///
     /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`],
     /// [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`].
-    pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let address = ServerAddress::parse(name)?;
+    pub fn open(name: &Path) -> Result<Self> {
+        let address = Endpoint::parse(name)?;
         let connection = Connection::open(&address)?;
         let (stated, synchronous_commit) = state(&connection)?;
-        if access == Access::Write && stated.version < schema::VERSION {
-            connection.begin(&transaction::writing(
-                busy_wait,
-                &synchronous_commit,
-                schema::DISTRIBUTING,
-            ))?;
-            schema::migrate(&connection)?;
-            if schema::is_distributed(&connection)? {
-                schema::distribute_rest(&connection)?;
-            }
-            connection.run("COMMIT")?;
-        } else {
+        // An older schema is checked when it is migrated, and refused by every read before that.
+        if !stated.is_older() {
             stated.check_schema()?;
         }
-        let (stage, path) = (Stage::Visible(stated.registry_id), address.to_string().into());
-        let pool = Pool::of(connection);
-        Ok(ServerStore { pool, address, access, busy_wait, synchronous_commit, path, stage })
+        let (stage, pool) = (Stage::Visible(stated.registry_id), Pool::of(connection));
+        Ok(ServerStore { pool, address, synchronous_commit, stage })
+    }
+
+    /// Migrates the registry from an older schema.
+    fn migrate(&self, busy_wait: Duration) -> Result<()> {
+        // If this function fails, the connection is dropped, which rolls back.
+        let connection = self.connection()?;
+        connection.begin(&transaction::writing(
+            busy_wait,
+            &self.synchronous_commit,
+            schema::DISTRIBUTING,
+        ))?;
+        schema::migrate(&connection)?;
+        if schema::is_distributed(&connection)? {
+            schema::distribute_rest(&connection)?;
+        }
+        connection.run("COMMIT")?;
+        self.pool.put_back(connection);
+        Ok(())
     }
 
     /// Takes a connection and begins a transaction on it. An idle connection may have been lost
@@ -112,6 +116,7 @@ impl ServerStore {
     fn lease(
         self: &Arc<Self>,
         watch: Option<&Watch>,
+        busy_wait: Duration,
         begin: impl Fn(&Lease) -> Result<()>,
     ) -> Result<Lease> {
         let leased = |connection: Connection| {
@@ -122,7 +127,7 @@ impl ServerStore {
             Ok(lease)
         };
         if self.stage == Stage::New {
-            return leased(self.pool.wait(self.busy_wait).ok_or_else(Error::busy)?);
+            return leased(self.pool.wait(busy_wait).ok_or_else(Error::busy)?);
         }
         while let Some(idle) = self.idle() {
             match leased(idle) {
@@ -203,13 +208,12 @@ impl ServerSession {
 }
 
 impl ServerStore {
-    /// The address, without its password.
-    pub fn path(&self) -> Option<&Path> {
-        Some(&self.path)
-    }
-
     /// Begins a read transaction.
-    pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<ServerSession> {
+    pub fn snapshot(
+        self: &Arc<Self>,
+        watch: Option<&Watch>,
+        busy_wait: Duration,
+    ) -> Result<ServerSession> {
         let begin = |lease: &Lease| match &self.stage {
             Stage::New => lease.open(&["SAVEPOINT accession".to_owned()]).map(|_| ()),
             Stage::Visible(registry_id) => {
@@ -219,35 +223,39 @@ impl ServerStore {
                 check_same(&stated, registry_id)
             }
         };
-        let lease = self.lease(watch, begin)?;
+        let lease = self.lease(watch, busy_wait, begin)?;
         Ok(ServerSession { lease, writing: None, locked_next: Cell::default() })
     }
 
-    /// Begins a write transaction.
+    /// Begins a write transaction. The first one migrates a registry with an older schema.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReadOnly`]: the registry was opened for reading, or the server is a standby.
-    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<ServerSession> {
+    /// [`ErrorKind::ReadOnly`]: the server is a standby.
+    pub fn transaction(
+        self: &Arc<Self>,
+        watch: Option<&Watch>,
+        busy_wait: Duration,
+    ) -> Result<ServerSession> {
         const STATE: &str = "
             SELECT registry_id, version, schema_check, gen_random_uuid(),
                 CASE WHEN pg_is_in_recovery() THEN NULL ELSE pg_current_xact_id() END
             FROM accession.registry";
-        if self.access.is_for_reading() {
-            return Err(Error::read_only());
-        }
         let begin_sql = match &self.stage {
             Stage::New => ["SAVEPOINT accession", STATE].map(str::to_owned).to_vec(),
-            Stage::Visible(_) => {
-                transaction::writing(self.busy_wait, &self.synchronous_commit, [STATE])
-            }
+            Stage::Visible(_) => transaction::writing(busy_wait, &self.synchronous_commit, [STATE]),
         };
         let row = RefCell::default();
         let begin = |lease: &Lease| {
             row.replace(lease.open(&begin_sql)?);
             Ok(())
         };
-        let lease = self.lease(watch, begin)?;
+        let mut lease = self.lease(watch, busy_wait, &begin)?;
+        if StatedSchema::of(&row.borrow())?.is_older() {
+            drop(lease);
+            self.migrate(busy_wait)?;
+            lease = self.lease(watch, busy_wait, &begin)?;
+        }
         let row = row.into_inner();
         let stated = StatedSchema::of(&row)?;
         stated.check_schema()?;
@@ -258,6 +266,7 @@ impl ServerStore {
             return Err(Error::damaged("the registry does not state its id"));
         };
         let writing = Writing {
+            busy_wait,
             token: token.clone(),
             transaction_id: transaction_id.clone().ok_or_else(Error::read_only)?,
             locked: RefCell::default(),
@@ -266,11 +275,11 @@ impl ServerStore {
     }
 
     /// Spreads the registry over the machines of a cluster. Returns how many tables were distributed.
-    pub fn distribute(&self) -> Result<u64> {
+    pub fn distribute(&self, busy_wait: Duration) -> Result<u64> {
         // If this function fails, the connection is dropped, which rolls back.
         let connection = self.connection()?;
         connection.begin(&transaction::writing(
-            self.busy_wait,
+            busy_wait,
             &self.synchronous_commit,
             schema::DISTRIBUTING,
         ))?;
@@ -288,7 +297,7 @@ impl ServerStore {
     ///
     /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
     pub fn exists(name: &Path) -> Result<bool> {
-        let connection = Connection::open(&ServerAddress::parse(name)?)?;
+        let connection = Connection::open(&Endpoint::parse(name)?)?;
         match state(&connection) {
             Ok(_) => Ok(true),
             Err(error) => match error.kind() {
@@ -305,22 +314,14 @@ impl ServerStore {
     ///
     /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
     pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
-        let address = ServerAddress::parse(name)?;
+        let address = Endpoint::parse(name)?;
         let connection = Connection::open(&address)?;
         let chosen = connection.begin(&["SHOW synchronous_commit".to_owned()])?;
         let synchronous_commit = chosen.into_iter().flatten().next().unwrap_or_default();
         connection.begin(&transaction::writing(busy_wait, &synchronous_commit, []))?;
         schema::create(&connection)?;
-        let path = PathBuf::from(address.to_string());
-        Ok(ServerStore {
-            pool: Pool::of(connection),
-            address,
-            access: Access::Write,
-            busy_wait,
-            synchronous_commit,
-            path,
-            stage: Stage::New,
-        })
+        let (pool, stage) = (Pool::of(connection), Stage::New);
+        Ok(ServerStore { pool, address, synchronous_commit, stage })
     }
 
     /// Commits a new registry.
@@ -483,7 +484,7 @@ impl StoreSession for ServerSession {
             transaction_id: &writing.transaction_id,
             locked: &locked,
         };
-        match (outcome(&store.address, &change, store.busy_wait), lost) {
+        match (outcome(&store.address, &change, writing.busy_wait), lost) {
             (CommitOutcome::Committed, _) => Ok(()),
             (CommitOutcome::NotCommitted, Some(error)) => Err(error.made_again()),
             (CommitOutcome::NotCommitted, None) => {

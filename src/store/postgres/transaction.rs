@@ -11,7 +11,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::address::ServerAddress;
+use super::address::Endpoint;
 use super::connection::{Connection, value};
 use crate::store::Result;
 
@@ -44,7 +44,7 @@ pub(super) enum CommitOutcome {
 /// cluster it is asked for at least two of the intervals in which Citus finishes what a machine has
 /// prepared and not committed.
 pub(super) fn outcome(
-    address: &ServerAddress,
+    address: &Endpoint,
     change: &SentChange<'_>,
     mut wait: Duration,
 ) -> CommitOutcome {
@@ -62,7 +62,7 @@ pub(super) fn outcome(
 
 /// Asks once. `None` means that the transaction of the change is not over.
 fn ask(
-    address: &ServerAddress,
+    address: &Endpoint,
     change: &SentChange<'_>,
     wait: &mut Duration,
 ) -> Result<Option<CommitOutcome>> {

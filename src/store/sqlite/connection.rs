@@ -73,6 +73,11 @@ pub(super) fn configure(connection: &Connection, busy_wait: Duration) -> Result<
     Ok(())
 }
 
+/// Makes a connection to a file that need not outlast a crash write it without syncs.
+pub(super) fn without_syncs(connection: &Connection) -> Result<()> {
+    Ok(connection.pragma_update(None, "synchronous", "OFF")?)
+}
+
 /// Closes a connection after a checkpoint has moved the content of the `-wal` file into the
 /// database.
 ///

@@ -13,7 +13,7 @@ use rusqlite::backup::{Backup, StepResult};
 use super::{Result, connection, files, open, schema};
 use crate::disk::{self, AtomicFile, Directory, reserved};
 use crate::model::quoted;
-use crate::store::{Access, Error, ErrorKind};
+use crate::store::{Error, ErrorKind};
 
 /// A new registry in a temporary file beside its target, which is renamed to the target when complete.
 ///
@@ -40,7 +40,7 @@ impl NewFile {
         // it needs no write-ahead log, through which every page would be written twice, and no
         // syncs but the last. The rollback journal stays, since a change that fails is rolled back
         // here too; it contains only pages that were in the file before the change.
-        connection.pragma_update(None, "synchronous", "OFF")?;
+        connection::without_syncs(&connection)?;
         // Every row that is added here belongs to a dataset that is added in the same transaction.
         // Looking that up again for each row takes a fifth of the time of adding it; `verify` checks
         // it in any registry.
@@ -215,7 +215,7 @@ impl NewFile {
             true => files::canonical(target)?,
             false => target.to_owned(),
         };
-        let source = open::open(copy, Access::Read, busy_wait)?;
+        let source = open::open(copy)?;
         let temporary = NewFile::beside(&target)?;
         let replaced = match files::metadata(&target)? {
             None => files::metadata(copy)?,
@@ -483,7 +483,7 @@ mod tests {
     }
 
     fn datasets(path: &Path) -> String {
-        datasets_of(&open::open(path, Access::Read, BUSY_WAIT).unwrap().connection)
+        datasets_of(&open::open(path).unwrap().connection)
     }
 
     fn datasets_of(connection: &Connection) -> String {
@@ -498,14 +498,19 @@ mod tests {
         temporary.replace(lock, "T")
     }
 
+    fn open_to_write(path: &Path) -> Opened {
+        let mut opened = open::open(path).unwrap();
+        opened.identity.enable_writes(&mut opened.connection, true).unwrap();
+        opened
+    }
+
     #[test]
     fn changes_that_are_only_in_the_wal_file_move_with_their_registry() {
         let directory = tempfile::tempdir().unwrap();
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         create(&copy, "OLD");
         create(&target, "NEW");
-        let Opened { connection, identity } =
-            open::open(&target, Access::Write, BUSY_WAIT).unwrap();
+        let Opened { connection, identity } = open_to_write(&target);
         connection
             .execute("INSERT INTO dataset (name, record, row_check) VALUES ('LATER', '{}', 0)", [])
             .unwrap();
@@ -513,7 +518,7 @@ mod tests {
         assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
         assert_eq!(datasets_of(&connection), "NEW,LATER");
         // Another process writes to the new registry, and then the old one is closed.
-        let new = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
+        let new = open_to_write(&target);
         new.connection
             .execute("INSERT INTO dataset (name, record, row_check) VALUES ('AFTER', '{}', 0)", [])
             .unwrap();
@@ -532,7 +537,7 @@ mod tests {
         let (copy, target) = (at(&directory, "copy.db"), at(&directory, "accession.db"));
         create(&copy, "OLD");
         create(&target, "NEW");
-        let writer = open::open(&target, Access::Write, BUSY_WAIT).unwrap();
+        let writer = open_to_write(&target);
         writer.connection.execute_batch("BEGIN IMMEDIATE").unwrap();
         assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::Busy);
         writer.connection.execute_batch("COMMIT").unwrap();

@@ -5,12 +5,12 @@ use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use super::Result;
 use crate::disk::reserved::beside;
 use crate::model::quoted;
-use crate::store::{Access, Error, ErrorKind};
+use crate::store::{Error, ErrorKind};
 
 /// The longest path of a registry that SQLite can open, in bytes: SQLite's limit is 512, with the
 /// endings of the files beside it (`MAX_PATHNAME` in os_unix.c, `sqlite3PagerOpen`). Windows has a
@@ -140,8 +140,6 @@ pub fn is_database(beginning: &[u8]) -> bool {
 /// before each page, and [`Identity::check_unchanged`] after it.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    pub(super) access: Access,
-    pub(super) busy_wait: Duration,
     /// `None` means that it is in a single connection: in memory.
     pub(super) location: Option<Location>,
 }
@@ -176,8 +174,8 @@ pub(super) struct Unlocked {
 
 impl Identity {
     /// The identity of a registry that exists in a single connection.
-    pub(in crate::store) fn of_connection(access: Access, busy_wait: Duration) -> Self {
-        Identity { access, busy_wait, location: None }
+    pub(in crate::store) fn of_connection() -> Self {
+        Identity { location: None }
     }
 
     /// The path of the registry with links resolved. `None` means that it is not in a file.

@@ -1,15 +1,14 @@
-//! The only way to open a registry, and the checks that a file must pass before it is read.
-
-use std::fs::Metadata;
-use std::path::Path;
-use std::time::Duration;
+//! The only way to open a registry, and the checks that a file must pass before it is read or written.
 
 use rusqlite::Connection;
+use std::fs::{File, Metadata};
+use std::path::{Path, PathBuf};
 
 use super::files::{FileId, Identity, Location, Unlocked};
 use super::schema::{self, SCHEMA};
 use super::{Result, connection, files};
-use crate::store::{Access, Error};
+use crate::disk::scratch;
+use crate::store::{BUSY_WAIT, Error};
 
 /// An open registry.
 pub struct Opened {
@@ -19,14 +18,12 @@ pub struct Opened {
     pub identity: Identity,
 }
 
-/// Opens the registry at `path`. A writer waits up to `busy_wait` for another writer.
+/// Opens the registry at `path` for reading.
 ///
-/// A registry with an older schema is migrated if it is opened for writing, and refused if it is opened for
-/// reading.
+/// A registry with an older schema cannot be read before the first change migrates it.
 ///
-/// Even for reading, the file is opened for writing where possible, with writes disabled: the last
-/// reader then removes the `-wal` and `-shm` files, which a read-only connection would leave
-/// (observed with SQLite 3.40 to 3.54).
+/// The file is opened for writing where possible, with writes disabled: the last reader then removes the
+/// `-wal` and `-shm` files, which a read-only connection would leave (observed with SQLite 3.40 to 3.54).
 ///
 /// # Errors
 ///
@@ -35,7 +32,7 @@ pub struct Opened {
 /// [`ErrorKind::CannotOpen`], [`ErrorKind::ReadOnly`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
 /// [`ErrorKind::Io`]: it cannot be opened. [`ErrorKind::Replaced`]: another file replaced it while it was
 /// being opened.
-pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> {
+pub fn open(path: &Path) -> Result<Opened> {
     let Some(metadata) = files::metadata(path)? else {
         // Creating a registry here would fail because the name is taken, so the link must be
         // reported.
@@ -46,11 +43,11 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
     };
     files::check_is_a_file_with_bytes(&metadata)?;
     let file = files::canonical(path)?;
-    let (connection, unlocked) = connect(&file, access, busy_wait, &metadata)?;
+    let (connection, unlocked) = connect(&file, &metadata)?;
     let absolute = std::path::absolute(path);
     let path = absolute.map_err(|source| Error::cannot("look at", path, source).of_store())?;
     let location = Some(Location { path, file, id: FileId::of(&metadata), unlocked });
-    let opened = Opened { connection, identity: Identity { access, busy_wait, location } };
+    let opened = Opened { connection, identity: Identity { location } };
     // Another file may have replaced it between the check and the opening.
     opened.identity.check()?;
     opened.prepare()
@@ -61,23 +58,41 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
 /// # Errors
 ///
 /// [`ErrorKind::Memory`]: SQLite cannot allocate memory.
-pub fn in_memory(busy_wait: Duration) -> Result<Opened> {
+pub fn in_memory() -> Result<Opened> {
     let mut connection = connection::open_in_memory()?;
     schema::migrate(&mut connection)?;
-    let identity = Identity::of_connection(Access::Write, busy_wait);
-    Ok(Opened { connection, identity })
+    Ok(Opened { connection, identity: Identity::of_connection() })
+}
+
+/// Creates an empty registry at a path in a temporary directory. It need not outlast a crash, so nothing is
+/// synced.
+///
+/// # Errors
+///
+/// [`ErrorKind::Temporary`]: the file cannot be created.
+pub fn temporary(path: PathBuf) -> Result<Opened> {
+    let created = File::create_new(&path).and_then(|file| file.metadata());
+    let metadata = created.map_err(|error| scratch::unusable("create", error).of_store())?;
+    let mut connection = connection::open(&path)?;
+    connection::configure(&connection, BUSY_WAIT)?;
+    connection::without_syncs(&connection)?;
+    connection.pragma_update(None, "journal_mode", "WAL")?;
+    schema::migrate(&mut connection)?;
+    restrict(&connection, true)?;
+    let (file, id) = (files::canonical(&path)?, FileId::of(&metadata));
+    let location = Some(Location { path, file, id, unlocked: None });
+    Ok(Opened { connection, identity: Identity { location } })
 }
 
 impl Opened {
-    /// Checks the schema, migrates it, and restricts the connection to its access.
+    /// Checks the schema, and disables writes.
     fn prepare(self) -> Result<Self> {
-        let Opened { mut connection, identity } = self;
-        if identity.access == Access::Write && schema::version(&connection)? < SCHEMA {
-            schema::migrate(&mut connection)?;
+        // An older schema is checked when it is migrated, and refused by every read before that.
+        if schema::version(&self.connection)? >= SCHEMA {
+            schema::check(&self.connection)?;
         }
-        schema::check(&connection)?;
-        restrict(&connection, identity.access)?;
-        Ok(Opened { connection, identity })
+        restrict(&self.connection, true)?;
+        Ok(self)
     }
 }
 
@@ -89,70 +104,94 @@ impl Identity {
     pub fn open_again(&self) -> Result<Option<Connection>> {
         let Some(Location { file, unlocked, .. }) = &self.location else { return Ok(None) };
         let connection = match unlocked {
-            None => open_locked(file, self.access, self.busy_wait)?,
-            Some(_) => open_unlocked(file, self.busy_wait)?,
+            None => open_locked(file)?,
+            Some(_) => open_unlocked(file)?,
         };
         // A newer version may have migrated the file.
-        schema::check_version(&connection)?;
-        restrict(&connection, self.access)?;
+        if schema::version(&connection)? > SCHEMA {
+            schema::check_version(&connection)?;
+        }
+        restrict(&connection, true)?;
         self.check()?;
         Ok(Some(connection))
     }
+
+    /// Enables writes on a connection, before each change. The first change of a registry (`is_first`) migrates
+    /// it, if its schema is older, and sets the mode in which it is written.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::ReadOnly`], [`ErrorKind::CannotOpen`] and other errors of opening: it cannot be written.
+    /// Those of migrating it.
+    pub fn enable_writes(&self, connection: &mut Connection, is_first: bool) -> Result<()> {
+        let Some(Location { file, unlocked, .. }) = &self.location else { return Ok(()) };
+        if unlocked.is_some() {
+            // It was opened without locks because they failed, which may be why it cannot be written.
+            open_locked(file)?;
+            return Err(Error::read_only());
+        }
+        if connection.is_readonly(rusqlite::MAIN_DB)? {
+            return Err(Error::read_only());
+        }
+        restrict(connection, false)?;
+        if is_first {
+            if schema::version(connection)? < SCHEMA {
+                schema::migrate(connection)?;
+                schema::check(connection)?;
+            }
+            // The mode is stored in the file, but a copy made by VACUUM INTO does not have it.
+            connection.pragma_update(None, "journal_mode", "WAL")?;
+        }
+        Ok(())
+    }
+
+    /// Disables writes on a connection after a change.
+    pub fn disable_writes(&self, connection: &Connection) -> Result<()> {
+        // The only connection to a new registry is closed in another mode.
+        if self.location.is_some() { restrict(connection, true) } else { Ok(()) }
+    }
 }
 
-/// Opens a file with locks or, if locks are not possible and it is only read, without.
-fn connect(
-    file: &Path,
-    access: Access,
-    busy_wait: Duration,
-    metadata: &Metadata,
-) -> Result<(Connection, Option<Unlocked>)> {
-    match open_locked(file, access, busy_wait) {
-        Err(error) if access.is_for_reading() && error.is_of_locks() && !files::has_wal(file)? => {
-            Ok((open_unlocked(file, busy_wait)?, Some(Unlocked::of(metadata))))
+/// Opens a file with locks or, if locks are not possible, without.
+fn connect(file: &Path, metadata: &Metadata) -> Result<(Connection, Option<Unlocked>)> {
+    match open_locked(file) {
+        Err(error) if error.is_of_locks() && !files::has_wal(file)? => {
+            Ok((open_unlocked(file)?, Some(Unlocked::of(metadata))))
         }
         result => Ok((result?, None)),
     }
 }
 
-fn open_locked(file: &Path, access: Access, busy_wait: Duration) -> Result<Connection> {
+fn open_locked(file: &Path) -> Result<Connection> {
     let connection = connection::open(file)?;
     // Checked before the first read: in a writable directory, that would create -wal and -shm files
     // that nobody removes and that the owner of the registry cannot write.
-    let is_read_only = connection.is_readonly(rusqlite::MAIN_DB)?;
-    if is_read_only && (access == Access::Write || !files::has_wal(file)?) {
+    if connection.is_readonly(rusqlite::MAIN_DB)? && !files::has_wal(file)? {
         return Err(Error::read_only());
     }
     // Its first read is that of the schema, with which SQLite opens the file and the two files beside it.
-    connection::configure(&connection, busy_wait)?;
+    connection::configure(&connection, BUSY_WAIT)?;
     Ok(connection)
 }
 
-fn open_unlocked(file: &Path, busy_wait: Duration) -> Result<Connection> {
+fn open_unlocked(file: &Path) -> Result<Connection> {
     let connection = connection::open_immutable(file)?;
-    connection::configure(&connection, busy_wait)?;
+    connection::configure(&connection, BUSY_WAIT)?;
     Ok(connection)
 }
 
-/// Restricts a connection to its access.
-fn restrict(connection: &Connection, access: Access) -> Result<()> {
-    match access {
-        Access::Read => connection.pragma_update(None, "query_only", true)?,
-        // The mode is stored in the file, but a copy made by VACUUM INTO does not have it.
-        Access::Write => connection.pragma_update(None, "journal_mode", "WAL")?,
-    }
-    Ok(())
+/// Disables writes on a connection, or enables them.
+fn restrict(connection: &Connection, is_for_reading: bool) -> Result<()> {
+    Ok(connection.pragma_update(None, "query_only", is_for_reading)?)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::fs::File;
-    use std::path::PathBuf;
     use std::time::SystemTime;
 
     use super::*;
+    use crate::store::ErrorKind;
     use crate::store::sqlite::create::NewFile;
-    use crate::store::{BUSY_WAIT, ErrorKind};
 
     /// A new registry in a directory of its own.
     fn registry() -> (tempfile::TempDir, PathBuf) {
@@ -168,10 +207,6 @@ mod tests {
         temporary.put_in_place().unwrap();
     }
 
-    fn open(path: &Path, access: Access) -> Result<Opened> {
-        super::open(path, access, BUSY_WAIT)
-    }
-
     fn unlocked(path: &Path) -> Opened {
         let metadata = files::metadata(path).unwrap().unwrap();
         let location = Some(Location {
@@ -180,8 +215,8 @@ mod tests {
             id: FileId::of(&metadata),
             unlocked: Some(Unlocked::of(&metadata)),
         });
-        let identity = Identity { access: Access::Read, busy_wait: BUSY_WAIT, location };
-        let connection = open_unlocked(path, BUSY_WAIT).unwrap();
+        let identity = Identity { location };
+        let connection = open_unlocked(path).unwrap();
         Opened { connection, identity }.prepare().unwrap()
     }
 
@@ -209,7 +244,7 @@ mod tests {
         let at = |name: &str| directory.path().join(name);
         create(&at("other.db"));
         std::os::unix::fs::symlink(&path, at("link.db")).unwrap();
-        let opened = open(&at("link.db"), Access::Write).unwrap();
+        let opened = open(&at("link.db")).unwrap();
         opened.identity.check().unwrap();
         std::fs::remove_file(at("link.db")).unwrap();
         std::os::unix::fs::symlink("other.db", at("link.db")).unwrap();
@@ -217,24 +252,36 @@ mod tests {
     }
 
     #[test]
-    fn a_registry_is_opened_again_with_the_same_access() {
+    fn a_connection_writes_only_between_enabling_and_disabling_it() {
         let (_directory, path) = registry();
         let insert = "INSERT INTO dataset (name, record, row_check) VALUES ('A', '{}', 0)";
-        for access in [Access::Read, Access::Write] {
-            let opened = open(&path, access).unwrap();
-            let second = opened.identity.open_again().unwrap().unwrap();
-            for connection in [&opened.connection, &second] {
-                let inserted = connection.unchecked_transaction().unwrap().execute(insert, []);
-                assert_eq!(inserted.is_ok(), access == Access::Write);
-            }
+        let Opened { connection, identity } = open(&path).unwrap();
+        let second = identity.open_again().unwrap().unwrap();
+        for mut connection in [connection, second] {
+            let inserts = |connection: &Connection| {
+                connection.unchecked_transaction().unwrap().execute(insert, []).is_ok()
+            };
+            assert!(!inserts(&connection));
+            identity.enable_writes(&mut connection, true).unwrap();
+            assert!(inserts(&connection));
+            identity.disable_writes(&connection).unwrap();
+            assert!(!inserts(&connection));
         }
-        assert!(in_memory(Duration::ZERO).unwrap().identity.open_again().unwrap().is_none());
+        assert!(in_memory().unwrap().identity.open_again().unwrap().is_none());
+    }
+
+    #[test]
+    fn a_registry_that_is_read_without_locks_accepts_no_change() {
+        let (_directory, path) = registry();
+        let Opened { mut connection, identity } = unlocked(&path);
+        let refused = identity.enable_writes(&mut connection, true).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::ReadOnly);
     }
 
     #[test]
     fn a_registry_that_a_newer_version_migrated_is_not_opened_again() {
         let (_directory, path) = registry();
-        let opened = open(&path, Access::Read).unwrap();
+        let opened = open(&path).unwrap();
         let newer = Connection::open(&path).unwrap();
         newer.pragma_update(None, "user_version", SCHEMA + 1).unwrap();
         assert_eq!(opened.identity.open_again().err().unwrap().kind(), ErrorKind::OtherSchema);
@@ -244,13 +291,10 @@ mod tests {
     fn a_path_without_a_registry_is_refused_with_its_reason() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
-        let error = |name: &str| open(&at(name), Access::Read).map(|_| ()).unwrap_err();
+        let error = |name: &str| open(&at(name)).map(|_| ()).unwrap_err();
         assert_eq!(error("missing").kind(), ErrorKind::RegistryMissing);
         assert_eq!(error("no directory/missing").kind(), ErrorKind::RegistryMissing);
-        assert_eq!(
-            open(Path::new(""), Access::Read).err().unwrap().kind(),
-            ErrorKind::RegistryMissing
-        );
+        assert_eq!(open(Path::new("")).err().unwrap().kind(), ErrorKind::RegistryMissing);
         std::fs::write(at("empty"), "").unwrap();
         std::fs::create_dir(at("directory")).unwrap();
         std::os::unix::fs::symlink("missing", at("link")).unwrap();
@@ -282,16 +326,15 @@ mod tests {
             |bytes: usize| directory.join("n".repeat(bytes - directory.as_os_str().len() - 1));
         let longest = of_length(504);
         create(&longest);
-        for access in [Access::Read, Access::Write] {
-            let opened = open(&longest, access).unwrap();
-            opened.connection.execute_batch("BEGIN; SELECT * FROM dataset; COMMIT").unwrap();
-        }
+        let mut opened = open(&longest).unwrap();
+        opened.identity.enable_writes(&mut opened.connection, true).unwrap();
+        opened.connection.execute_batch("BEGIN; SELECT * FROM dataset; COMMIT").unwrap();
         let is_too_long =
             |error: Error| error.to_string().contains(" is 505 bytes long, but only 504 ");
         let new = NewFile::create(&of_length(505), BUSY_WAIT).map(|_| ());
         assert!(is_too_long(new.unwrap_err()));
         std::fs::copy(&longest, of_length(505)).unwrap();
-        assert!(is_too_long(open(&of_length(505), Access::Read).map(|_| ()).unwrap_err()));
+        assert!(is_too_long(open(&of_length(505)).map(|_| ()).unwrap_err()));
     }
 
     /// A new registry is first written to a temporary file. The message used to state the length of the path

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use rusqlite::types::{Null, ToSql, ToSqlOutput, ValueRef};
@@ -12,14 +12,15 @@ use rusqlite::{CachedStatement, Connection, Row, Statement, params};
 use super::create::{self, NewFile};
 use super::files::Identity;
 use super::open::{self, Opened};
-use super::schema;
+use super::{connection, schema};
+use crate::disk::scratch::ScratchDirectory;
 use crate::model::{GranuleId, Timestamp};
 use crate::store::integrity::note_failure;
 use crate::store::page::{Packing, Page};
 use crate::store::rows::DatasetKey;
 use crate::store::session::{Pool, StoreSession};
 use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value, damaged, insertion};
-use crate::store::{Access, Error, ErrorKind, Result, Watch};
+use crate::store::{BUSY_WAIT, Error, ErrorKind, Result, Watch};
 
 /// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 50_000;
@@ -27,10 +28,13 @@ const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 /// An open registry.
 pub(crate) struct FileStore {
     pool: Pool<Connection>,
-    /// The connection that notices the commits of others. `None` means that it was not needed yet.
     identity: Identity,
-    /// The path with which it was opened.
+    /// Set once the registry was found to be writable.
+    is_written: OnceLock<()>,
+    /// The path with which it was opened. `None` means that it is in memory.
     path: Option<PathBuf>,
+    /// The directory of a temporary registry. Dropped last, when all connections are closed.
+    directory: Option<ScratchDirectory>,
 }
 
 /// A transaction on a connection to the file, which is returned to its pool when dropped.
@@ -39,6 +43,7 @@ pub(crate) struct FileSession {
     store: Arc<FileStore>,
     /// Whether it was leased for a change.
     is_writing: bool,
+    busy_wait: Duration,
 }
 
 impl FileStore {
@@ -48,53 +53,67 @@ impl FileStore {
     ///
     /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`] and the
     /// errors of opening a file.
-    pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
-        let opened = open::open(path, access, busy_wait)?;
-        Ok(FileStore { path: Some(path.to_owned()), ..FileStore::of(opened) })
+    pub fn open(path: &Path) -> Result<Self> {
+        Ok(FileStore { path: Some(path.to_owned()), ..FileStore::of(open::open(path)?) })
     }
 
     /// Creates a registry in memory, which is deleted when it is dropped.
-    pub fn in_memory(busy_wait: Duration) -> Result<Self> {
-        Ok(FileStore::of(open::in_memory(busy_wait)?))
+    pub fn in_memory() -> Result<Self> {
+        Ok(FileStore::of(open::in_memory()?))
+    }
+
+    /// Creates a registry in a temporary directory, which is deleted when it is dropped. Also returns its path.
+    pub fn temporary() -> Result<(Self, PathBuf)> {
+        let directory = ScratchDirectory::new()?;
+        let path = directory.path().join("accession.db");
+        let store = FileStore::of(open::temporary(path.clone())?);
+        Ok((FileStore { path: Some(path.clone()), directory: Some(directory), ..store }, path))
     }
 
     /// Creates a registry in a file that is put in place at `path` later.
-    pub fn create(path: &Path, busy_wait: Duration) -> Result<(Self, NewFile)> {
-        let (connection, file) = NewFile::create(path, busy_wait)?;
-        let identity = Identity::of_connection(Access::Write, busy_wait);
+    pub fn create(path: &Path) -> Result<(Self, NewFile)> {
+        let (connection, file) = NewFile::create(path, BUSY_WAIT)?;
+        let identity = Identity::of_connection();
         let store = FileStore::of(Opened { connection, identity });
         Ok((FileStore { path: Some(path.to_owned()), ..store }, file))
     }
 
     fn of(opened: Opened) -> Self {
         let Opened { connection, identity } = opened;
-        FileStore { pool: Pool::of(connection), identity, path: None }
+        let (pool, is_written) = (Pool::of(connection), OnceLock::new());
+        FileStore { pool, identity, is_written, path: None, directory: None }
     }
 
-    fn lease(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
+    fn lease(self: &Arc<Self>, watch: Option<&Watch>, busy_wait: Duration) -> Result<FileSession> {
         let mut connection = match self.pool.take() {
             Some(connection) => connection,
             None => match self.identity.open_again()? {
-                Some(connection) => connection,
+                Some(connection) => {
+                    if self.directory.is_some() {
+                        connection::without_syncs(&connection)?;
+                    }
+                    connection
+                }
                 // The registry can have only one connection.
-                None => self.pool.wait(self.identity.busy_wait).ok_or_else(in_use)?,
+                None => self.pool.wait(busy_wait).ok_or_else(in_use)?,
             },
         };
+        connection.busy_timeout(busy_wait)?;
         let handler = watch.cloned().map(|watch| move || watch());
         connection.progress_handler(STEPS_BETWEEN_CHECKS, handler)?;
-        Ok(FileSession { connection: Some(connection), store: Arc::clone(self), is_writing: false })
+        let (connection, store) = (Some(connection), Arc::clone(self));
+        Ok(FileSession { connection, store, is_writing: false, busy_wait })
     }
 }
 
 impl FileStore {
-    /// The path with which it was opened. `None` means that it is in memory.
-    pub fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
     /// Begins a read transaction.
-    pub fn snapshot(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
-        let session = self.lease(watch)?;
+    pub fn snapshot(
+        self: &Arc<Self>,
+        watch: Option<&Watch>,
+        busy_wait: Duration,
+    ) -> Result<FileSession> {
+        let session = self.lease(watch, busy_wait)?;
         session.connection().prepare_cached("BEGIN DEFERRED")?.execute([])?;
         // SQLite begins the transaction with its first read, which must not be later than the
         // caller's first query. This also detects a registry that a newer version has migrated.
@@ -104,9 +123,21 @@ impl FileStore {
     }
 
     /// Begins a write transaction.
-    pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<FileSession> {
-        let mut session = self.lease(watch)?;
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Identity::enable_writes`]; [`ErrorKind::Busy`].
+    pub fn transaction(
+        self: &Arc<Self>,
+        watch: Option<&Watch>,
+        busy_wait: Duration,
+    ) -> Result<FileSession> {
+        let mut session = self.lease(watch, busy_wait)?;
         session.is_writing = true;
+        if let Some(connection) = &mut session.connection {
+            self.identity.enable_writes(connection, self.is_written.get().is_none())?;
+        }
+        self.is_written.get_or_init(|| ());
         // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
         // it changes. They stay in memory (they are few): a change must not need a temporary file of
         // SQLite, whose directory can be full or unusable.
@@ -229,9 +260,8 @@ impl StoreSession for FileSession {
         target: &Path,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<NewFile> {
-        let FileStore { identity, path, .. } = &*self.store;
-        let (of, source) = (path.as_deref(), self.connection());
-        create::copy_beside(source, of, target, identity.busy_wait, progress)
+        let (of, source) = (self.store.path.as_deref(), self.connection());
+        create::copy_beside(source, of, target, self.busy_wait, progress)
     }
 
     fn commit(self: Box<Self>) -> Result<()> {
@@ -318,6 +348,7 @@ impl Drop for FileSession {
         if self.is_writing {
             // A reader may sort more than fits into memory.
             is_reusable &= connection.execute_batch("PRAGMA temp_store = DEFAULT").is_ok();
+            is_reusable &= self.store.identity.disable_writes(&connection).is_ok();
         }
         // A connection that fails to roll back is closed, which rolls back. The only connection of
         // an in-memory registry is the registry itself, so it is always returned.

@@ -6,7 +6,7 @@ use std::path::Path;
 use accession::error::Result;
 use accession::mirror::{Primary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
-use accession::{ChangeReport, Error, Import, Registry, Stamp};
+use accession::{ChangeReport, Error, Import, Registry};
 
 use crate::history::{name, now, step};
 
@@ -31,7 +31,7 @@ pub fn import_of(
     let mut import = Import::new();
     import.options.create_dataset = true;
     import.options.record = Some(primary_of(manifest)?.read_into(&mut import, |_| {})?);
-    registry.import(&name(dataset), &import, &Stamp::now(now()))
+    registry.import(&name(dataset), &import)
 }
 
 /// Publishes all datasets, and returns what was published of each.

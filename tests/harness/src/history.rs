@@ -1,11 +1,12 @@
 //! A simple model of a dataset's history, and the comparison of a registry with it.
 
+use crate::values::AtTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
 use accession::chain::is_checkpoint;
 use accession::{
-    DatasetName, Identifier, Instance, Moment, Registry, Selected, Selection, Set, Stamp, Timestamp,
+    DatasetName, Identifier, Instance, Moment, Registry, Selected, Selection, Set, Timestamp,
 };
 
 use crate::oracle::{naive, naive_digest};
@@ -82,8 +83,7 @@ impl History {
         plan: &Plan,
     ) {
         self.apply(at, plan);
-        let stamp = Stamp::at(at, now());
-        let applied = registry.change(dataset, &plan.change(), &stamp).unwrap();
+        let applied = registry.change(dataset, &plan.change().at(at)).unwrap();
         let expected = naive(self.held().iter().map(String::as_str));
         assert_eq!(applied.instance().unwrap().identifier, expected);
         assert_eq!(applied.in_force.as_ref(), applied.instance());

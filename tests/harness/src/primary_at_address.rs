@@ -1,5 +1,6 @@
 //! A primary whose datasets are published on a web server, and a mirror.
 
+use crate::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use accession::mirror::{
 };
 use accession::publish::publish;
 use accession::{
-    ChangeReport, Difference, Import, Limits, Pattern, Registry, Selection, Stamp, SubsetMembers,
+    ChangeReport, Clock, Difference, Import, Limits, Pattern, Registry, Selection, SubsetMembers,
 };
 
 use crate::history::held;
@@ -28,7 +29,8 @@ impl World {
     pub fn new() -> Self {
         let directory = crate::directory();
         let server = WebServer::over(directory.path());
-        let (us, mirror) = (Registry::in_memory().unwrap(), Registry::in_memory().unwrap());
+        let (us, mirror) =
+            (Registry::temporary(clock()).unwrap(), Registry::temporary(clock()).unwrap());
         World { directory, us, server, mirror }
     }
 
@@ -41,13 +43,13 @@ impl World {
         {
             let mut step = step;
             step.options.note = (at == 1).then(|| "replaced".to_owned());
-            let stamp = Stamp::at(second(at as i64), now());
-            world.us.change(&name("us"), &step, &stamp).unwrap();
+            world.us.change(&name("us"), &step.at(second(at as i64))).unwrap();
         }
         let patterns: Vec<Pattern> = vec!["B*".parse().unwrap()];
         world
             .us
-            .cite_subset(&name("us"), None, &SubsetMembers::Patterns(patterns), second(9))
+            .with_clock(Clock::fixed(second(9)))
+            .cite_subset(&name("us"), None, &SubsetMembers::Patterns(patterns))
             .unwrap();
         world.publish();
         world
@@ -81,8 +83,7 @@ impl World {
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<PullReport> {
         let create_dataset = true;
         let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
-        let stamp = Stamp::at(second(at), now());
-        pull(&self.mirror, &name("mirror"), &self.primary(), options, &stamp)
+        pull(&self.mirror, &name("mirror"), &self.primary(), options.at(second(at)))
     }
 
     /// Copies the history of the primary.
@@ -91,7 +92,7 @@ impl World {
         import.options.create_dataset = true;
         let remote = self.remote(quick());
         let replica = read_replica(&remote, Some(&self.mirror), &name("us"), &mut import).unwrap();
-        replica.import(&self.mirror, &name("us"), &import, &Stamp::now(now())).unwrap()
+        replica.import(&self.mirror, &name("us"), &import).unwrap()
     }
 
     /// The ids that a dataset holds.

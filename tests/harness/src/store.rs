@@ -1,9 +1,10 @@
 //! The store that the tests use: SQLite, or PostgreSQL or Citus where the run is for that.
 
+use crate::values::clock;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use accession::{Access, Registry};
+use accession::Registry;
 
 use crate::server::Server;
 
@@ -34,12 +35,12 @@ impl Source {
         match self {
             Source::Template(server, template) => {
                 let url = PathBuf::from(server.copy_database(template));
-                let registry = Registry::open(&url, Access::Write).unwrap();
+                let registry = Registry::open(&url, clock()).unwrap();
                 (url, registry)
             }
             Source::Cluster(server) => {
                 let url = PathBuf::from(server.new_cluster_database());
-                let registry = Registry::create(&url).unwrap();
+                let registry = Registry::create(&url, clock()).unwrap();
                 assert!(registry.distribute().unwrap() > 0);
                 (url, registry)
             }
@@ -69,7 +70,7 @@ pub fn is_on_server() -> bool {
 /// A new empty registry: in memory, or in a database of its own.
 pub fn new_registry() -> Registry {
     match &*SOURCE {
-        None => Registry::in_memory().unwrap(),
+        None => Registry::temporary(clock()).unwrap(),
         Some(source) => source.new_registry().1,
     }
 }
@@ -79,7 +80,7 @@ pub fn new_registry_in(directory: &Path) -> (PathBuf, Registry) {
     match &*SOURCE {
         None => {
             let path = directory.join("accession.db");
-            let registry = Registry::create(&path).unwrap();
+            let registry = Registry::create(&path, clock()).unwrap();
             (path, registry)
         }
         Some(source) => source.new_registry(),

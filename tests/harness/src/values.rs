@@ -2,7 +2,7 @@
 
 use accession::model::{Checksum, Content, Coverage, FilePath, FileRecord};
 use accession::{
-    Change, ChangeReport, DatasetName, GranuleId, Limit, ListingEntry, Registry, Stamp, Timestamp,
+    Change, ChangeReport, Clock, DatasetName, GranuleId, Limit, ListingEntry, Registry, Timestamp,
 };
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
@@ -13,6 +13,25 @@ pub fn second(seconds: i64) -> Timestamp {
 /// The time of the tests' clock, which is later than any change that they make.
 pub fn now() -> Timestamp {
     "2026-01-01T00:00:00Z".parse().unwrap()
+}
+
+/// The tests' clock, which always shows [`now`].
+pub fn clock() -> Clock {
+    Clock::fixed(now())
+}
+
+/// A change that takes effect at a time.
+pub trait AtTime {
+    /// The same change, at a time.
+    #[must_use]
+    fn at(self, at: Timestamp) -> Self;
+}
+
+impl AtTime for Change {
+    fn at(mut self, at: Timestamp) -> Self {
+        self.options = self.options.at(at);
+        self
+    }
 }
 
 pub fn name(text: &str) -> DatasetName {
@@ -79,8 +98,7 @@ pub fn step<'a>(
     ingest: impl IntoIterator<Item = &'a str>,
     delete: impl IntoIterator<Item = &'a str>,
 ) -> ChangeReport {
-    let stamp = Stamp::at(second(seconds), now());
-    registry.change(&name(dataset), &change(ingest, delete), &stamp).unwrap()
+    registry.change(&name(dataset), &change(ingest, delete).at(second(seconds))).unwrap()
 }
 
 impl Plan {

@@ -1,19 +1,20 @@
 //! The file is checked once, and everything that can be read in a damaged file is verified.
 
+use harness::values::clock;
 use std::num::NonZeroUsize;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use accession::registry::{FindingKind, Verifications};
-use accession::{Access, DatasetName, Monitor, Registry, SubsetMembers};
+use accession::{DatasetName, Monitor, Registry, SubsetMembers};
 use rusqlite::Connection;
 
 use super::sandbox::{
     Sandbox, ingest_and_delete, micros, only, registry_of, verify_all, with_findings,
 };
 use harness::at_advance::AtAdvance;
-use harness::history::{name, now};
+use harness::history::name;
 
 /// Counts the work that the registry reports.
 #[derive(Default)]
@@ -95,7 +96,7 @@ fn damage_in_one_dataset_does_not_hide_the_others() {
         "UPDATE instance SET granules = 9 WHERE dataset_id = 3 AND timestamp = {}",
         micros(3)
     ));
-    let (verified, shown) = verify_all(&Registry::open(&sandbox.path, Access::Read).unwrap());
+    let (verified, shown) = verify_all(&Registry::open(&sandbox.path, clock()).unwrap());
     assert_eq!(with_findings(&shown), [Some("D0000"), Some("D0002")]);
     assert_eq!((verified.datasets, verified.identifiers, verified.findings), (4, 16, 3));
 }
@@ -118,10 +119,10 @@ fn a_value_that_cannot_be_read_is_a_finding_of_its_dataset() {
         let registry = registry_of(&sandbox.path, 0..3);
         ingest_and_delete(&registry, "D0001", 9, 4..3_000, []);
         let wanted = SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap()]);
-        registry.cite_subset(&name("D0001"), None, &wanted, now()).unwrap();
+        registry.cite_subset(&name("D0001"), None, &wanted).unwrap();
         drop(registry);
         sandbox.alter(sql);
-        let (verified, shown) = verify_all(&Registry::open(&sandbox.path, Access::Read).unwrap());
+        let (verified, shown) = verify_all(&Registry::open(&sandbox.path, clock()).unwrap());
         assert_eq!(with_findings(&shown), [Some("D0001")], "{sql}");
         assert_eq!(verified.datasets, 3);
         let finding = only(&shown[1].mismatches, FindingKind::Unreadable);
@@ -148,7 +149,7 @@ fn spoil_page(path: &Path, page_bytes: usize, page: usize) {
 #[test]
 fn with_a_bad_page_every_dataset_that_can_be_read_is_verified() {
     let sandbox = Sandbox::empty();
-    let registry = Registry::create(&sandbox.path).unwrap();
+    let registry = Registry::create(&sandbox.path, clock()).unwrap();
     for dataset in ["A", "B", "C"] {
         ingest_and_delete(&registry, dataset, 0, 0..2_000, []);
     }
@@ -167,7 +168,7 @@ fn with_a_bad_page_every_dataset_that_can_be_read_is_verified() {
     let page_of_b = of_granules[of_granules.len() / 2];
     spoil_page(&sandbox.path, page_bytes, page_of_b);
 
-    let (verified, shown) = verify_all(&Registry::open(&sandbox.path, Access::Read).unwrap());
+    let (verified, shown) = verify_all(&Registry::open(&sandbox.path, clock()).unwrap());
     assert_eq!(with_findings(&shown), [None, Some("B")]);
     assert_eq!((verified.datasets, verified.identifiers), (3, 2));
     let finding = only(&shown[2].mismatches, FindingKind::Unreadable);
@@ -184,10 +185,10 @@ fn with_a_bad_page_of_another_table_the_identifiers_are_verified() {
         drop(registry_of(&sandbox.path, 0..3));
         let (page_bytes, root) = pages(&sandbox.path, table);
         spoil_page(&sandbox.path, page_bytes, root);
-        let (verified, shown) = verify_all(&Registry::open(&sandbox.path, Access::Read).unwrap());
+        let (verified, shown) = verify_all(&Registry::open(&sandbox.path, clock()).unwrap());
         assert_eq!((verified.datasets, verified.identifiers), (3, 12), "{table}");
         assert!(with_findings(&shown).contains(&None), "{table}: {shown:#?}");
-        let error = Registry::open(&sandbox.path, Access::Read)
+        let error = Registry::open(&sandbox.path, clock())
             .unwrap()
             .back_up(&sandbox.path.with_extension("copy"))
             .unwrap_err();
@@ -206,7 +207,7 @@ fn a_page_that_nothing_uses_is_found() {
     bytes[28..32].copy_from_slice(&(pages + 1).to_be_bytes());
     bytes.resize(bytes.len() + page_bytes, 0);
     std::fs::write(&sandbox.path, bytes).unwrap();
-    let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
+    let registry = Registry::open(&sandbox.path, clock()).unwrap();
     let findings = registry.check_file().unwrap();
     assert!(only(&findings, FindingKind::File).text.contains("never used"), "{findings:?}");
     let (verified, shown) = verify_all(&registry);
@@ -218,7 +219,7 @@ fn rows_of_a_dataset_that_is_missing_are_found() {
     let sandbox = Sandbox::new().with_subsets();
     let damage = "PRAGMA foreign_keys = OFF; DELETE FROM dataset; DELETE FROM subset";
     Connection::open(&sandbox.path).unwrap().execute_batch(damage).unwrap();
-    let registry = Registry::open(&sandbox.path, Access::Read).unwrap();
+    let registry = Registry::open(&sandbox.path, clock()).unwrap();
     let findings = registry.check_file().unwrap();
     for what in [
         "6011 rows of granule belong to a dataset that is missing",

@@ -1,5 +1,6 @@
 //! A registry file that a test can alter with SQL.
 
+use harness::values::clock;
 use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -7,12 +8,11 @@ use std::sync::LazyLock;
 
 use accession::registry::{FindingKind, VerificationTotals};
 use accession::{
-    Access, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment, Registry,
-    SubsetMembers,
+    DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment, Registry, SubsetMembers,
 };
 use rusqlite::Connection;
 
-use harness::history::{name, now, second, step};
+use harness::history::{name, second, step};
 use harness::seal::seal_rows;
 
 pub fn granule(n: usize) -> GranuleId {
@@ -45,7 +45,7 @@ pub struct Sandbox {
 /// The registry of a new sandbox, which is made once.
 static ORIGINAL: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let sandbox = Sandbox::empty();
-    let registry = Registry::create(&sandbox.path).unwrap();
+    let registry = Registry::create(&sandbox.path, clock()).unwrap();
     ingest_and_delete(&registry, "dataset", 0, 0..6_000, []);
     ingest_and_delete(&registry, "dataset", 1, [], 10..12);
     ingest_and_delete(&registry, "dataset", 2, 10..11, []);
@@ -69,19 +69,19 @@ impl Sandbox {
 
     /// Cites two subsets of the set after the third change: one by a pattern, one by names.
     pub fn with_subsets(self) -> Self {
-        let registry = Registry::open(&self.path, Access::Write).unwrap();
+        let registry = Registry::open(&self.path, clock()).unwrap();
         let mut named = Listing::new();
         [1, 2, 3].into_iter().for_each(|n| named.add(granule(n)).unwrap());
         let patterns = vec!["granule.0000*".parse().unwrap()];
         for wanted in [SubsetMembers::Patterns(patterns), SubsetMembers::Listed(named)] {
             let at = Some(Moment::Instant(second(2)));
-            registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
+            registry.cite_subset(&name("dataset"), at, &wanted).unwrap();
         }
         self
     }
 
     pub fn verify(&self) -> Vec<Finding> {
-        let registry = Registry::open(&self.path, Access::Read).unwrap();
+        let registry = Registry::open(&self.path, clock()).unwrap();
         assert_eq!(registry.check_file().unwrap(), []);
         let verification = registry.verify(&name("dataset")).unwrap();
         assert_eq!(verification.ok, verification.mismatches.is_empty());
@@ -175,7 +175,7 @@ pub fn with_findings(shown: &[DatasetVerification]) -> Vec<Option<&str>> {
 }
 
 pub fn registry_of(path: &Path, datasets: Range<usize>) -> Registry {
-    let registry = Registry::create(path).unwrap();
+    let registry = Registry::create(path, clock()).unwrap();
     for n in datasets {
         let dataset = format!("D{n:04}");
         (0..4).for_each(|change| {

@@ -1,10 +1,11 @@
 //! Alterations of cited subsets are found, and many subsets cost little more than a few.
 
 use accession::registry::FindingKind;
-use accession::{Listing, Moment, Registry, SubsetMembers};
+use accession::{Clock, Listing, Moment, Registry, SubsetMembers};
+use harness::values::clock;
 
 use super::sandbox::{Sandbox, granule, ingest_and_delete, only};
-use harness::history::{name, now, second};
+use harness::history::{name, second};
 
 #[test]
 fn an_altered_subset_is_named_alone() {
@@ -44,7 +45,7 @@ fn a_lost_row_that_a_subset_names_is_named() {
 #[test]
 fn a_lost_row_of_many_subsets_is_a_few_findings() {
     let sandbox = Sandbox::empty();
-    let registry = Registry::create(&sandbox.path).unwrap();
+    let registry = Registry::create(&sandbox.path, clock()).unwrap();
     for seconds in 0..100 {
         let n = seconds as usize;
         ingest_and_delete(&registry, "dataset", seconds, n * 10..n * 10 + 10, []);
@@ -52,12 +53,15 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
         let other = SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap()]);
         for wanted in [wanted, other] {
             let at = Some(Moment::Instant(second(seconds)));
-            registry.cite_subset(&name("dataset"), at, &wanted, second(seconds)).unwrap();
+            registry
+                .with_clock(Clock::fixed(second(seconds)))
+                .cite_subset(&name("dataset"), at, &wanted)
+                .unwrap();
         }
         let mut named = Listing::new();
         named.add(granule(3)).unwrap();
         named.add(granule(n * 10 + 4)).unwrap();
-        registry.cite_subset(&name("dataset"), None, &SubsetMembers::Listed(named), now()).unwrap();
+        registry.cite_subset(&name("dataset"), None, &SubsetMembers::Listed(named)).unwrap();
     }
     drop(registry);
     assert_eq!(sandbox.verify(), []);
@@ -71,13 +75,13 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
 
 #[test]
 fn many_subsets_are_verified_in_one_pass_over_the_granules() {
-    let registry = Registry::in_memory().unwrap();
+    let registry = Registry::temporary(clock()).unwrap();
     ingest_and_delete(&registry, "dataset", 0, 0..5_000, []);
     ingest_and_delete(&registry, "dataset", 1, 5_000..5_001, []);
     let cite = |pattern: String, seconds| {
         let wanted = SubsetMembers::Patterns(vec![pattern.parse().unwrap()]);
         let at = Some(Moment::Instant(second(seconds)));
-        registry.cite_subset(&name("dataset"), at, &wanted, now()).unwrap();
+        registry.cite_subset(&name("dataset"), at, &wanted).unwrap();
     };
     for n in 0..50 {
         cite(format!("granule.{n:03}*"), 0);

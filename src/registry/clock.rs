@@ -1,0 +1,71 @@
+//! The clock of a registry: the only place at which the library reads the present time.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use crate::model::Timestamp;
+
+/// What a registry reads the present time from. It is cheap to clone.
+///
+/// # Examples
+///
+/// ```
+/// use accession::{Clock, Timestamp};
+///
+/// let now: Timestamp = "2026-01-01T00:00:00Z".parse()?;
+/// assert_eq!(Clock::fixed(now).now(), now);
+/// assert!(Clock::system().now() > now);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct Clock {
+    read: Arc<dyn Fn() -> Timestamp + Send + Sync>,
+    is_confirmed: bool,
+}
+
+impl Clock {
+    /// The clock of the system. A time outside the years 0000 to 9999 is read as the nearest one in them.
+    pub fn system() -> Self {
+        Clock::new(|| {
+            let now = SystemTime::now();
+            let nearest = if now < UNIX_EPOCH { Timestamp::MIN } else { Timestamp::MAX };
+            now.try_into().unwrap_or(nearest)
+        })
+    }
+
+    /// A clock that always shows the same time, for tests.
+    pub fn fixed(now: Timestamp) -> Self {
+        Clock::new(move || now)
+    }
+
+    /// A clock that shows what a function returns.
+    pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        Clock { read: Arc::new(read), is_confirmed: false }
+    }
+
+    /// The same clock, which is known to be right. Without this, a change is rejected with
+    /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead) if the clock is more than two years after every
+    /// time that the registry has recorded, since then it is more likely wrong than right.
+    #[must_use]
+    pub fn confirmed(self) -> Self {
+        Clock { is_confirmed: true, ..self }
+    }
+
+    /// Reads the clock.
+    pub fn now(&self) -> Timestamp {
+        (self.read)()
+    }
+
+    /// Whether the clock is known to be right.
+    pub(crate) fn is_confirmed(&self) -> bool {
+        self.is_confirmed
+    }
+}
+
+impl fmt::Debug for Clock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (now, is_confirmed) = (self.now(), self.is_confirmed);
+        f.debug_struct("Clock").field("now", &now).field("is_confirmed", &is_confirmed).finish()
+    }
+}

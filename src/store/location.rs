@@ -1,0 +1,288 @@
+//! Where a registry is: the path of a file, or the address of a server.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+#[cfg(feature = "postgres")]
+use super::postgres;
+use super::{Error, Result};
+use crate::disk::reserved;
+
+/// Where a registry is.
+///
+/// A string or a path is the address of a server if it begins with `postgres://`, or is written like another
+/// address; otherwise it is the path of a file.
+///
+/// # Examples
+///
+/// ```
+/// use accession::Location;
+///
+/// assert_eq!(Location::from("archive.db"), Location::File("archive.db".into()));
+/// let server = Location::from("postgres://us:secret@db.example.org/archive");
+/// assert!(matches!(server, Location::Server(_)));
+/// assert!(!format!("{server} {server:?}").contains("secret"));
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Location {
+    /// The path of a file.
+    File(PathBuf),
+    /// The address of a registry on a server.
+    Server(ServerAddress),
+}
+
+/// The address of a registry on a server, or what was meant as one. It is read when the registry is opened.
+///
+/// It can contain a password, which neither `Display` nor `Debug` shows.
+#[derive(Clone, PartialEq, Eq)]
+pub struct ServerAddress(PathBuf);
+
+impl Location {
+    /// Whether it is the path of a file.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Location::File(_))
+    }
+
+    /// Whether there is anything at the location: a registry, or another file.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryAddress`](crate::ErrorKind::RegistryAddress): the address cannot be read, and is
+    /// not repeated, since it can contain a password;
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable),
+    /// [`ErrorKind::Denied`](crate::ErrorKind::Denied): the server does not say.
+    pub fn exists(&self) -> Result<bool> {
+        match self {
+            Location::File(path) => Ok(path.exists()),
+            Location::Server(address) => address.exists().map_err(|error| self.named(error)),
+        }
+    }
+
+    /// The path of the file, for what only a file can be used for: `what`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotAFile`](crate::ErrorKind::NotAFile);
+    /// [`ErrorKind::RegistryAddress`](crate::ErrorKind::RegistryAddress): it is neither the path of a file nor
+    /// the address of a registry, and is not repeated, since it can contain a password.
+    pub fn file(&self, what: &str) -> Result<&Path> {
+        let not_a_file = |address: &ServerAddress| match address.read() {
+            Ok(_) => Error::not_a_file(what),
+            Err(error) => error,
+        };
+        match self {
+            Location::File(path) => Ok(path),
+            Location::Server(address) => Err(self.named(not_a_file(address))),
+        }
+    }
+
+    /// Whether a path has the name of the registry's file, or of one that SQLite keeps beside it.
+    pub fn owns(&self, path: &Path) -> bool {
+        match self {
+            Location::File(file) => reserved::is_own(file, path),
+            Location::Server(_) => false,
+        }
+    }
+
+    /// The location in full, as messages show it: a path is absolute, with links resolved where it exists; an
+    /// address is without its password.
+    pub fn full_name(&self) -> PathBuf {
+        match self {
+            Location::File(path) => {
+                let full = path.canonicalize().or_else(|_| std::path::absolute(path));
+                full.unwrap_or_else(|_| path.clone())
+            }
+            Location::Server(address) => address.shown(),
+        }
+    }
+
+    /// The path as it was given, or the address without its password.
+    pub(crate) fn shown(&self) -> PathBuf {
+        match self {
+            Location::File(path) => path.clone(),
+            Location::Server(address) => address.shown(),
+        }
+    }
+
+    /// Adds the location to an error of the store that has none yet.
+    pub(crate) fn named(&self, error: Error) -> Error {
+        error.in_registry(&self.shown())
+    }
+}
+
+impl ServerAddress {
+    /// The address, which can contain a password.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress), which does not repeat it: it is an
+    /// address of another kind, or the parameters of one, either of which can contain a password.
+    /// [`ErrorKind::NoPostgres`](super::ErrorKind::NoPostgres).
+    #[cfg(feature = "postgres")]
+    pub(super) fn read(&self) -> Result<&Path> {
+        self.check().map(|()| self.0.as_path())
+    }
+
+    /// The address of a server cannot be read without its driver.
+    #[cfg(not(feature = "postgres"))]
+    pub(super) fn read(&self) -> Result<std::convert::Infallible> {
+        self.check()?;
+        Err(Error::stored(
+            super::ErrorKind::NoPostgres,
+            "this program was built without the feature `postgres`",
+        ))
+    }
+
+    fn check(&self) -> Result<()> {
+        let text = lower_case(&self.0);
+        if !is_of_server(&text) {
+            let what = match text.starts_with("file://") {
+                true => "a file is named by its path, without file://",
+                false => {
+                    "it is neither the path of a file nor an address that begins with postgres://"
+                }
+            };
+            return Err(Error::address(what));
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "postgres")]
+    fn exists(&self) -> Result<bool> {
+        postgres::ServerStore::exists(self.read()?)
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    fn exists(&self) -> Result<bool> {
+        match self.read()? {}
+    }
+
+    /// The address without its password. If it cannot be read, only its scheme, since what follows can contain
+    /// a password.
+    fn shown(&self) -> PathBuf {
+        #[cfg(feature = "postgres")]
+        if let Ok(address) = self.read() {
+            return postgres::shown(address);
+        }
+        let is_of_scheme =
+            |character: char| character.is_ascii_alphanumeric() || "+-.".contains(character);
+        match self.0.to_string_lossy().split_once("://") {
+            Some((scheme, _)) if scheme.chars().all(is_of_scheme) => format!("{scheme}://").into(),
+            _ => PathBuf::from("(an address)"),
+        }
+    }
+}
+
+/// What the address of a server begins with, whatever its case.
+const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
+
+fn lower_case(name: &Path) -> String {
+    name.to_string_lossy().to_ascii_lowercase()
+}
+
+fn is_of_server(text: &str) -> bool {
+    SCHEMES.iter().any(|scheme| text.starts_with(scheme))
+}
+
+/// Whether a name is the address of a server or of another kind, or the parameters of one.
+fn is_address(name: &Path) -> bool {
+    let text = lower_case(name);
+    // libpq also takes `host=… dbname=…`, and people type a scheme with one slash or none. Each can
+    // contain a password, and none is the name of a file.
+    let is_of_libpq = || {
+        let has_parameter = |name: &str| {
+            let names = text.match_indices(name).map(|(at, _)| text.split_at(at));
+            names.into_iter().any(|(before, rest)| {
+                before.chars().next_back().is_none_or(char::is_whitespace)
+                    && rest[name.len()..].trim_start().starts_with('=')
+            })
+        };
+        ["host", "hostaddr", "port", "dbname", "user", "password", "passfile", "service", "sslmode"]
+            .into_iter()
+            .any(has_parameter)
+            || ["postgres:", "postgresql:"].iter().any(|scheme| text.starts_with(scheme))
+    };
+    let states_password =
+        || text.split("password").skip(1).any(|rest| rest.trim_start().starts_with('='));
+    text.contains("://") || states_password() || is_of_libpq()
+}
+
+impl From<PathBuf> for Location {
+    fn from(name: PathBuf) -> Self {
+        match is_address(&name) {
+            true => Location::Server(ServerAddress(name)),
+            false => Location::File(name),
+        }
+    }
+}
+
+macro_rules! from_names {
+    ($($name:ty),+) => {
+        $(impl From<$name> for Location {
+            fn from(name: $name) -> Self {
+                PathBuf::from(name).into()
+            }
+        })+
+    };
+}
+
+from_names!(&str, String, &String, &Path, &PathBuf);
+
+impl From<&Location> for Location {
+    fn from(location: &Location) -> Self {
+        location.clone()
+    }
+}
+
+impl fmt::Display for Location {
+    /// The path as it was given, or the address without its password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shown().display())
+    }
+}
+
+impl fmt::Display for ServerAddress {
+    /// The address without its password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shown().display())
+    }
+}
+
+impl fmt::Debug for ServerAddress {
+    /// The address without its password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("ServerAddress").field(&self.shown()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Neither of these is checked before a registry is opened, and each can contain a password.
+    #[test]
+    fn what_is_written_like_an_address_is_no_file_and_not_shown() {
+        for (name, shown) in [
+            ("http://us:secret@db/archive", "http://"),
+            ("postgres:us:secret@db", "(an address)"),
+            ("host=db password=secret", "(an address)"),
+            ("file:///secret.db", "file://"),
+        ] {
+            let location = Location::from(name);
+            assert!(matches!(location, Location::Server(_)), "{name}");
+            assert_eq!(location.to_string(), shown, "{name}");
+            assert!(!format!("{location:?}").contains("secret"), "{name}");
+            let error = location.exists().unwrap_err();
+            assert_eq!(error.kind(), super::super::ErrorKind::RegistryAddress, "{name}");
+            assert!(!error.to_string().contains("secret"), "{error}");
+        }
+    }
+
+    #[cfg(not(feature = "postgres"))]
+    #[test]
+    fn the_address_of_a_server_needs_the_feature() {
+        let error = Location::from("postgres://user@localhost/archive").exists().err().unwrap();
+        assert_eq!(error.kind(), super::super::ErrorKind::NoPostgres);
+        assert!(error.to_string().contains("`postgres`"), "{error}");
+    }
+}
