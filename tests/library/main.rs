@@ -42,6 +42,7 @@ mod names_given_up;
 mod new_ids;
 mod nights;
 mod on_postgres;
+mod opening;
 mod pages;
 mod payment;
 mod publish;
