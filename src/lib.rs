@@ -35,7 +35,7 @@
 //!
 //! // A snapshot reads the registry: what was in force on a later day?
 //! let snapshot = registry.snapshot()?;
-//! let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
+//! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
 //! let selected = snapshot.select(&selection)?;
 //! assert_eq!(selected.set.identifier(), identifier);
 //!

@@ -138,7 +138,7 @@ impl Granules {
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
     /// let snapshot = registry.snapshot()?;
-    /// let selected = snapshot.select(&Selection::DatasetMetadata { name, at: None })?;
+    /// let selected = snapshot.select(&Selection::Dataset { name, at: None })?;
     /// let granules = snapshot.granules(&selected.set)?;
     /// drop(snapshot);
     /// let mut lines = String::new();

@@ -28,7 +28,7 @@ use crate::store::{self, DatasetKey};
 /// let now = "2026-01-01T00:00:00Z".parse()?;
 /// registry.change(&dataset, &change, &Stamp::at("2001-01-02T00:00:00Z".parse()?, now))?;
 ///
-/// let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
+/// let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
 /// let snapshot = registry.snapshot()?;
 /// let selected = snapshot.select(&selection)?;
 /// let granules = snapshot.granules(&selected.set)?;
