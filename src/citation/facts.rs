@@ -327,7 +327,7 @@ pub fn listed_dataset(
     let mut dataset = DatasetMetadata::named(named.clone().unwrap_or_else(placeholder));
     record.map_or(Ok(()), |record| record::read(record, &mut dataset))?;
     match (&doi, &dataset.doi) {
-        (Some(given), Some(stated)) if !given.is_same_as(stated) => {
+        (Some(given), Some(stated)) if given != stated => {
             let message = format!("the record is that of {stated}, and not of {given}");
             return Err(ValueError::new(message));
         }

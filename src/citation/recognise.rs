@@ -159,13 +159,12 @@ pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
 /// any: it cites their datasets without an identifier, if they are datasets of a registry. Only the one that
 /// a field declares counts, if one does.
 pub fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Vec<Doi> {
-    let is_cited = |doi: &Doi| {
-        found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
-    };
+    let is_cited =
+        |doi: &Doi| found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited == doi));
     let mut lacking: Vec<Doi> = Vec::new();
     let stated = reference.doi.clone().map_or_else(|| dois(&reference.text), |doi| vec![doi]);
     for doi in stated.into_iter().filter(|doi| !is_cited(doi)) {
-        if lacking.iter().all(|known| !known.is_same_as(&doi)) {
+        if !lacking.contains(&doi) {
             lacking.push(doi);
         }
     }

@@ -1,5 +1,6 @@
 //! How values that are strings are shown, written as JSON, and read from it.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -79,6 +80,60 @@ debug!(
     LineCheck: fmt::Display::fmt,
     Timestamp: fmt::Display::fmt
 );
+/// Converts values that are strings into these, and strings into them as they are parsed.
+macro_rules! converted_as_str {
+    ($($value:ty),+) => { $(
+        impl AsRef<str> for $value {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl TryFrom<&str> for $value {
+            type Error = <$value as FromStr>::Err;
+
+            fn try_from(text: &str) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl TryFrom<String> for $value {
+            type Error = <$value as FromStr>::Err;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+    )+ };
+}
+
+/// Looks values up by the string that they are: `Eq`, `Ord` and `Hash` of both agree.
+macro_rules! borrowed_as_str {
+    ($($value:ty),+) => { $(
+        impl Borrow<str> for $value {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+    )+ };
+}
+
+converted_as_str!(
+    DatasetName,
+    Doi,
+    FilePath,
+    GranuleId,
+    GranuleUrl,
+    Keyword,
+    Licence,
+    Orcid,
+    Pattern,
+    WebAddress
+);
+
+// Not `Doi`, which ignores case.
+borrowed_as_str!(DatasetName, FilePath, GranuleId, Keyword, Orcid, WebAddress);
+
 
 serde_as_text!(
     Creator,
@@ -156,3 +211,12 @@ mod tests {
         is_kept::<WebAddress>("https://example.org/", "see the wiki");
     }
 }
+    #[test]
+    fn a_map_is_searched_by_the_string_of_its_key() {
+        let name: DatasetName = "US".to_owned().try_into().unwrap();
+        let names = std::collections::HashMap::from([(name, 1)]);
+        assert_eq!((names.get("US"), names.get("us")), (Some(&1), None));
+        assert_eq!(GranuleId::try_from("a b").unwrap().as_ref(), "a b");
+        GranuleId::try_from("a\tb").unwrap_err();
+    }
+

@@ -324,5 +324,6 @@ fn is_current(snapshot: &Snapshot, listed: &DatasetRecord, head: &Head) -> Resul
     let out = &mut io::sink();
     let subsets = write_subsets(snapshot, name, Timestamp::MAX, (Lines::default(), out), failed)?;
     let annotations = write_annotations(snapshot, name, out, failed)?;
+        || !head.record.spells_doi_as(dataset)
     Ok((subsets, annotations) == (head.subsets, head.annotations))
 }

@@ -228,9 +228,10 @@ impl Searched {
         let contains = |text: &str| text.to_lowercase().contains(&self.text);
         contains(record.name.as_str())
             || record.title.as_deref().is_some_and(contains)
-            || record.doi.as_ref().is_some_and(|doi| {
-                contains(doi.as_str()) || self.doi.as_ref().is_some_and(|own| own.is_same_as(doi))
-            })
+            || record
+                .doi
+                .as_ref()
+                .is_some_and(|doi| contains(doi.as_str()) || self.doi.as_ref() == Some(doi))
     }
 }
 
