@@ -114,6 +114,8 @@ pub struct Checker {
 
 impl Checker {
     /// Begins to check. `now` is the present time: a date in the future agrees with nothing.
+crate::model::debug_fields!(Checker: snapshot, now);
+
     ///
     /// # Errors
     ///

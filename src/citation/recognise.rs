@@ -64,8 +64,17 @@ pub struct Part {
     pub identifiers: Vec<ParsedField<Identifier>>,
     /// Its digest.
     pub digest: Option<ParsedField<DigestPrefix>>,
-    /// The numbers of its granules and of those of the whole set: `9 of 11 granules`.
-    pub granules: Option<[u64; 2]>,
+    /// The numbers of granules that are stated. `None` means that none are.
+    pub granules: Option<PartGranules>,
+}
+
+/// The numbers of granules of a part and of the whole set: `9 of 11 granules`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartGranules {
+    /// How many granules the part has.
+    pub selected: u64,
+    /// How many granules the whole set has.
+    pub of: u64,
 }
 
 impl FoundCitation {

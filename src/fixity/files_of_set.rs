@@ -33,6 +33,7 @@ const SAMPLED: u64 = 1_000;
 
 /// The files of a set, in canonical order of the granules. They can be read from the first one again. A
 /// granule without records is one file, of which nothing is known.
+#[derive(Debug)]
 pub struct FilesOfSet {
     registry: Registry,
     set: Set,
@@ -133,7 +134,7 @@ fn recorded(granule: Granule) -> Vec<RecordedFile> {
 }
 
 /// The directory that has the files of a set, and how they are read.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct FileTree {
     /// Its path.
     pub root: PathBuf,
@@ -344,6 +345,8 @@ struct Statement {
 
 impl FixityRun {
     fn start(
+crate::model::debug_fields!(FixityRun);
+
         root: &Arc<Root>,
         files: Files,
         purpose: Purpose,

@@ -20,6 +20,8 @@ pub struct LogCopy {
     changes: LogChanges,
 }
 
+crate::model::debug_fields!(LogCopy: source);
+
 /// Reads the log of a primary into an import: what a dataset, which was copied from the same address
 /// before, does not have yet, and all cited subsets and annotations.
 ///

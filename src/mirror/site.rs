@@ -69,12 +69,14 @@ impl PublishedSite {
     /// The site at an address or in a directory: its root, or `datasets/NAME/` of it. Nothing is read yet.
     ///
     /// # Errors
+#[derive(Debug)]
     ///
     /// The address cannot be read, or is not encrypted.
     pub fn named(text: &str) -> Result<Self> {
         let path = text.trim_end_matches('/');
         let of_dataset = path.rsplit_once('/').and_then(|(before, name)| {
             let before = before.strip_suffix(DATASETS)?;
+#[derive(Debug)]
             (before.is_empty() || before.ends_with('/')).then_some((before, name.parse().ok()?))
         });
         let (root, dataset) = match of_dataset {

@@ -173,6 +173,24 @@ impl EventKind {
     pub fn side(self) -> usize {
         EventKind::SIDES.into_iter().position(|kind| kind == self).unwrap_or(0)
     }
+impl FoundPeriod {
+    /// Where the next page of periods begins: after this one.
+    pub fn position(&self) -> FoundPosition<'_> {
+        FoundPosition { dataset: &self.dataset, granule_id: &self.granule, ingested: self.ingested }
+    }
+}
+
+/// A place in the order of [`FoundPeriod`]s, after which a page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundPosition<'a> {
+    /// The dataset of the last period before the page.
+    pub dataset: &'a DatasetName,
+    /// Its granule.
+    pub granule_id: &'a GranuleId,
+    /// Its time of ingest.
+    pub ingested: Timestamp,
+}
+
 }
 
 /// A granule that is named in a change or a list, and where it was read.

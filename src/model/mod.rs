@@ -49,6 +49,6 @@ pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
 pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
 pub use set::{Set, Subset, SubsetCriteria};
-pub(crate) use text::{debug, shown_as_str};
+pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
 pub use time::{Day, Moment, Timestamp, TimestampError, parse_duration};
 pub use web_address::{GranuleUrl, WebAddress};

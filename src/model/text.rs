@@ -37,7 +37,31 @@ macro_rules! debug {
     )+ };
 }
 
-pub(crate) use {debug, shown_as_str};
+/// Shows values for debugging by the name of their type, and some of their fields.
+macro_rules! debug_fields {
+    ($value:ident $(<$lifetime:lifetime>)? $(: $($field:ident),+)?) => {
+        impl std::fmt::Debug for $value $(<$lifetime>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($value))
+                    $($(.field(stringify!($field), &self.$field))+)?
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// Shows values as the name that they have in JSON.
+macro_rules! shown_as_json {
+    ($($value:ty),+) => { $(
+        impl std::fmt::Display for $value {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    )+ };
+}
+
+pub(crate) use {debug, debug_fields, shown_as_json, shown_as_str};
 
 /// Writes values as JSON as they are shown, and reads them as they are parsed.
 macro_rules! serde_as_text {
@@ -56,30 +80,6 @@ macro_rules! serde_as_text {
     )+ };
 }
 
-shown_as_str!(
-    Algorithm,
-    DatasetName,
-    Doi,
-    FilePath,
-    GranuleId,
-    GranuleUrl,
-    Keyword,
-    Licence,
-    Orcid,
-    Pattern,
-    WebAddress
-);
-
-debug!(
-    DatasetName: |name, f| fmt::Debug::fmt(name.as_str(), f),
-    Day: fmt::Display::fmt,
-    Digest: fmt::Display::fmt,
-    FilePath: |path, f| fmt::Debug::fmt(path.as_str(), f),
-    GranuleId: |granule_id, f| fmt::Debug::fmt(granule_id.as_str(), f),
-    Identifier: fmt::Display::fmt,
-    LineCheck: fmt::Display::fmt,
-    Timestamp: fmt::Display::fmt
-);
 /// Converts values that are strings into these, and strings into them as they are parsed.
 macro_rules! converted_as_str {
     ($($value:ty),+) => { $(
@@ -134,6 +134,30 @@ converted_as_str!(
 // Not `Doi`, which ignores case.
 borrowed_as_str!(DatasetName, FilePath, GranuleId, Keyword, Orcid, WebAddress);
 
+shown_as_str!(
+    Algorithm,
+    DatasetName,
+    Doi,
+    FilePath,
+    GranuleId,
+    GranuleUrl,
+    Keyword,
+    Licence,
+    Orcid,
+    Pattern,
+    WebAddress
+);
+
+debug!(
+    DatasetName: |name, f| fmt::Debug::fmt(name.as_str(), f),
+    Day: fmt::Display::fmt,
+    Digest: fmt::Display::fmt,
+    FilePath: |path, f| fmt::Debug::fmt(path.as_str(), f),
+    GranuleId: |granule_id, f| fmt::Debug::fmt(granule_id.as_str(), f),
+    Identifier: fmt::Display::fmt,
+    LineCheck: fmt::Display::fmt,
+    Timestamp: fmt::Display::fmt
+);
 
 serde_as_text!(
     Creator,

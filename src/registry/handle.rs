@@ -1,5 +1,6 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -45,6 +46,13 @@ pub struct Registry {
     published: Option<Arc<[DatasetName]>>,
 }
 
+// The path of a registry on a server has no password.
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
 /// A new registry that does not exist at its path until it is put in place, so that a failure
 /// before that leaves no file.
 pub struct NewRegistry {
@@ -53,6 +61,8 @@ pub struct NewRegistry {
     new: NewStore,
     path: PathBuf,
 }
+
+crate::model::debug_fields!(NewRegistry: registry);
 
 /// How often a change is made at most where other changes interfere with it.
 const ATTEMPTS: u32 = 8;

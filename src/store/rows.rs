@@ -116,6 +116,15 @@ pub(crate) struct StoredInstance {
 }
 
 /// A dataset as it is stored.
+/// A dataset whose record was not read.
+#[derive(Debug)]
+pub(crate) struct NamedDataset {
+    pub key: DatasetKey,
+    pub name: DatasetName,
+    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredDataset {
     pub key: DatasetKey,

@@ -32,3 +32,14 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     owned_and_send::<(Error, ErrorKind)>();
     owned_and_send::<(Primary, Comparison, Remote)>();
 }
+
+#[test]
+fn a_registry_is_shown_for_debugging_by_its_path() {
+    let directory = harness::directory();
+    let path = directory.path().join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    let expected = format!("Registry {{ path: Some({path:?}), .. }}");
+    assert_eq!(format!("{registry:?}"), expected);
+    let snapshot = registry.snapshot().unwrap();
+    assert_eq!(format!("{snapshot:?}"), format!("Snapshot {{ registry: {expected}, .. }}"));
+}

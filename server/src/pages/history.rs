@@ -340,6 +340,7 @@ impl Site {
 }
 
 /// The page of a month: each set that took effect in it has an anchor, which is its identifier.
+#[derive(Debug)]
 pub struct MonthPage<'a> {
     /// The dataset.
     pub listed: &'a DatasetRecord,

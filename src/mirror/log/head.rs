@@ -23,6 +23,14 @@ pub(crate) const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
 
 const SHA256: &str = ",\"sha256\":\"";
 
+/// The time of the last change of a log, and the set since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LatestSet {
+    pub timestamp: Timestamp,
+    pub identifier: Identifier,
+    pub digest: Digest,
+}
+
 /// The head of a log. The order of the members is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {

@@ -283,6 +283,8 @@ pub struct Differences<'a> {
 impl Snapshot {
     /// Compares which granules two sets have. The differences can still be read after this snapshot was
     /// dropped.
+crate::model::debug_fields!(Differences<'_>: contents);
+
     pub fn compare(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
         self.compare_sets(left, right, false)
     }

@@ -99,6 +99,8 @@ pub struct Granules {
     page: vec::IntoIter<Holding>,
 }
 
+crate::model::debug_fields!(Granules);
+
 impl Granules {
     /// Begins after an id instead of at the first granule. Must be called before the first is read.
     #[must_use]
@@ -244,6 +246,8 @@ pub struct FileList {
 }
 
 impl Iterator for FileList {
+crate::model::debug_fields!(FileList);
+
     type Item = Result<Granule>;
 
     fn next(&mut self) -> Option<Result<Granule>> {

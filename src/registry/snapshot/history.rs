@@ -171,6 +171,8 @@ pub struct History {
     instances: Option<Box<dyn Iterator<Item = Result<Instance>> + Send>>,
 }
 
+crate::model::debug_fields!(History: registry, since, until);
+
 impl History {
     /// Restricts the history to changes that took effect at or after `since`. Must be called before
     /// the first instance is read.

@@ -81,6 +81,8 @@ pub struct SideBySide {
 
 impl SideBySide {
     /// No side yet.
+crate::model::debug_fields!(SideBySide: granules, same);
+
     pub fn new(monitor: Option<Arc<dyn Monitor>>) -> Self {
         let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
         let (same, compared, is_over) = (0, None, false);

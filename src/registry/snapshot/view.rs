@@ -44,6 +44,8 @@ pub struct Snapshot {
     pub(super) read: store::View,
 }
 
+crate::model::debug_fields!(Snapshot: registry);
+
 impl Registry {
     /// Returns a snapshot of the registry in its present state.
     ///

@@ -63,6 +63,8 @@ pub struct Verifications {
 }
 
 impl Verifications {
+crate::model::debug_fields!(Verifications: verified);
+
     /// The totals of what was verified so far; those of everything once the iterator has ended.
     pub fn verified(&self) -> VerificationTotals {
         self.verified

@@ -24,6 +24,8 @@ pub struct Stamp {
     pub is_clock_confirmed: bool,
 }
 
+crate::model::debug_fields!(Stamp: at, recorded_by, is_clock_confirmed);
+
 /// A clock that is behind by less than a second causes no warning.
 const NOTICEABLE_MICROS: i64 = 1_000_000;
 

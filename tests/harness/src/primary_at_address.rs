@@ -18,6 +18,7 @@ use crate::web_server::WebServer;
 
 /// A primary with its published directory and its server, and a mirror.
 pub struct World {
+#[derive(Debug)]
     pub directory: tempfile::TempDir,
     pub us: Registry,
     pub server: WebServer,
