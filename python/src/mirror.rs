@@ -125,8 +125,7 @@ pub fn compare(
     let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
         source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
-    let status = serde_json::to_value(found.status).unwrap_or_default();
-    let status = status.as_str().unwrap_or_default().to_owned();
+    let status = found.status.to_string();
     let behind_by = behind.map(|behind| behind.changes_ago);
     Ok(((status, behind_by, open_findings, sides.into()), warnings))
 }

@@ -62,6 +62,8 @@ pub enum MirrorStatus {
 
 impl MirrorStatus {
     /// Why a mirror may not be pulled. `None`: it may.
+crate::model::shown_as_json!(MirrorStatus);
+
     pub fn refusal(self) -> Option<&'static str> {
         match self {
             MirrorStatus::Identical | MirrorStatus::OtherContent | MirrorStatus::Behind => None,

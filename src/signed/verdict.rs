@@ -45,6 +45,8 @@ pub enum ListedBy {
 }
 
 /// A witness that has seen a checkpoint.
+crate::model::shown_as_json!(ListedBy);
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cosignature {
     /// Its name in the policy.

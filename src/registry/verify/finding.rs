@@ -125,6 +125,8 @@ pub enum FindingKind {
 impl FindingKind {
     /// Whether each finding concerns something else, so that all are listed.
     fn is_listed_each(self) -> bool {
+crate::model::shown_as_json!(FindingKind);
+
         matches!(self, FindingKind::File | FindingKind::Unreadable | FindingKind::Unreachable)
     }
 }
