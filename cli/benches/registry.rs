@@ -69,7 +69,7 @@ fn now() -> Timestamp {
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     change
 }
@@ -200,7 +200,7 @@ fn listing(has_checksums: bool) -> Listing {
 /// The first `sync`, one of the same again, a change before all others and `verify` of granules with a
 /// SHA-256 each, beside those without. `bare` is what the chain alone takes.
 fn with_checksums(directory: &Path, bare: f64) {
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
     let [names, sums] = [false, true].map(|has_checksums| {
         let registry = directory.join(format!("checksums.{has_checksums}.db"));
         let registry = Registry::create(&registry).unwrap();

@@ -12,7 +12,7 @@ use accession::citation::record;
 use accession::citation::references::{self, Reference};
 use accession::disk::{read_small, read_small_text};
 use accession::input::{
-    self, InputFormat, ListingOptions, OpenedFile, Record, Records, SearchPages, StatedFile,
+    self, InputFormat, ListedRecords, ListingOptions, OpenedFile, Record, SearchPages,
 };
 use accession::mirror::Primary;
 use accession::model::{ValueError, Warning, WarningKind, quoted};
@@ -151,13 +151,13 @@ impl<'a> Entries<'a> {
     /// The granules of one file, whose format is detected.
     pub fn of_file(session: &'a Session, file: &'a InputFile, paths: &'a PathArgs) -> Self {
         let files = std::slice::from_ref(file);
-        let options = ListingOptions { without_files: true, ..ListingOptions::default() };
+        let options = ListingOptions::new().without_files(true);
         Entries::new(session, &[], files, options, paths, MissingPages::Warn)
     }
 
     /// The same granules, which are to be deleted.
     pub fn of_deletion(mut self) -> Self {
-        self.options.of_deletion = true;
+        self.options = self.options.of_deletion(true);
         self
     }
 
@@ -202,9 +202,9 @@ impl<'a> Entries<'a> {
             let progress = Progress::new();
             progress.begin("reading", "granules", None);
             let directory = file.path().and_then(Path::parent).map(Path::to_owned);
-            let options = ListingOptions { directory, ..self.options.clone() };
-            let records = input::open(reader, &name, &options)?;
-            self.file = Some(FileOfEntries { name, records, deleted: 0, progress });
+            let options = self.options.clone().directory(directory);
+            let records = input::open(reader, &name, &options)?.listed();
+            self.file = Some(FileOfEntries { name, records, progress });
         }
     }
 

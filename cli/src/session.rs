@@ -85,9 +85,9 @@ impl Session {
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
     pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
-        let (directory, path) = site.read(names, self.now()?)?;
-        self.options.registry = path;
-        self.site = Some(directory);
+        let registry = site.read(names, self.now()?)?;
+        self.options.registry = registry.path().to_owned();
+        self.site = Some(registry);
         Ok(())
     }
 

@@ -150,14 +150,12 @@ impl Imported {
     /// An argument cannot be read.
     pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
         let format: Option<String> = options.value("format")?;
-        let reading = accession::input::ListingOptions {
-            format: ids::format_named(format.as_deref())?,
-            column: options.value("column")?,
-            ingested_column: options.value("ingested")?,
-            deleted_column: options.value("deleted")?,
-            unfinished_day: Some(now().day()),
-            ..Default::default()
-        };
+        let reading = accession::input::ListingOptions::new()
+            .format(ids::format_named(format.as_deref())?)
+            .column(options.value("column")?)
+            .ingested_column(options.value("ingested")?)
+            .deleted_column(options.value("deleted")?)
+            .unfinished_day(now().day());
         let (options, http) = (options.change()?, options.source()?);
         Ok(Imported { source, reading, options, http })
     }

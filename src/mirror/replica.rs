@@ -94,7 +94,7 @@ fn copy(
         })
     })?;
     import.keep_beside(subsets, annotations);
-    import.options.record = Some(of.head.record.clone());
+    import.options = std::mem::take(&mut import.options).record(of.head.record.clone());
     import.withdrawn.clone_from(&of.head.withdrawn);
     Ok((*of, last, changes))
 }

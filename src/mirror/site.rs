@@ -14,8 +14,8 @@ use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, Spool, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
-use crate::registry::{Import, Registry, Stamp};
-use crate::signed::{LogCheckpoint, Note, Policy};
+use crate::registry::{IfMissing, Import, Registry, Stamp};
+use crate::signed::Policy;
 
 /// The directory of the shards of a site.
 pub const SHARDS: &str = "di";
@@ -177,7 +177,7 @@ impl PublishedSite {
         }
         for name in datasets {
             let mut import = Import::new();
-            import.options.create_dataset = true;
+            import.options = import.options.if_missing(IfMissing::Create);
             self.dataset(&name, now)?.read_into(&mut import, |_| {})?;
             // Nothing was recorded after a withdrawal, of which the time is shown.
             let withdrawal = import.withdrawn.clone();

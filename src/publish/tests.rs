@@ -37,7 +37,7 @@ fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
     let mut change = Change::new();
     (0..90).for_each(|number| change.ingest(id(&format!("A{number}"))).unwrap());
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     registry.change(&name(), &change, &stamp(0)).unwrap();
     let mut change = Change::new();
     change.ingest(id("B")).unwrap();
@@ -115,7 +115,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
     let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     let mirror: DatasetName = "mirror".parse()?;
     Ok(mirror::pull(registry, &mirror, &primary, options, &stamp(2)).map(drop)?)
 }
@@ -131,7 +131,7 @@ fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
     let registry = Registry::in_memory().unwrap();
     let mut change = Change::new();
     (0..6_000).for_each(|number| change.ingest(id(&format!("A{number:04}"))).unwrap());
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     registry.change(&name(), &change, &stamp(0)).unwrap();
     let verified = |fault: &Arc<Fault>| registry.with_fault(fault.clone()).verify(&name());
     let sound = Fault::passing(ErrorKind::Damaged, usize::MAX);

@@ -22,14 +22,14 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, GranuleId, Registry, Stamp};
+/// use accession::{Change, GranuleId, IfMissing, Registry, Stamp};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let registry = Registry::create(&directory.path().join("accession.db"))?;
 /// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 /// let mut change = Change::new();
 /// change.ingest(granule_id)?;
-/// change.options.create_dataset = true;
+/// change.options = change.options.if_missing(IfMissing::Create);
 /// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
 /// let instance = applied.instance().expect("something changed");

@@ -148,7 +148,7 @@ fn what_stores_nothing_is_not_refused() {
     let registry = registry();
     let stamp = || Stamp::now(days_later(5_000));
     let mut change = Change::new();
-    change.options.skip_existing = true;
+    change.options = change.options.skip_existing(true);
     change.ingest(id("A")).unwrap();
     assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance(), None);
     // A listing that changes nothing is recorded as confirmed, at this time.
@@ -161,7 +161,7 @@ fn what_stores_nothing_is_not_refused() {
     // A rehearsal says what the command would.
     let mut change = Change::new();
     change.ingest(id("new")).unwrap();
-    change.options.dry_run = true;
+    change.options = change.options.dry_run(true);
     let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
     assert_eq!(refused.kind().as_str(), "clock-ahead");
 }

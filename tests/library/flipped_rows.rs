@@ -210,8 +210,7 @@ impl World {
     }
 
     pub fn pull(&self) -> Done {
-        let options =
-            PullOptions { policy: PullPolicy::Reset(Limits::default()), ..PullOptions::default() };
+        let options = PullOptions::new().policy(PullPolicy::Reset(Limits::default()));
         let (dataset, stamp) = (name("dataset"), self.stamp());
         mirror::pull(&self.registry, &dataset, &self.primary(), options, &stamp)?;
         Ok(())

@@ -206,12 +206,13 @@ fn add_changes(
 ) {
     let stamp = Stamp::at(second(1_000), now());
     let mut change = Change::new();
-    change.options.dry_run = true;
+    change.options = change.options.dry_run(true);
     change.ingest(id("new")).unwrap();
     add("change", outcome(registry.change(dataset, &change, &stamp)));
     let mut listing = Listing::new();
     listing.add(id("new")).unwrap();
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let listing = listing.finish();
+    let options = ChangeOptions::new().dry_run(true);
     let most = Limits::NONE;
     add("sync", outcome(registry.sync(dataset, &listing, most, &options, &stamp)));
     for at in history.sets.keys() {

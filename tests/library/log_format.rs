@@ -35,7 +35,7 @@ fn registry() -> Registry {
     }
     second_change.delete(id("granule.00007")).unwrap();
     second_change.ingest(with_file("A_2.nc", "A_2.nc", Some(7), Some(sum(1)))).unwrap();
-    second_change.options.note = Some("tab \t, line \n, quote \", ü".to_owned());
+    second_change.options = second_change.options.note("tab \t, line \n, quote \", ü".to_owned());
     let half = "2001-01-01T00:00:01.500Z".parse().unwrap();
     registry.change(&us, &second_change, &Stamp::at(half, now())).unwrap();
     registry.change(&us, &change(["granule.00007"], ["A_1"]), &stamp(2)).unwrap();

@@ -188,12 +188,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     let primary = Registry::in_memory().unwrap();
     primary.change(&name("US"), &change(["A"], []), &Stamp::at(second(0), now()))?;
     let primary = primary_of(manifest_of(&primary, "US")).unwrap();
-    let options = PullOptions {
-        max_replace: None,
-        policy: PullPolicy::Reset(Limits::NONE),
-        create_dataset: false,
-        dry_run: false,
-    };
+    let options = PullOptions::new().policy(PullPolicy::Reset(Limits::NONE));
     pull(registry, &name("dataset"), &primary, options, &Stamp::now(now())).unwrap();
     Ok(())
 }

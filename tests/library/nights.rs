@@ -24,7 +24,7 @@ fn sync(
     limits: Limits,
     stamp: &Stamp,
 ) -> Result<ChangeReport, ErrorKind> {
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
     registry.sync(&name("D"), listing, limits, &options, stamp).map_err(|error| error.kind())
 }
 
@@ -93,7 +93,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
         (&plus_936, ["", "200%"], ["", "107%"], Some(ErrorKind::TooManyAdditions)),
         (&plus_936, ["0", ""], ["", "108%"], None),
     ];
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().dry_run(true);
     for (listing, [max_delete, max_add], [delete, add], refused) in cases {
         own(max_delete, max_add);
         let synced = registry.sync(&name("D"), listing, typed(delete, add), &options, &at(1));
@@ -120,7 +120,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let confirmed = || registry.snapshot().unwrap().dataset(&name("D")).unwrap().confirmed;
     assert_eq!(confirmed(), None);
     let listing = ids(0..935);
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().dry_run(true);
     registry.sync(&name("D"), &listing, Limits::default(), &options, &at(1)).unwrap();
     assert_eq!(confirmed(), None);
     // The time of the last change is a retry; an earlier one is not.
@@ -154,14 +154,14 @@ fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
     registry.add_dataset(&DatasetMetadata::named(name("D")), &stamp).unwrap();
     let try_change = |stamp: &Stamp| {
         let mut tried = change(["X"], []);
-        tried.options.dry_run = true;
+        tried.options = tried.options.dry_run(true);
         registry.change(&name("D"), &tried, stamp).map_err(|error| error.kind())
     };
     // A dataset without changes is no backfill.
     try_change(&stamp).unwrap();
     registry.change(&name("D"), &change(["A"], []), &at(0)).unwrap();
     let mut nothing = Change::new();
-    nothing.options.skip_existing = true;
+    nothing.options = nothing.options.skip_existing(true);
     let refused = [
         try_change(&stamp).err(),
         registry.change(&name("D"), &nothing, &stamp).err().map(|error| error.kind()),

@@ -219,12 +219,10 @@ impl Model {
 }
 
 fn options(most: u64) -> ChangeOptions {
-    ChangeOptions {
-        create_dataset: true,
-        max_replace: Some(Limit::Granules(most)),
-        note: Some("processed again".to_owned()),
-        ..ChangeOptions::default()
-    }
+    ChangeOptions::new()
+        .if_missing(IfMissing::Create)
+        .max_replace(Limit::Granules(most))
+        .note("processed again".to_owned())
 }
 
 fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
@@ -263,7 +261,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 stated.entry(&POOL[*index]).or_default().push(*file);
             }
             let mut change = Change::stating(Coverage::Named);
-            change.options = ChangeOptions { skip_missing: true, ..options(*most) };
+            change.options = options(*most).skip_missing(true);
             for (granule, files) in stated {
                 let Some(files) = files_of(granule, &files) else { continue };
                 // One file after the other: they count together.
@@ -551,7 +549,7 @@ fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
 
 fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
     let primary = primary_of(file).unwrap();
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     let stamp = Stamp::at(second(at), now());
     let pulled = pull(mirror, &name("mirror"), &primary, options, &stamp).unwrap();
     assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);

@@ -158,8 +158,7 @@ impl Args {
         let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
-        let options =
-            files.reading(ListingOptions { column: column.clone(), ..ListingOptions::default() });
+        let options = files.reading(ListingOptions::new().column(column.clone()));
         let (listing, _) = listing(session, from, options, &self.paths)?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));

@@ -15,7 +15,7 @@ use accession::{
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
 use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
-use crate::args::{ClockArgs, DryRunArgs};
+use crate::args::{ClockArgs, DryRunArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
 use crate::output::plural;
@@ -113,7 +113,7 @@ impl ImportArgs {
 
     fn import(&self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
-        import.options = ChangeOptions { dry_run: self.dry_run.dry_run, ..self.change_options() };
+        import.options = self.change_options().dry_run(self.dry_run.dry_run);
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
         import.not_after = Some(now);
@@ -182,8 +182,7 @@ impl ImportArgs {
     }
 
     fn change_options(&self) -> ChangeOptions {
-        let (create_dataset, all_examples) = (self.create, self.dry_run.all);
-        ChangeOptions { create_dataset, all_examples, ..ChangeOptions::default() }
+        ChangeOptions::new().if_missing(if_missing(self.create)).all_examples(self.dry_run.all)
     }
 
     fn application(&self) -> Application<'_> {
@@ -247,12 +246,11 @@ impl ImportArgs {
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {
-        ListingOptions {
-            ingested_column: self.ingested.clone(),
-            deleted_column: self.deleted.clone(),
-            unfinished_day: Some(now.day()),
-            ..self.files.reading(self.format.options())
-        }
+        self.files
+            .reading(self.format.options())
+            .ingested_column(self.ingested.clone())
+            .deleted_column(self.deleted.clone())
+            .unfinished_day(now.day())
     }
 }
 

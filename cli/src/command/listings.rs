@@ -117,11 +117,8 @@ impl ListingArgs {
                     .with_hint("nothing was changed; correct the date in its name"))
             }
             Some(_) => {
-                let change = ChangeOptions {
-                    note: self.note.clone(),
-                    max_replace: self.contradicting.max_replace,
-                    ..change
-                };
+                let change =
+                    change.note(self.note.clone()).max_replace(self.contradicting.max_replace);
                 Ok(Listings {
                     dataset,
                     arguments: self,
@@ -231,7 +228,7 @@ impl Listings<'_> {
     /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
     /// work, but what was accepted before is kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(Create::when(self.change.create_dataset), |registry, session| {
+        session.write(Create::when(self.change.creates_dataset()), |registry, session| {
             self.sync_each(registry, session)
         })
     }
@@ -244,7 +241,7 @@ impl Listings<'_> {
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
         let scratch = ScratchDirectory::new()?;
         let path = scratch.path().join("registry.db");
-        let copy = match session.new_registry(Create::when(self.change.create_dataset))? {
+        let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
             Some(_) => Registry::create(&path)?,
             None => {
                 session.open(Access::Read)?.copy_to(&path, PaymentIds::LeftOut)?;
@@ -305,7 +302,7 @@ impl Listings<'_> {
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));
         taken.unchanged += u64::from(applied.instances.is_empty());
-        taken.add(applied, change.all_examples);
+        taken.add(applied, change.wants_all_examples());
         Ok(())
     }
 

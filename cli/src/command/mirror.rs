@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, side, write_differences, write_sides};
 use crate::applied::{Application, Created, write_change, write_kept};
-use crate::args::{LimitArgs, PrimaryArgs};
+use crate::args::{LimitArgs, PrimaryArgs, if_missing};
 use crate::error::{Context, Exit, Result};
 use crate::output::{Column, Ids, Object, Output, plural};
 use crate::session::{ChangeTime, Session};
@@ -282,15 +282,15 @@ impl PullMirror {
         source: &PrimarySource,
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
-        let options = PullOptions {
-            create_dataset: self.create,
-            policy: match self.reset {
-                true => PullPolicy::Reset(self.limits.limits()),
-                false => PullPolicy::Follow,
-            },
-            max_replace: self.max_replace,
-            dry_run: self.dry_run,
+        let policy = match self.reset {
+            true => PullPolicy::Reset(self.limits.limits()),
+            false => PullPolicy::Follow,
         };
+        let options = PullOptions::new()
+            .if_missing(if_missing(self.create))
+            .policy(policy)
+            .max_replace(self.max_replace)
+            .dry_run(self.dry_run);
         self.application(dataset)
             .make(session, |registry, stamp| Ok(source.pull(registry, dataset, options, stamp)?))
     }

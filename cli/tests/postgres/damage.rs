@@ -25,7 +25,7 @@ fn filled(directory: &Path) -> PathBuf {
     for dataset in ["ONE", "TWO"] {
         for (step, numbers) in [0..3_000, 3_000..3_010].into_iter().enumerate() {
             let mut change = Change::new();
-            change.options.create_dataset = true;
+            change.options = change.options.if_missing(IfMissing::Create);
             for number in numbers {
                 let producer_granule = (number == 7).then(|| "by.the.producer".parse().unwrap());
                 change.ingest(ListingEntry { producer_granule, ..id(number).into() }).unwrap();
@@ -33,7 +33,7 @@ fn filled(directory: &Path) -> PathBuf {
             if step == 1 {
                 change.delete(id(5)).unwrap();
             }
-            change.options.note = Some(format!("step {step}"));
+            change.options = change.options.note(format!("step {step}"));
             let recorded_by = Some("Somebody".to_owned());
             let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64), second(9)) };
             registry.change(&name(dataset), &change, &stamp).unwrap();

@@ -90,7 +90,7 @@ impl Original {
                     change.ingest(entry).unwrap();
                 }
                 if step % 2 == 1 {
-                    change.options.note = Some(format!("what happened in step {step}"));
+                    change.options = change.options.note(format!("what happened in step {step}"));
                 }
                 let recorded_by = (step == 2).then(|| "Somebody on duty".to_owned());
                 let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64 * 1_000), now()) };

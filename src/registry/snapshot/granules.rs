@@ -132,11 +132,11 @@ impl Granules {
     /// # Examples
     ///
     /// ```
-    /// # use accession::{Change, GranuleId, Registry, Selection, Stamp};
+    /// # use accession::{Change, GranuleId, IfMissing, Registry, Selection, Stamp};
     /// # let registry = Registry::in_memory()?;
     /// # let name: accession::DatasetName = "US.FOOL2.002".parse()?;
     /// # let mut change = Change::new();
-    /// # change.options.create_dataset = true;
+    /// # change.options = change.options.if_missing(IfMissing::Create);
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
     /// let snapshot = registry.snapshot()?;

@@ -19,10 +19,8 @@ pub struct ChangeReport {
     pub in_force: Option<Instance>,
     /// The time of the last change before. `None` means that there was no history.
     pub last: Option<Timestamp>,
-    /// The first granules of each of its sides ([`EventKind::SIDES`](crate::EventKind::SIDES)), at most
-    /// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each unless
-    /// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples) is set.
-    pub first: [Vec<GranuleId>; 4],
+    /// The first granules of each kind of event.
+    pub first: ChangeExamples,
     /// The granules, or of an import the events that were already stored, that were skipped.
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
@@ -55,6 +53,44 @@ impl AsRef<ChangeReport> for ChangeReport {
 /// What was skipped, counted so that callers can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
 pub struct Skipped {
+/// The first granules that a change ingests, deletes, describes and replaces: at most
+/// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each, or all of them with
+/// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ChangeExamples {
+    /// Granules that are ingested.
+    pub ingested: Vec<GranuleId>,
+    /// Granules that are deleted.
+    pub deleted: Vec<GranuleId>,
+    /// Granules that stay held, and get more metadata of their files.
+    pub described: Vec<GranuleId>,
+    /// Granules that stay held, and get other files or other checksums.
+    pub replaced: Vec<GranuleId>,
+}
+
+impl ChangeExamples {
+    /// The granules of one kind of event.
+    pub(super) fn of(&mut self, kind: EventKind) -> &mut Vec<GranuleId> {
+        match kind {
+            EventKind::Ingested => &mut self.ingested,
+            EventKind::Deleted => &mut self.deleted,
+            EventKind::Described => &mut self.described,
+            EventKind::Replaced => &mut self.replaced,
+        }
+    }
+}
+
+/// A granule whose recorded files conflict with what was computed of them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ConflictingGranule {
+    /// The granule.
+    pub granule_id: GranuleId,
+    /// The first file that differs.
+    pub conflict: ContentConflict,
+}
+
     /// Granules to ingest that were already held; for an import, events that were already stored.
     pub held: u64,
     /// Granules that were listed more than once.

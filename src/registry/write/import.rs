@@ -23,7 +23,7 @@ use crate::store::{DatasetKey, Transaction};
 /// # Examples
 ///
 /// ```
-/// use accession::{Event, EventKind, Import, Registry, Stamp};
+/// use accession::{Event, EventKind, IfMissing, Import, Registry, Stamp};
 ///
 /// let mut import = Import::new();
 /// for (at, kind, granule_id) in [
@@ -34,7 +34,7 @@ use crate::store::{DatasetKey, Transaction};
 ///     let (at, granule_id) = (at.parse()?, granule_id.parse()?);
 ///     import.add(Event { at, kind, granule_id, producer_granule: None, content: None, location: None })?;
 /// }
-/// import.options.create_dataset = true;
+/// import.options = import.options.if_missing(IfMissing::Create);
 /// let registry = Registry::in_memory()?;
 /// let stamp = Stamp::now("2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.import(&"US".parse()?, &import, &stamp)?;
