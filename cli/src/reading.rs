@@ -18,8 +18,8 @@ use accession::mirror::Primary;
 use accession::model::{ValueError, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
-    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry, Monitor,
-    SourceLocation,
+    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder,
+    ListingEntry, Monitor, SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
@@ -115,8 +115,7 @@ pub struct Entries<'a> {
 /// The file that is being read.
 struct FileOfEntries {
     name: String,
-    records: Records,
-    deleted: u64,
+    records: ListedRecords,
     progress: Progress,
 }
 
@@ -179,18 +178,16 @@ impl<'a> Entries<'a> {
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
                 Error::usage(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
-            return self.entry_of(granule_id, location, Vec::new()).map(Some);
+            let granule_id = self.id_of(&granule_id, &location)?;
+            let location = Some(location);
+            return Ok(Some(ListingEntry { location, ..ListingEntry::from(granule_id) }));
         }
         loop {
-            while let Some(file) = &mut self.file {
-                let Some(record) = file.records.next() else {
-                    self.end_file();
-                    break;
-                };
-                let Record { granule_id, location, is_deleted, files, .. } = record?;
-                file.progress.advance_row();
-                if !is_deleted {
-                    return self.entry_of(granule_id, location, files).map(Some);
+            if let Some(file) = &mut self.file {
+                if let Some(record) = file.records.next().transpose()? {
+                    file.progress.advance_row();
+                    let granule_id = self.id_of(&record.granule_id, &record.location)?;
+                    return Ok(Some(Record { granule_id, ..record }.into_entry()?));
                 }
                 file.deleted += 1;
             }
@@ -208,12 +205,8 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn entry_of(
-        &mut self,
-        listed: GranuleId,
-        location: SourceLocation,
-        files: Vec<StatedFile>,
-    ) -> Result<ListingEntry> {
+    /// The id that a listed id or path contains.
+    fn id_of(&self, listed: &GranuleId, location: &SourceLocation) -> Result<GranuleId> {
         if self.is_recorded && self.session.is_own_file(listed.as_str()) {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
             let error = accession::Error::new(ErrorKind::Input, message).at(location);
@@ -234,10 +227,8 @@ impl<'a> Entries<'a> {
                     }
                     _ => "leave the line out of the list, or make the id of another part of it",
                 })
-            })?,
-        };
-        let content = StatedFile::content(files, &granule_id, &location)?;
-        Ok(ListingEntry { granule_id, producer_granule: None, content, location: Some(location) })
+            }),
+        }
     }
 
     fn end_file(&mut self) {
@@ -280,13 +271,13 @@ pub fn listing(
     options: ListingOptions,
     paths: &PathArgs,
 ) -> Result<(Listing, bool)> {
-    let (mut listing, mut has_paths) = (Listing::new(), false);
+    let (mut builder, mut has_paths) = (ListingBuilder::new(), false);
     for entry in Entries::new(session, &[], files, options, paths, MissingPages::Refuse) {
         let entry = entry?;
-        has_paths |= listing.count() == 0 && entry.granule_id.as_str().contains('/');
-        listing.add(entry)?;
+        has_paths |= builder.count() == 0 && entry.granule_id.as_str().contains('/');
+        builder.add(entry)?;
     }
-    Ok((listing, has_paths))
+    Ok((builder.finish(), has_paths))
 }
 
 /// Warns of granules that a list has more than once.

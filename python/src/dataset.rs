@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{Change, EarlierSet, EventKind, Listing};
+use accession::{Change, EarlierSet, EventKind, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -104,11 +104,12 @@ impl Dataset {
         let py = ids.py();
         let options = of_change(options, "max_delete max_add create max_replace")?;
         let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
-        let mut listing = Listing::new();
+        let mut builder = ListingBuilder::new();
         let own = Some(self.opened.name.as_path());
-        let taken = ids::take(ids, column, &mut Target::Listing(&mut listing, own))?;
+        let taken = ids::take(ids, column, &mut Target::Listing(&mut builder, own))?;
         let (applied, warnings) = run(py, |monitor| {
-            let warnings = taken.read(&mut Target::Listing(&mut listing, own), &monitor)?;
+            let warnings = taken.read(&mut Target::Listing(&mut builder, own), &monitor)?;
+            let listing = builder.finish();
             let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
             Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;

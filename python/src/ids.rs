@@ -9,7 +9,7 @@ use std::sync::Arc;
 use accession::disk::scratch;
 use accession::input::{self, InputFormat, ListingOptions};
 use accession::model::Warning;
-use accession::{Listing, Monitor};
+use accession::{Listing, ListingBuilder, Monitor};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -63,11 +63,11 @@ pub fn take(
 ///
 /// Those of [`take`] and of [`Taken::read`].
 pub fn listing(given: &Bound<'_, PyAny>, column: Option<&str>) -> Result<Listing, Failure> {
-    let mut listing = Listing::new();
-    let taken = take(given, column, &mut Target::Listing(&mut listing, None))?;
+    let mut builder = ListingBuilder::new();
+    let taken = take(given, column, &mut Target::Listing(&mut builder, None))?;
     let (listing, warnings) = run(given.py(), move |monitor| {
-        let warnings = taken.read(&mut Target::Listing(&mut listing, None), &monitor)?;
-        Ok((listing, warnings))
+        let warnings = taken.read(&mut Target::Listing(&mut builder, None), &monitor)?;
+        Ok((builder.finish(), warnings))
     })?;
     warn_all(given.py(), &warnings)?;
     Ok(listing)

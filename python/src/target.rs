@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use accession::disk::reserved;
 use accession::fixity::FoundFiles;
-use accession::input::{Record, Records, SearchPages, StatedFile};
+use accession::input::{Records, SearchPages};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation,
+    Change, Error, ErrorKind, EventKind, GranuleId, ListingBuilder, ListingEntry, Monitor,
+    SourceLocation,
 };
 
 use crate::error::Failure;
@@ -19,7 +20,7 @@ pub const LIST: &str = "item";
 /// Where a list of granules goes.
 pub enum Target<'a> {
     /// A set, and the registry in which it is recorded, if it is.
-    Listing(&'a mut Listing, Option<&'a Path>),
+    Listing(&'a mut ListingBuilder, Option<&'a Path>),
     /// Granules of one kind of a change, and the registry.
     Change(&'a mut Change, EventKind, &'a Path),
     /// What was found of files, whatever granules they belong to.
@@ -100,14 +101,7 @@ pub fn read_records(
         if number % 4_096 == 0 {
             monitor.go_on()?;
         }
-        if record.is_deleted {
-            deleted += 1;
-            continue;
-        }
-        let Record { granule_id, location, files, .. } = record;
-        let content = StatedFile::content(files, &granule_id, &location)?;
-        let location = Some(location);
-        target.add(ListingEntry { granule_id, producer_granule: None, content, location })?;
+        target.add(record.into_entry()?)?;
     }
     let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
     if deleted > 0 {

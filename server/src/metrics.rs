@@ -85,9 +85,14 @@ impl Metrics {
 /// How many datasets are reported, by name: each takes five lines.
 pub const MAX_DATASETS: u32 = 1_000;
 
-/// A dataset, how many of its files are not as recorded (`None` means that none was ever checked), and
-/// whether its last listing was refused.
-pub type Reported = (DatasetRecord, Option<u64>, bool);
+/// What is reported of a dataset.
+pub struct Reported {
+    pub listed: DatasetRecord,
+    /// How many of its files are not as recorded. `None` means that none was ever checked.
+    pub open_findings: Option<u64>,
+    /// Whether its last listing was refused.
+    pub is_refused: bool,
+}
 
 /// What is known of datasets. None, if the registry cannot be read now.
 pub fn of_datasets(reported: Option<&[Reported]>) -> String {
@@ -117,10 +122,12 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
     let help = "Files that are not as recorded, of datasets whose files were checked.";
-    describe("dataset_open_findings", help, &|(_, open, _)| open.map(|it| it.to_string()));
+    describe("dataset_open_findings", help, &|reported| {
+        reported.open_findings.map(|open| open.to_string())
+    });
     let help = "Whether the last listing was refused by a sync.";
-    describe("dataset_listing_refused", help, &|(.., is_refused)| {
-        Some(u8::from(*is_refused).to_string())
+    describe("dataset_listing_refused", help, &|reported| {
+        Some(u8::from(reported.is_refused).to_string())
     });
     text
 }

@@ -295,11 +295,12 @@ pub(super) fn encoded(address: &str) -> String {
 ///
 /// ```
 /// use accession::citation::{Citation, CitationFormat, listed_dataset};
-/// use accession::{GranuleId, Listing};
+/// use accession::{GranuleId, ListingBuilder};
 ///
-/// let mut listing = Listing::new();
+/// let mut listing = ListingBuilder::new();
 /// listing.add("A.1".parse::<GranuleId>()?)?;
 /// let dataset = listed_dataset(&["10.9999/FOO".parse()?], None)?;
+/// let listing = listing.finish();
 /// let now = "2001-01-05T12:00:00Z".parse()?;
 /// let citation = Citation::of_list(dataset, &listing.identify()?, now);
 /// let tuple = citation.render(CitationFormat::Tuple);

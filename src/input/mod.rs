@@ -50,6 +50,7 @@ mod inventory;
 mod json;
 mod lines;
 mod old_payment_ids;
+mod listing;
 mod pdr;
 mod records;
 mod table;
@@ -62,6 +63,7 @@ pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
 pub use format::{InputFormat, ListingOptions, UnknownInputFormat};
 pub use old_payment_ids::old_payment_ids;
+pub use listing::ListedRecords;
 pub use records::{Events, Records, SearchPages, open};
 
 use std::io::BufRead;

@@ -5,8 +5,8 @@ use super::compare::{LEFT, Outcome, compare};
 use super::primary::Primary;
 use crate::error::Result;
 use crate::model::{
-    Content, ContentChange, Coverage, DatasetName, EventKind, Limit, Limits, ListingEntry, Warning,
-    WarningKind, Withdrawal, plural,
+    Content, ContentChange, ContentUpdate, Coverage, DatasetName, EventKind, Limit, Limits,
+    ListingEntry, Warning, WarningKind, Withdrawal, plural,
 };
 use crate::registry::{
     Change, ChangeOptions, ChangeReport, ContentDifference, Difference, Guard, IfMissing,

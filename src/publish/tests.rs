@@ -10,7 +10,8 @@ use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, EarlierSet, Import, Listing, PaymentIds, Registry, Stamp, SubsetMembers,
+    Change, ChangeOptions, EarlierSet, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
+    Stamp, SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -55,8 +56,9 @@ fn change(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn sync(registry: &Registry, _: &Path) -> Outcome {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
+    let listing = listing.finish();
     let options = ChangeOptions::default();
     Ok(registry.sync(&name(), &listing, Limits::default(), &options, &stamp(2)).map(drop)?)
 }
@@ -93,8 +95,9 @@ fn edit(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn cite(registry: &Registry, _: &Path) -> Outcome {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A1", "B"].iter().try_for_each(|text| listing.add(id(text)))?;
+    let listing = listing.finish();
     let members = SubsetMembers::Listed(listing);
     Ok(registry.cite_subset(&name(), None, &members, second(100)).map(drop)?)
 }

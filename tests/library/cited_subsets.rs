@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Access, Listing, Moment, Monitor, Pattern, Registry, Selection, Stamp, Subset, SubsetCriteria,
-    SubsetMembers, Timestamp,
+    Access, ListingBuilder, Moment, Monitor, Pattern, Registry, Selection, Stamp, Subset,
+    SubsetCriteria, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -161,9 +161,9 @@ fn history_of(sets: &[&[&str]]) -> (Registry, History) {
 }
 
 fn named<'a>(ids: impl IntoIterator<Item = &'a str>) -> SubsetMembers {
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     ids.into_iter().for_each(|text| named.add(id(text)).unwrap());
-    SubsetMembers::Listed(named)
+    SubsetMembers::Listed(named.finish())
 }
 
 fn patterns(texts: &[&str]) -> SubsetMembers {

@@ -6,8 +6,8 @@
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, DatasetMetadata, EarlierSet, EventKind, Import, Limits, Listing, Moment,
-    Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, DatasetMetadata, EarlierSet, EventKind, Import, Limits, ListingBuilder,
+    Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 
 use harness::events::event;
@@ -46,8 +46,9 @@ const WRITES: [Write; 10] = [
         registry.change(&name("NEW"), &change(["new"], []), stamp).map(drop)
     }),
     ("sync", |registry, stamp| {
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         listing.add(id("new"))?;
+        let listing = listing.finish();
         let (most, options) = (Limits::NONE, ChangeOptions::default());
         registry.sync(&name("D"), &listing, most, &options, stamp).map(drop)
     }),
@@ -152,8 +153,9 @@ fn what_stores_nothing_is_not_refused() {
     change.ingest(id("A")).unwrap();
     assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance(), None);
     // A listing that changes nothing is recorded as confirmed, at this time.
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
+    let listing = listing.finish();
     let options = ChangeOptions::default();
     let refused =
         registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp()).unwrap_err();

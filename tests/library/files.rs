@@ -5,8 +5,9 @@ use std::sync::Arc;
 use accession::model::{Algorithm, Checksum, Content, Coverage, Digest, FilePath, FileRecord};
 use accession::registry::SharedDoi;
 use accession::{
-    Access, Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, Import, Limit,
-    Limits, Listing, ListingEntry, Moment, Registry, Selection, Set, SourceLocation, Stamp,
+    Access, Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, IfMissing,
+    Import, Limit, Limits, ListingBuilder, ListingEntry, Moment, Registry, Selection, Set,
+    SourceLocation, Stamp,
 };
 
 use harness::events::event;
@@ -59,8 +60,9 @@ fn sync(
     entries: impl IntoIterator<Item = ListingEntry>,
     options: &ChangeOptions,
 ) -> accession::error::Result<ChangeReport> {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     entries.into_iter().for_each(|entry| listing.add(entry).unwrap());
+    let listing = listing.finish();
     let stamp = Stamp::at(second(at), now());
     registry.sync(&name("D"), &listing, Limits::default(), options, &stamp)
 }
@@ -183,8 +185,9 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let error = add(&registry, 2, some(), ChangeOptions::default()).unwrap_err().to_string();
     assert!(!error.contains("algorithm?"), "{error}");
     // What a listing leaves as it is agrees, too.
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     some().for_each(|entry| listing.add(entry).unwrap());
+    let listing = listing.finish();
     let options = ChangeOptions::default();
     let stamp = Stamp::at(second(2), now());
     let error =

@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use accession::citation::check::Checker;
 use accession::citation::recognise::find;
 use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Moment, Registry,
-    Selection, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, ListingBuilder, Moment,
+    Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -74,8 +74,9 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
                 let _ = registry.cite_subset(&dataset, at, &wanted, now());
             }
             Step::CiteNamed(count) => {
-                let mut named = Listing::new();
+                let mut named = ListingBuilder::new();
                 history.held().iter().take(*count).for_each(|it| named.add(id(it)).unwrap());
+                let named = named.finish();
                 let _ = registry.cite_subset(&dataset, None, &SubsetMembers::Listed(named), now());
             }
             Step::Rename => {
@@ -209,7 +210,7 @@ fn add_changes(
     change.options = change.options.dry_run(true);
     change.ingest(id("new")).unwrap();
     add("change", outcome(registry.change(dataset, &change, &stamp)));
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     listing.add(id("new")).unwrap();
     let listing = listing.finish();
     let options = ChangeOptions::new().dry_run(true);

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
-use accession::{Change, Listing, ListingEntry, Moment, Registry, Selection, Stamp, SubsetMembers};
+use accession::{
+    Change, ListingBuilder, ListingEntry, Moment, Registry, Selection, Stamp, SubsetMembers,
+};
 
 use harness::exported::{import_of, manifest_of};
 use harness::history::{change, id, instances, name, now, second, stating, with_file};
@@ -59,8 +61,9 @@ fn registry() -> Registry {
         SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
     let at = Some(Moment::Instant(half));
     registry.cite_subset(&us, at, &patterns, second(3)).unwrap();
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     many.iter().skip(500).take(1_200).for_each(|text| named.add(id(text)).unwrap());
+    let named = named.finish();
     registry.cite_subset(&us, None, &SubsetMembers::Listed(named), second(4)).unwrap();
 
     let selection = Selection::Dataset { name: us.clone(), at };

@@ -4,8 +4,8 @@ use accession::mirror::{HttpOptions, Primary, PullOptions, compare, pull};
 use accession::model::Checksum;
 use accession::registry::Withdrawn;
 use accession::{
-    Change, ChangeOptions, DatasetMetadata, ErrorKind, Import, Limits, Listing, Pattern, Registry,
-    Stamp, SubsetMembers,
+    Change, ChangeOptions, DatasetMetadata, ErrorKind, IfMissing, Import, Limits, ListingBuilder,
+    Pattern, Registry, Stamp, SubsetMembers,
 };
 
 use crate::properties::resealed;
@@ -286,7 +286,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     assert!(refused.to_string().contains("65 checksums"), "{refused}");
     // The granule is listed with one of them at a time.
     let other = Registry::in_memory().unwrap();
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     (0..65).for_each(|n| listing.add(sum(n)).unwrap());
     let listing = listing.finish();
     let options = ChangeOptions::new().if_missing(IfMissing::Create);

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use accession::error::Result;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, Moment, Monitor, Registry,
-    Selection, Stamp, SubsetMembers,
+    ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, ListingBuilder, Moment, Monitor,
+    Registry, Selection, Stamp, SubsetMembers,
 };
 
 use crate::stored::{even, granule_id};
@@ -153,9 +153,9 @@ impl Monitor for Phases {
 }
 
 fn listing(granule_ids: &[String]) -> Listing {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     granule_ids.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
-    listing
+    listing.finish()
 }
 
 fn import(registry: &Registry) -> Result<()> {

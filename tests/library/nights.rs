@@ -2,8 +2,8 @@
 
 use accession::registry::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, DatasetMetadata, ErrorKind, Limit, Limits, Listing,
-    Registry, Stamp, Timestamp,
+    Change, ChangeOptions, ChangeReport, DatasetMetadata, ErrorKind, IfMissing, Limit, Limits,
+    Listing, ListingBuilder, Registry, Stamp, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
@@ -12,10 +12,14 @@ use harness::store::new_registry;
 
 const DAY: i64 = 86_400;
 
+fn builder(numbers: impl IntoIterator<Item = u32>) -> ListingBuilder {
+    let mut builder = ListingBuilder::new();
+    numbers.into_iter().for_each(|n| builder.add(id(&format!("G{n:04}"))).unwrap());
+    builder
+}
+
 fn ids(numbers: impl IntoIterator<Item = u32>) -> Listing {
-    let mut listing = Listing::new();
-    numbers.into_iter().for_each(|n| listing.add(id(&format!("G{n:04}"))).unwrap());
-    listing
+    builder(numbers).finish()
 }
 
 fn sync(
@@ -136,7 +140,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     // A time that is not believed is not recorded.
     let later: Timestamp = "2029-01-01T00:00:00Z".parse().unwrap();
     registry.change(&name("D"), &change(["NOW"], []), &confirmed_now(now())).unwrap();
-    let mut with_now = ids(0..935);
+    let mut with_now = builder(0..935);
     with_now.add(id("NOW")).unwrap();
     let refused = sync(&registry, &with_now, Limits::default(), &Stamp::now(later));
     assert_eq!(refused, Err(ErrorKind::ClockAhead));
@@ -218,9 +222,10 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
     assert_eq!(nights.len(), 62);
     let (mut refused, mut came_back) = (Vec::new(), Vec::new());
     for (night, listed) in &nights {
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
         let at = Stamp::at(night.parse::<accession::Moment>().unwrap().of_change(), now());
+        let listing = listing.finish();
         let synced = match sync(&registry, &listing, Limits::default(), &at) {
             Err(kind) => {
                 assert_eq!(kind, ErrorKind::TooManyDeletions);

@@ -10,8 +10,9 @@ use accession::model::{
     Algorithm, Checksum, Content, Coverage, Digest, DigestPrefix, FilePath, FileRecord,
 };
 use accession::{
-    Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, Limit, Limits, Listing,
-    ListingEntry, Moment, Registry, Selection, Set, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, IfMissing, Limit, Limits,
+    ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, Stamp, SubsetMembers,
+    Timestamp,
 };
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -284,7 +285,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             made.unwrap();
         }
         Step::Sync(all, most) => {
-            let mut listing = Listing::new();
+            let mut listing = ListingBuilder::new();
             let stated: BTreeMap<&str, &Vec<Stated>> =
                 all.iter().map(|(index, files)| (POOL[*index].as_str(), files)).collect();
             let mut other = 0;
@@ -305,6 +306,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 replaced.extend(is_replaced.then(|| granule.to_owned()));
                 next.insert(granule.to_owned(), files);
             }
+            let listing = listing.finish();
             if listing.is_empty() {
                 return;
             }

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use accession::registry::Skipped;
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Limit, Limits, Listing,
-    Moment, Registry, Selection, Stamp, Timestamp,
+    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, IfMissing, Limit, Limits,
+    Listing, ListingBuilder, Moment, Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -184,10 +184,11 @@ fn sync(
     ids: &BTreeSet<&str>,
     most: Limits,
 ) {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     // In no order, and the first one twice.
     let listed = ids.iter().rev().chain(ids.first());
     listed.for_each(|text| listing.add(id(text)).unwrap());
+    let listing = listing.finish();
     let expected = naive(ids.iter().copied());
     let identified = listing.identify().unwrap();
     assert_eq!((identified.identifier, identified.granules), (expected, ids.len() as u64));

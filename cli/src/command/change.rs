@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
 use accession::model::TimestampError;
-use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
+use accession::{Access, DatasetName, EarlierSet, Listing, ListingBuilder, Moment};
 
 use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};
@@ -286,10 +286,11 @@ impl Sync {
     }
 
     fn listing(&self, entries: Entries<'_>) -> Result<Listing> {
-        let mut listing = Listing::new();
+        let mut builder = ListingBuilder::new();
         for entry in entries {
-            listing.add(entry?)?;
+            builder.add(entry?)?;
         }
+        let listing = builder.finish();
         self.granules.refuse_repeating(&listing)?;
         Ok(listing)
     }

@@ -7,7 +7,9 @@ use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::Granule;
-use accession::{Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
+use accession::{
+    Access, DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
@@ -203,10 +205,11 @@ impl Args {
         drop(snapshot);
         let members = match &self.select_from {
             Some(file) => {
-                let mut listing = Listing::new();
+                let mut listing = ListingBuilder::new();
                 for entry in Entries::of_file(session, file, &self.paths) {
                     listing.add(entry?)?;
                 }
+                let listing = listing.finish();
                 Some(SubsetMembers::Listed(listing))
             }
             None if self.select.is_empty() => None,

@@ -11,8 +11,8 @@ use accession::input::ListingOptions;
 use accession::model::{Day, Warning, WarningKind, plural, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
-    Stamp, Timestamp,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
+    Moment, Registry, Stamp, Timestamp,
 };
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
@@ -309,11 +309,12 @@ impl Listings<'_> {
     fn listing(&self, dated: &Dated, session: &Session, taken: &mut Taken) -> Result<Listing> {
         let (files, paths) = (std::slice::from_ref(&dated.file), &self.arguments.paths);
         let options = self.options.clone();
-        let (mut listing, warnings) = (Listing::new(), RefCell::default());
+        let (mut builder, warnings) = (ListingBuilder::new(), RefCell::default());
         let entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
         for entry in entries.recorded().keeping(&warnings) {
-            listing.add(entry?)?;
+            builder.add(entry?)?;
         }
+        let listing = builder.finish();
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,

@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
-use accession::{Access, Change, GranuleId, Listing, ListingEntry, Registry, Stamp, SubsetMembers};
+use accession::{
+    Access, Change, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry, Stamp,
+    SubsetMembers,
+};
 use postgres::Client;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -42,8 +45,9 @@ fn filled(directory: &Path) -> PathBuf {
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     let edit = every_field("ONE");
     registry.edit_dataset_with(&name("ONE"), SharedDoi::Refused, &by(), edit).unwrap();
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
+    let named = named.finish();
     let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
     for wanted in [patterns, SubsetMembers::Listed(named)] {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();

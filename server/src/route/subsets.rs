@@ -89,8 +89,9 @@ fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Mom
                     |error| Problem::usage(format!("Line {number} of the body: {error}."));
                 ids.insert(GranuleId::new(line).map_err(refused)?);
             }
-            let mut listing = Listing::new();
-            ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
+            let mut builder = ListingBuilder::new();
+            ids.into_iter().try_for_each(|granule_id| builder.add(granule_id))?;
+            let listing = builder.finish();
             if listing.is_empty() {
                 return Err(Problem::usage("The body has no ids."));
             }

@@ -52,13 +52,14 @@ pub struct UnevenGranule {
 ///
 /// ```
 /// use accession::registry::{Presence, SideBySide};
-/// use accession::{GranuleId, Listing};
+/// use accession::{GranuleId, ListingBuilder};
 ///
 /// let mut sides = SideBySide::new(None);
 /// for ids in [["A", "B"], ["A", "C"], ["A", "B"]] {
-///     let mut listing = Listing::new();
+///     let mut listing = ListingBuilder::new();
 ///     ids.into_iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap()))?;
 ///     sides.add_list(&listing)?;
+///     let listing = listing.finish();
 /// }
 /// let uneven: Vec<_> = sides.by_ref().collect::<Result<_, _>>()?;
 /// assert_eq!(uneven[0].granule_id.as_str(), "B");
