@@ -189,7 +189,7 @@ impl<'a> Entries<'a> {
                     let granule_id = self.id_of(&record.granule_id, &record.location)?;
                     return Ok(Some(Record { granule_id, ..record }.into_entry()?));
                 }
-                file.deleted += 1;
+                self.end_file();
             }
             let Some(file) = self.files.next() else {
                 self.missing.check(&self.pages, self.session)?;
@@ -209,13 +209,13 @@ impl<'a> Entries<'a> {
     fn id_of(&self, listed: &GranuleId, location: &SourceLocation) -> Result<GranuleId> {
         if self.is_recorded && self.session.is_own_file(listed.as_str()) {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
-            let error = accession::Error::new(ErrorKind::Input, message).at(location);
+            let error = accession::Error::new(ErrorKind::Input, message).at(location.clone());
             return Err(Error::from(error).with_hint(
                 "nothing was changed; leave it out of the list, or keep the registry in another directory",
             ));
         }
-        let granule_id = match self.paths.id_of(listed.as_str()) {
-            id if id == listed.as_str() => listed.clone(),
+        match self.paths.id_of(listed.as_str()) {
+            id if id == listed.as_str() => Ok(listed.clone()),
             id => GranuleId::new(id).map_err(|cause| {
                 let listed_text = listed.as_str();
                 let listed = quoted(listed_text);
@@ -232,18 +232,10 @@ impl<'a> Entries<'a> {
     }
 
     fn end_file(&mut self) {
-        let Some(FileOfEntries { name, records, deleted, progress }) = self.file.take() else {
-            return;
-        };
+        let Some(FileOfEntries { name, records, progress }) = self.file.take() else { return };
         progress.end();
-        self.pages.add(&records);
-        let mut warnings = records.warnings();
-        if deleted > 0 {
-            let skipped = plural(deleted, "granule");
-            let message =
-                format!("{name}: skipped {skipped} that the file marks as deleted or replaced");
-            warnings.push(Warning::new(WarningKind::DeletedInFile, message));
-        }
+        self.pages.add(records.records());
+        let warnings = records.warnings(&name);
         match self.warnings {
             Some(kept) => kept.borrow_mut().extend(warnings),
             None => self.session.warn_all(warnings),

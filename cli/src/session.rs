@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::TypedSet;
 use accession::disk::reserved;
-use accession::mirror::PublishedSite;
+use accession::mirror::{PublishedSite, SiteRegistry};
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
@@ -17,7 +17,6 @@ use accession::{
 };
 use clap::ArgAction;
 use serde::Serialize;
-use tempfile::TempDir;
 
 use super::error::{Error as CliError, Exit, Result};
 use super::output::{
@@ -36,7 +35,7 @@ pub struct Session {
     out: Output,
     committed: Arc<AtomicBool>,
     /// Where what was read of a site is, which takes the place of the registry.
-    site: Option<TempDir>,
+    site: Option<SiteRegistry>,
 }
 
 /// The options that every command takes.

@@ -398,16 +398,16 @@ impl Dataset {
             true => PullPolicy::Reset(options.limits()?),
             false => PullPolicy::Follow,
         };
-        let pulled = run(py, |monitor| {
         let dry_run = options.is_set("dry_run")?;
         let options = PullOptions::new()
             .if_missing(options.if_missing()?)
             .policy(policy)
             .max_replace(options.limit("max_replace")?)
             .dry_run(dry_run);
+        let pulled = run(py, |monitor| {
             mirror::pull(&self.opened, &self.name, primary, options, at, &monitor)
         })?;
-        mirror::pulled(py, &self.name, &pulled, options.dry_run)
+        mirror::pulled(py, &self.name, &pulled, dry_run)
     }
 
     /// How the mirror compares with its primary, and which granules differ.

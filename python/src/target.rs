@@ -91,11 +91,11 @@ impl Target<'_> {
 ///
 /// A value is not an id; a listing lacks pages; the monitor stops it.
 pub fn read_records(
-    mut records: Records,
+    records: Records,
     target: &mut Target<'_>,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<Vec<Warning>, Failure> {
-    let mut deleted = 0;
+    let mut records = records.listed();
     for (number, record) in records.by_ref().enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
@@ -103,13 +103,15 @@ pub fn read_records(
         }
         target.add(record.into_entry()?)?;
     }
+    let deleted = records.deleted();
+    let records = records.records();
     let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
     if deleted > 0 {
         let message =
             format!("skipped granules that the list marks as deleted or replaced: {deleted}");
         warnings.push(Warning::new(WarningKind::DeletedInFile, message));
     }
-    pages.add(&records);
+    pages.add(records);
     match pages.missing() {
         Some(missing) if target.is_whole() => {
             Err(accession::Error::new(ErrorKind::PagesMissing, missing).into())

@@ -102,7 +102,7 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     write(&mut text, "registry_readable", "gauge", help, &is_readable);
     let mut describe = |name: &str, help: &str, value: &dyn Fn(&Reported) -> Option<String>| {
         let rows = reported.unwrap_or_default().iter().filter_map(|reported| {
-            let labels = format!("{{dataset=\"{}\"}}", reported.0.dataset.name);
+            let labels = format!("{{dataset=\"{}\"}}", reported.listed.dataset.name);
             Some((labels, value(reported)?))
         });
         let rows: Vec<(String, String)> = rows.collect();
@@ -110,15 +110,15 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     };
     let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
     let help = "Granules that are held, of the first 1000 datasets by name.";
-    describe("dataset_granules", help, &|(listed, ..)| {
+    describe("dataset_granules", help, &|Reported { listed, .. }| {
         Some(listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
     });
     let help = "When the last change was recorded.";
-    describe("dataset_last_change_timestamp_seconds", help, &|(listed, ..)| {
+    describe("dataset_last_change_timestamp_seconds", help, &|Reported { listed, .. }| {
         listed.latest.as_ref().map(|latest| seconds(latest.recorded))
     });
     let help = "When a sync last found that the dataset is its listing.";
-    describe("dataset_last_confirmed_timestamp_seconds", help, &|(listed, ..)| {
+    describe("dataset_last_confirmed_timestamp_seconds", help, &|Reported { listed, .. }| {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
     let help = "Files that are not as recorded, of datasets whose files were checked.";

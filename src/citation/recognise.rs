@@ -234,11 +234,11 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
 }
 
 /// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
-fn granules_of_part(after: &str) -> Option<[u64; 2]> {
+fn granules_of_part(after: &str) -> Option<PartGranules> {
     let words: Vec<&str> = after.split_whitespace().collect();
     words.windows(4).find_map(|words| match words {
         [part, "of", whole, granules] if granules.starts_with("granule") => {
-            Some([part.parse().ok()?, whole.parse().ok()?])
+            Some(PartGranules { selected: part.parse().ok()?, of: whole.parse().ok()? })
         }
         _ => None,
     })

@@ -345,6 +345,8 @@ pub struct FixityRun {
     not_recorded: Option<Warning>,
 }
 
+crate::model::debug_fields!(FixityRun);
+
 /// What becomes of what was found out.
 #[expect(clippy::large_enum_variant, reason = "a run has one")]
 enum Records {
@@ -370,8 +372,6 @@ struct Statement {
 
 impl FixityRun {
     fn start(
-crate::model::debug_fields!(FixityRun);
-
         root: &Arc<Root>,
         files: Files,
         purpose: Purpose,
@@ -553,8 +553,9 @@ impl Statement {
         self.change.options.clone_from(&self.options);
         let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
         self.change = Change::stating(Coverage::Named);
-        self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
-            let path = contradiction.path(granule_id).to_owned();
+        self.contradicted.extend(applied.contradicted.iter().map(|conflicting| {
+            let ConflictingGranule { granule_id, conflict } = conflicting;
+            let path = conflict.path(granule_id).to_owned();
             let granule = Some(granule_id.to_string());
             FileFinding { granule, ..FileFinding::at(path, FileProblem::CHANGING) }
         }));

@@ -29,7 +29,7 @@ impl StatedFile {
     /// # Errors
     ///
     /// [`ErrorKind::StatedFile`]: two statements about one file contradict each other.
-    pub fn content(
+    pub(super) fn content(
         files: Vec<StatedFile>,
         granule_id: &GranuleId,
         location: &SourceLocation,

@@ -43,14 +43,15 @@
 mod catalogues;
 mod checksums;
 mod content;
+mod directory;
 mod error;
 mod file;
 mod format;
 mod inventory;
 mod json;
 mod lines;
-mod old_payment_ids;
 mod listing;
+mod old_payment_ids;
 mod pdr;
 mod records;
 mod table;
@@ -62,8 +63,8 @@ pub use content::StatedFile;
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
 pub use format::{InputFormat, ListingOptions, UnknownInputFormat};
-pub use old_payment_ids::old_payment_ids;
 pub use listing::ListedRecords;
+pub use old_payment_ids::old_payment_ids;
 pub use records::{Events, Records, SearchPages, open};
 
 use std::io::BufRead;

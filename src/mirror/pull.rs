@@ -82,6 +82,7 @@ impl PullPolicy {
 
 /// The result of a pull.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PullReport {
     /// The status of the mirror before the pull.
     pub before: HistoryComparison,
@@ -98,6 +99,7 @@ pub struct PullReport {
 
 /// The granules of which the primary states other bytes than are known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnresolvedConflicts {
     /// How many there are.
     pub granules: u64,
@@ -302,9 +304,9 @@ fn content_after(
         return None;
     }
     let after = |stated: &Content| known.after(granule_id, stated, Coverage::Whole);
-    let (content, effect, contradiction) = after(stated);
-    let is_former = |former: &Content| after(former).1 != ContentChange::Replaces;
+    let ContentUpdate { content, change, conflict } = after(stated);
+    let is_former = |former: &Content| after(former).change != ContentChange::Replaces;
     let is_replaced = replaced.as_ref().is_some_and(|former| former.iter().any(is_former));
-    let contradiction = contradiction.filter(|_| effect == ContentChange::Replaces && !is_replaced);
-    Some((content, contradiction.map(|it| it.of(granule_id))))
+    let conflict = conflict.filter(|_| change == ContentChange::Replaces && !is_replaced);
+    Some((content, conflict.map(|it| it.of(granule_id))))
 }

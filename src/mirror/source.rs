@@ -37,6 +37,7 @@ enum Origin {
 
 /// A mirror that was compared with its primary.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ComparedMirror {
     /// The present name of the mirror.
     pub dataset: DatasetName,

@@ -302,6 +302,7 @@ impl fmt::Display for Year {
 ///
 /// Its fields are those of `dataset` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DatasetRecord {
     /// The record of the dataset.
     #[serde(flatten)]
@@ -339,6 +340,7 @@ impl DatasetRecord {
 ///
 /// Its fields are those of `dataset show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MetadataVersion {
     /// 1, 2, … within the dataset.
     #[serde(skip)]
@@ -498,9 +500,9 @@ impl fmt::Display for Temporal {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
     use std::collections::HashSet;
+
+    use super::*;
 
     #[test]
     fn a_doi_is_kept_without_its_prefix() {

@@ -216,6 +216,15 @@ mod tests {
     }
 
     #[test]
+    fn a_map_is_searched_by_the_string_of_its_key() {
+        let name: DatasetName = "US".to_owned().try_into().unwrap();
+        let names = std::collections::HashMap::from([(name, 1)]);
+        assert_eq!((names.get("US"), names.get("us")), (Some(&1), None));
+        assert_eq!(GranuleId::try_from("a b").unwrap().as_ref(), "a b");
+        GranuleId::try_from("a\tb").unwrap_err();
+    }
+
+    #[test]
     fn a_value_is_read_from_json_as_it_was_written() {
         is_kept::<Creator>("Carberry, Josiah (0000-0002-1825-0097)", "");
         is_kept::<DatasetName>("US.FOOL2", "A@B");
@@ -235,12 +244,3 @@ mod tests {
         is_kept::<WebAddress>("https://example.org/", "see the wiki");
     }
 }
-    #[test]
-    fn a_map_is_searched_by_the_string_of_its_key() {
-        let name: DatasetName = "US".to_owned().try_into().unwrap();
-        let names = std::collections::HashMap::from([(name, 1)]);
-        assert_eq!((names.get("US"), names.get("us")), (Some(&1), None));
-        assert_eq!(GranuleId::try_from("a b").unwrap().as_ref(), "a b");
-        GranuleId::try_from("a\tb").unwrap_err();
-    }
-

@@ -176,9 +176,9 @@ fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     assert_eq!(cite(days_later(5_000)).unwrap_err().kind().as_str(), "clock-ahead");
     assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());
     let saved = cite(days_later(1)).unwrap();
-    assert_eq!(cite(days_later(5_000)).unwrap().set, saved.set);
+    assert_eq!(cite(days_later(5_000)).unwrap().period.set, saved.period.set);
     // The time of the tests is later than that.
-    assert_eq!(cite(now()).unwrap().set, saved.set);
+    assert_eq!(cite(now()).unwrap().period.set, saved.period.set);
 }
 
 #[test]

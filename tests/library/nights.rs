@@ -142,6 +142,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     registry.change(&name("D"), &change(["NOW"], []), &confirmed_now(now())).unwrap();
     let mut with_now = builder(0..935);
     with_now.add(id("NOW")).unwrap();
+    let with_now = with_now.finish();
     let refused = sync(&registry, &with_now, Limits::default(), &Stamp::now(later));
     assert_eq!(refused, Err(ErrorKind::ClockAhead));
     assert_eq!(confirmed().unwrap().recorded, now());
@@ -224,8 +225,8 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
     for (night, listed) in &nights {
         let mut listing = ListingBuilder::new();
         listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
-        let at = Stamp::at(night.parse::<accession::Moment>().unwrap().of_change(), now());
         let listing = listing.finish();
+        let at = Stamp::at(night.parse::<accession::Moment>().unwrap().of_change(), now());
         let synced = match sync(&registry, &listing, Limits::default(), &at) {
             Err(kind) => {
                 assert_eq!(kind, ErrorKind::TooManyDeletions);

@@ -232,7 +232,7 @@ impl Args {
         };
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
-        let cited_set = cited.set.clone();
+        let cited_set = cited.period.set.clone();
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
             .with_digest(self.digest);

@@ -274,7 +274,7 @@ impl CheckFiles {
         let nearest = match contents.as_slice() {
             [_] => None,
             several => {
-                let nearest = fixity::nearest(&registry, several, &tree, options.depth)?;
+                let nearest = fixity::nearest(&registry, several, &tree, depth)?;
                 Some(&several[nearest])
             }
         };
@@ -536,7 +536,7 @@ fn print_summary(
     }
     let exit = if summary.findings == 0 { Exit::Done } else { Exit::Differs };
     if session.is_json() {
-        let held = contents.map(|HeldContents { set, from, until }| {
+        let held = contents.map(|HeldContents { set, from, until, .. }| {
             object!({ "from": from, "until": until, "digest": set.digest() })
         });
         session.json(&BTreeMap::from([("summary", FilesRead { summary, held })]))?;

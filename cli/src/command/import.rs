@@ -122,7 +122,7 @@ impl ImportArgs {
         if replica.is_none() {
             import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?;
         }
-        let (_, times) = import.counts();
+        let times = import.counts().times;
         if times > MANY_TIMES {
             session.warn(
                 WarningKind::ManyTimes,
@@ -153,7 +153,9 @@ impl ImportArgs {
         }
         let why_none = match &replica {
             Some(_) => "the primary has nothing new",
-            None if import.counts().0 > 0 => "the events of the file leave everything as it was",
+            None if import.counts().events > 0 => {
+                "the events of the file leave everything as it was"
+            }
             None => "the file contains no events",
         };
         let exit = application.report(session, &imported, created, None, |out| {

@@ -434,7 +434,12 @@ impl Taken {
         all.effort.steps += next.effort.steps;
         all.effort.rows += next.effort.rows;
         all.effort.checkpoints += next.effort.checkpoints;
-        for (examples, more) in all.first.iter_mut().zip(next.first) {
+        for (examples, more) in [
+            (&mut all.first.ingested, next.first.ingested),
+            (&mut all.first.deleted, next.first.deleted),
+            (&mut all.first.described, next.first.described),
+            (&mut all.first.replaced, next.first.replaced),
+        ] {
             examples.extend(more);
             if !all_examples {
                 examples.truncate(MAX_EXAMPLES);

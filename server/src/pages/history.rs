@@ -34,7 +34,7 @@ pub struct Month {
 impl Month {
     /// The month of a time.
     pub fn of(at: Timestamp) -> Self {
-        let (year, month, _) = at.day().year_month_day();
+        let (year, month) = (at.day().year(), at.day().month());
         Month { year, month }
     }
 

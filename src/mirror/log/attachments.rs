@@ -301,7 +301,7 @@ impl SubsetReader {
                         SubsetCriteria::MAX_PATTERNS
                     ));
                 }
-                SubsetMembers::Patterns(patterns.elements)
+                ReadMembers::Patterns(patterns.elements)
             }
             (None, Some(granules), open) => {
                 if granules.has_more {

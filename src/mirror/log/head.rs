@@ -132,8 +132,9 @@ impl Head {
 
     /// The time of the last change, and the identifier and the digest since. `None` means that there was no
     /// change.
-    pub fn latest(&self) -> Option<(Timestamp, Identifier, Digest)> {
-        Some((self.timestamp?, self.identifier?, self.digest?))
+    pub fn latest(&self) -> Option<LatestSet> {
+        let (timestamp, identifier, digest) = (self.timestamp?, self.identifier?, self.digest?);
+        Some(LatestSet { timestamp, identifier, digest })
     }
 
     /// Compares its members with one another.
@@ -168,7 +169,8 @@ impl Head {
             ));
         }
         let Some(last) = last else { return Ok(()) };
-        if Some((last.timestamp, last.identifier, last.digest)) != self.latest()
+        let LogChange { timestamp, identifier, digest, .. } = *last;
+        if Some(LatestSet { timestamp, identifier, digest }) != self.latest()
             || (last.granules, last.check) != (self.granules, self.check)
         {
             return Err("the last change of the log is not the one that its head names".to_owned());

@@ -229,6 +229,7 @@ impl Snapshot {
 
 /// What is known of the files of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granule {
     /// The granule.
     pub granule_id: GranuleId,
@@ -245,9 +246,9 @@ pub struct FileList {
     entries: SetEntries<SetCursor>,
 }
 
-impl Iterator for FileList {
 crate::model::debug_fields!(FileList);
 
+impl Iterator for FileList {
     type Item = Result<Granule>;
 
     fn next(&mut self) -> Option<Result<Granule>> {
@@ -261,6 +262,7 @@ crate::model::debug_fields!(FileList);
 
 /// How much is known of the files of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileTotals {
     /// The granules of the set.
     pub granules: u64,

@@ -35,6 +35,7 @@ impl Presence {
 
 /// A granule that is not the same on all sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnevenGranule {
     /// The granule.
     pub granule_id: GranuleId,
@@ -58,8 +59,8 @@ pub struct UnevenGranule {
 /// for ids in [["A", "B"], ["A", "C"], ["A", "B"]] {
 ///     let mut listing = ListingBuilder::new();
 ///     ids.into_iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap()))?;
-///     sides.add_list(&listing)?;
 ///     let listing = listing.finish();
+///     sides.add_list(&listing)?;
 /// }
 /// let uneven: Vec<_> = sides.by_ref().collect::<Result<_, _>>()?;
 /// assert_eq!(uneven[0].granule_id.as_str(), "B");
@@ -80,10 +81,10 @@ pub struct SideBySide {
     is_over: bool,
 }
 
-impl SideBySide {
-    /// No side yet.
 crate::model::debug_fields!(SideBySide: granules, same);
 
+impl SideBySide {
+    /// No side yet.
     pub fn new(monitor: Option<Arc<dyn Monitor>>) -> Self {
         let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
         let (same, compared, is_over) = (0, None, false);

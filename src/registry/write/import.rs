@@ -67,6 +67,16 @@ pub struct Import {
     annotations: LoggedAnnotations,
 }
 
+/// How much was added to an [`Import`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportCounts {
+    /// The number of events.
+    pub events: u64,
+    /// The number of distinct times, each of which becomes a change.
+    pub times: u64,
+}
+
 impl Import {
     /// Creates an empty import.
     pub fn new() -> Self {
@@ -125,9 +135,9 @@ impl Import {
         (self.subsets, self.annotations) = (subsets, annotations);
     }
 
-    /// The number of events, and the number of distinct times.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.staging.count(), self.times.len() as u64)
+    /// How much was added so far.
+    pub fn counts(&self) -> ImportCounts {
+        ImportCounts { events: self.staging.count(), times: self.times.len() as u64 }
     }
 }
 

@@ -362,7 +362,7 @@ impl<'a> Target<'a> {
 fn says(known: EncodedFiles<'_>, entry: &ListingEntry, extent: Coverage) -> bool {
     let Some(stated) = &entry.content else { return false };
     let is_said = extent == Coverage::All || !stated.is_empty();
-    let is_new = || Content::from(known).after(&entry.granule_id, stated, extent).1;
+    let is_new = || Content::from(known).after(&entry.granule_id, stated, extent).change;
     is_said && known != stated.encoded() && is_new() != ContentChange::Nothing
 }
 

@@ -18,8 +18,8 @@ use crate::values::{change, name, now, second};
 use crate::web_server::WebServer;
 
 /// A primary with its published directory and its server, and a mirror.
-pub struct World {
 #[derive(Debug)]
+pub struct World {
     pub directory: tempfile::TempDir,
     pub us: Registry,
     pub server: WebServer,
