@@ -10,7 +10,9 @@
 //! nothing is ever erased. One change is one transaction, and results in a new identifier.
 //!
 //! ```
-//! use accession::{Change, Clock, DatasetName, GranuleId, Listing, Registry, Selection};
+//! use accession::{
+//!     Change, Clock, DatasetName, GranuleId, IfMissing, ListingBuilder, Registry, Selection,
+//! };
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("accession.db");
@@ -22,16 +24,16 @@
 //! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 //! let mut change = Change::new();
 //! change.ingest(granule_id.clone())?;
-//! change.options.create_dataset = true;
+//! change.options = change.options.if_missing(IfMissing::Create);
 //! // It took effect on 2001-01-02, and is recorded now.
-//! change.options = change.options.at("2001-01-02T00:00:00Z".parse()?);
+//! change.options = change.options.at("2001-01-02T00:00:00Z".parse::<Timestamp>()?);
 //! let applied = registry.change(&dataset, &change)?;
 //! let identifier = applied.instance().expect("the granule is new").identifier;
 //! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //!
 //! // A snapshot reads the registry: what was in force on a later day?
 //! let snapshot = registry.snapshot()?;
-//! let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
+//! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
 //! let selected = snapshot.select(&selection)?;
 //! assert_eq!(selected.set.identifier(), identifier);
 //!
@@ -41,8 +43,9 @@
 //! }
 //!
 //! // A reader who holds files and an identifier from a paper needs no registry.
-//! let mut listing = Listing::new();
+//! let mut listing = ListingBuilder::new();
 //! listing.add(granule_id)?;
+//! let listing = listing.finish();
 //! assert_eq!(listing.identify()?.identifier, identifier);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -104,6 +107,7 @@ pub use model::{
 };
 pub use registry::{
     Author, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetVerification,
-    Difference, Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing,
-    Location, Monitor, Registry, Resolution, Selected, Selection, Snapshot, SubsetMembers,
+    Difference, Differences, EarlierSet, Exported, Finding, Granules, History, IfMissing, Import,
+    Listing, ListingBuilder, Location, Monitor, Registry, Resolution, Selected, Selection,
+    Snapshot, SubsetMembers,
 };

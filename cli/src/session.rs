@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::TypedSet;
-use accession::mirror::PublishedSite;
+use accession::mirror::{PublishedSite, SiteRegistry};
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
@@ -16,7 +16,6 @@ use accession::{
 };
 use clap::ArgAction;
 use serde::Serialize;
-use tempfile::TempDir;
 
 use super::error::{Error as CliError, Exit, Result};
 use super::output::{
@@ -35,7 +34,7 @@ pub struct Session {
     out: Output,
     committed: Arc<AtomicBool>,
     /// Where what was read of a site is, which takes the place of the registry.
-    site: Option<TempDir>,
+    site: Option<SiteRegistry>,
 }
 
 /// The options that every command takes.
@@ -84,9 +83,9 @@ impl Session {
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
     pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
-        let (directory, path) = site.read(names, self.now()?)?;
-        self.options.registry = path;
-        self.site = Some(directory);
+        let registry = site.read(names, self.now()?)?;
+        self.options.registry = registry.path().to_owned();
+        self.site = Some(registry);
         Ok(())
     }
 

@@ -6,6 +6,7 @@ use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
 /// Why a call fails.
+#[derive(Debug)]
 pub enum Failure {
     /// An error of the library.
     Library(accession::Error),

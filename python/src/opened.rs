@@ -21,6 +21,13 @@ pub struct Opened {
     state: Owned<Mutex<Option<Registry>>>,
 }
 
+// The address may have a password.
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").field("location", &self.location).finish_non_exhaustive()
+    }
+}
+
 impl Opened {
     /// Opens a registry, and creates it before if it does not exist and `create` says so.
     ///

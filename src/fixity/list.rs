@@ -56,6 +56,7 @@ impl ListStyle {
 
 /// What was listed of an algorithm, and what has no checksum of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListedChecksums {
     /// The algorithm.
     pub algorithm: Algorithm,

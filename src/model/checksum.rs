@@ -60,6 +60,17 @@ impl FilePath {
     }
 }
 
+impl FromStr for FilePath {
+    type Err = ValueError;
+
+    /// # Errors
+    ///
+    /// Those of [`FilePath::new`].
+    fn from_str(text: &str) -> Result<Self, ValueError> {
+        FilePath::new(text)
+    }
+}
+
 /// What is stated of the bytes of a file at once. `None` means that it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FileContent {

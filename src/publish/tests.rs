@@ -10,7 +10,8 @@ use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, Clock, EarlierSet, Import, Listing, PaymentIds, Registry, SubsetMembers,
+    Change, ChangeOptions, Clock, EarlierSet, IfMissing, Import, ListingBuilder, PaymentIds,
+    Registry, SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -33,13 +34,12 @@ fn registry() -> Registry {
     let registry = Registry::temporary(Clock::fixed(second(100))).unwrap();
     let mut change = Change::new();
     (0..90).for_each(|number| change.ingest(id(&format!("A{number}"))).unwrap());
-    change.options.create_dataset = true;
-    change.options.at = Some(second(0));
+    change.options = change.options.if_missing(IfMissing::Create).at(second(0));
     registry.change(&name(), &change).unwrap();
     let mut change = Change::new();
     change.ingest(id("B")).unwrap();
     change.delete(id("A7")).unwrap();
-    change.options.at = Some(second(1));
+    change.options = change.options.at(second(1));
     registry.change(&name(), &change).unwrap();
     registry
 }
@@ -49,14 +49,15 @@ fn change(registry: &Registry, _: &Path) -> Outcome {
     change.ingest(id("A7"))?;
     change.delete(id("B"))?;
     change.ingest(id("C"))?;
-    change.options.at = Some(second(2));
+    change.options = change.options.at(second(2));
     Ok(registry.change(&name(), &change).map(drop)?)
 }
 
 fn sync(registry: &Registry, _: &Path) -> Outcome {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
-    let options = ChangeOptions::default().at(second(2));
+    let listing = listing.finish();
+    let options = ChangeOptions::new().at(second(2));
     Ok(registry.sync(&name(), &listing, Limits::default(), &options).map(drop)?)
 }
 
@@ -92,8 +93,9 @@ fn edit(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn cite(registry: &Registry, _: &Path) -> Outcome {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A1", "B"].iter().try_for_each(|text| listing.add(id(text)))?;
+    let listing = listing.finish();
     let members = SubsetMembers::Listed(listing);
     Ok(registry.cite_subset(&name(), None, &members).map(drop)?)
 }
@@ -114,7 +116,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
     let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() }.at(second(2));
+    let options = PullOptions::new().if_missing(IfMissing::Create).at(second(2));
     let mirror: DatasetName = "mirror".parse()?;
     Ok(mirror::pull(registry, &mirror, &primary, options).map(drop)?)
 }
@@ -130,8 +132,7 @@ fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
     let registry = Registry::temporary(Clock::fixed(second(100))).unwrap();
     let mut change = Change::new();
     (0..6_000).for_each(|number| change.ingest(id(&format!("A{number:04}"))).unwrap());
-    change.options.create_dataset = true;
-    change.options.at = Some(second(0));
+    change.options = change.options.if_missing(IfMissing::Create).at(second(0));
     registry.change(&name(), &change).unwrap();
     let verified = |fault: &Arc<Fault>| registry.with_fault(fault.clone()).verify(&name());
     let sound = Fault::passing(ErrorKind::Damaged, usize::MAX);

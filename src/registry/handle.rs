@@ -1,5 +1,6 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ use crate::store::{self, Location, Store, Transaction, Watch};
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, Clock, GranuleId, Registry};
+/// use accession::{Change, Clock, GranuleId, IfMissing, Registry, Timestamp};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let location = directory.path().join("accession.db");
@@ -30,8 +31,9 @@ use crate::store::{self, Location, Store, Transaction, Watch};
 /// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 /// let mut change = Change::new();
 /// change.ingest(granule_id)?;
-/// change.options.create_dataset = true;
-/// change.options = change.options.at("2001-01-02T00:00:00Z".parse()?);
+/// change.options = change.options.if_missing(IfMissing::Create);
+/// let at: Timestamp = "2001-01-02T00:00:00Z".parse()?;
+/// change.options = change.options.at(at);
 /// let applied = registry.change(&"US.FOOL2.002".parse()?, &change)?;
 /// let instance = applied.instance().expect("something changed");
 /// assert_eq!(instance.identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
@@ -48,6 +50,13 @@ pub struct Registry {
     /// The names of the datasets that others see, who do not see who recorded a change; no name means all
     /// datasets. `None` means that it is read as the archive sees it.
     published: Option<Arc<[DatasetName]>>,
+}
+
+// The location of a registry on a server has no password.
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("location", self.location()).finish_non_exhaustive()
+    }
 }
 
 /// How often a change is made at most where other changes interfere with it.

@@ -37,7 +37,7 @@ pub use author::Author;
 pub use clock::Clock;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
 pub use handle::Registry;
-pub use listing::{Listing, ListingSummary};
+pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
 pub use monitor::Monitor;
 pub(crate) use monitor::Work;
@@ -46,9 +46,9 @@ pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference, Differences,
-    DigestPeriod, Export, Exported, FileList, FileTotals, Granule, Granules, HeldContents, History,
-    IdPages, NotedPeriod, Period, Presence, Resolution, Selected, Selection, SideBySide, Snapshot,
-    TwoSides, UnevenGranule,
+    DigestPeriod, Export, Exported, FileList, FileTotals, FirstRegistration, Granule, Granules,
+    HeldContents, History, IdPages, LastSubsets, Neighbours, NotedPeriod, Period, Presence,
+    Resolution, Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
@@ -58,15 +58,16 @@ pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck, Import,
-    KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck, ReturnedGranules, SavedSubset,
-    SharedDoi, Skipped, SubsetMembers, WorkCounts,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, ConflictingGranule, EarlierSet,
+    Edit, FileCheck, IfMissing, Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES,
+    NewAnnotation, NewCheck, ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation,
+    SubsetMembers, SubsetState, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
-pub use crate::model::{DatasetRecord, FoundPeriod, MetadataVersion};
+pub use crate::model::{DatasetRecord, FoundPeriod, FoundPosition, MetadataVersion};
 pub use crate::store::Span;
 pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, StoredSource, Withdrawn};
 

@@ -18,6 +18,7 @@ use crate::store::{BUSY_WAIT, Location, NewFile, REGISTRY, Transaction, Withdraw
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RestoreReport {
     /// The new path of the registry that was replaced. `None` means that there was none.
     pub moved: Option<PathBuf>,
@@ -173,6 +174,7 @@ fn suffix(now: Timestamp) -> String {
 
 /// What a registry has that a copy of it lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct MissingFromBackup {
     /// The datasets that the copy has by none of their names, by name.
     pub datasets: Vec<DatasetName>,

@@ -147,7 +147,7 @@ impl World {
                     wanted.intersection(&held).map(String::as_str),
                 );
                 let mut change = change.change();
-                change.options.at = at;
+                change.options = change.options.at(at);
                 let applied = self.confirmed().change(&dataset, &change).unwrap();
                 let after = held.symmetric_difference(&wanted).cloned().collect();
                 self.note(applied.instances[0].timestamp, after);
@@ -158,7 +158,7 @@ impl World {
                 let (to, held) = (to.at, to.held.clone());
                 let at = tenths.map(|tenths| self.between(tenths));
                 let to = EarlierSet::At(Moment::Instant(to));
-                let options = ChangeOptions { at, ..ChangeOptions::default() };
+                let options = ChangeOptions::new().at(at);
                 let applied = self.confirmed().revert(&dataset, &to, &options).unwrap();
                 if held != self.held() {
                     self.note(applied.instances[0].timestamp, held);
@@ -220,8 +220,8 @@ impl World {
             Err(error) if error.kind().as_str() == "selects-nothing" => return,
             cited => cited.unwrap(),
         };
-        let identifier = cited.set.identifier();
-        let moment = at.unwrap_or(Moment::Instant(cited.set.instance().timestamp));
+        let identifier = cited.period.set.identifier();
+        let moment = at.unwrap_or(Moment::Instant(cited.period.set.instance().timestamp));
         let text = Citation::new(cited, at, self.now.day()).render(format);
         self.written.push(Written { text, identifier, moment });
     }

@@ -2,8 +2,8 @@
 
 use accession::registry::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, Clock, DatasetMetadata, ErrorKind, Limit, Limits, Listing,
-    Registry, Timestamp,
+    Change, ChangeOptions, ChangeReport, Clock, DatasetMetadata, ErrorKind, IfMissing, Limit,
+    Limits, Listing, ListingBuilder, Registry, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
@@ -13,10 +13,14 @@ use harness::values::{AtTime, clock};
 
 const DAY: i64 = 86_400;
 
+fn builder(numbers: impl IntoIterator<Item = u32>) -> ListingBuilder {
+    let mut builder = ListingBuilder::new();
+    numbers.into_iter().for_each(|n| builder.add(id(&format!("G{n:04}"))).unwrap());
+    builder
+}
+
 fn ids(numbers: impl IntoIterator<Item = u32>) -> Listing {
-    let mut listing = Listing::new();
-    numbers.into_iter().for_each(|n| listing.add(id(&format!("G{n:04}"))).unwrap());
-    listing
+    builder(numbers).finish()
 }
 
 fn sync(
@@ -26,7 +30,7 @@ fn sync(
     at: Option<Timestamp>,
 ) -> Result<ChangeReport, ErrorKind> {
     let registry = registry.recorded_by("somebody".parse().unwrap());
-    let options = ChangeOptions { at, create_dataset: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().at(at).if_missing(IfMissing::Create);
     registry.sync(&name("D"), listing, limits, &options).map_err(|error| error.kind())
 }
 
@@ -93,7 +97,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
         (&plus_936, ["", "200%"], ["", "107%"], Some(ErrorKind::TooManyAdditions)),
         (&plus_936, ["0", ""], ["", "108%"], None),
     ];
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() }.at(day(1));
+    let options = ChangeOptions::new().dry_run(true).at(day(1));
     for (listing, [max_delete, max_add], [delete, add], refused) in cases {
         own(max_delete, max_add);
         let synced = registry.sync(&name("D"), listing, typed(delete, add), &options);
@@ -120,7 +124,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let confirmed = || registry.snapshot().unwrap().dataset(&name("D")).unwrap().confirmed;
     assert_eq!(confirmed(), None);
     let listing = ids(0..935);
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() }.at(day(1));
+    let options = ChangeOptions::new().dry_run(true).at(day(1));
     registry.sync(&name("D"), &listing, Limits::default(), &options).unwrap();
     assert_eq!(confirmed(), None);
     // The time of the last change is a retry; an earlier one is not.
@@ -139,8 +143,9 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     // A time that is not believed is not recorded.
     let later: Timestamp = "2029-01-01T00:00:00Z".parse().unwrap();
     confirmed_clock(&registry).change(&name("D"), &change(["NOW"], [])).unwrap();
-    let mut with_now = ids(0..935);
+    let mut with_now = builder(0..935);
     with_now.add(id("NOW")).unwrap();
+    let with_now = with_now.finish();
     let registry_later = registry.with_clock(Clock::fixed(later));
     let refused = sync(&registry_later, &with_now, Limits::default(), None);
     assert_eq!(refused, Err(ErrorKind::ClockAhead));
@@ -155,16 +160,16 @@ fn confirmed_clock(registry: &Registry) -> Registry {
 fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
     let registry = new_registry();
     registry.add_dataset(&DatasetMetadata::named(name("D"))).unwrap();
-    let try_change = |registry: &Registry, at| {
+    let try_change = |registry: &Registry, at: Option<Timestamp>| {
         let mut tried = change(["X"], []);
-        (tried.options.at, tried.options.dry_run) = (at, true);
+        tried.options = tried.options.at(at).dry_run(true);
         registry.change(&name("D"), &tried).map_err(|error| error.kind())
     };
     // A dataset without changes is no backfill.
     try_change(&registry, None).unwrap();
     registry.change(&name("D"), &change(["A"], []).at(day(0))).unwrap();
     let mut nothing = Change::new();
-    nothing.options.skip_existing = true;
+    nothing.options = nothing.options.skip_existing(true);
     let refused = [
         try_change(&registry, None).err(),
         registry.change(&name("D"), &nothing).err().map(|error| error.kind()),
@@ -221,8 +226,9 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
     assert_eq!(nights.len(), 62);
     let (mut refused, mut came_back) = (Vec::new(), Vec::new());
     for (night, listed) in &nights {
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
+        let listing = listing.finish();
         let at = Some(night.parse::<accession::Moment>().unwrap().of_change());
         let synced = match sync(&registry, &listing, Limits::default(), at) {
             Err(kind) => {

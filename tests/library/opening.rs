@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use accession::{ChangeOptions, Clock, Location, Registry};
+use accession::{Clock, IfMissing, Location, Registry};
 use harness::history::{change, instances, name, second};
 use harness::values::clock;
 
@@ -14,11 +14,11 @@ fn the_first_change_creates_a_registry_and_one_that_fails_leaves_nothing() {
     let files = || std::fs::read_dir(directory.path()).unwrap().count();
     let registry = Registry::open_or_create(&path, clock()).unwrap();
     let mut refused = change(["A"], []);
-    refused.options.create_dataset = false;
+    refused.options = refused.options.if_missing(IfMissing::Fail);
     let error = registry.change(&name("D"), &refused).unwrap_err();
     assert_eq!(error.kind().as_str(), "dataset-unknown");
     let mut tried = change(["A"], []);
-    tried.options = ChangeOptions { dry_run: true, ..tried.options };
+    tried.options = tried.options.dry_run(true);
     registry.change(&name("D"), &tried).unwrap();
     assert!(registry.check_writable().is_ok());
     assert_eq!(files(), 0);

@@ -3,8 +3,8 @@
 use harness::values::{AtTime, clock};
 use std::time::Duration;
 
-use accession::Registry;
 use accession::registry::Withdrawn;
+use accession::{IfMissing, Registry};
 
 use harness::history::{change, name};
 use harness::oracle::naive;
@@ -25,7 +25,7 @@ fn registry() -> Registry {
 fn a_missing_dataset_is_not_created_unless_requested() {
     let registry = registry();
     let mut no_create = change(["C"], []);
-    no_create.options.create_dataset = false;
+    no_create.options = no_create.options.if_missing(IfMissing::Fail);
     let error = registry.change(&name("other"), &no_create).unwrap_err();
     assert_eq!(error.kind().as_str(), "dataset-unknown");
     // A refused change does not leave the dataset that it would have added.
@@ -40,7 +40,7 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
     let expecting = |expected: [&str; 3]| {
         let mut change = change(["C"], []);
-        change.options.expected = Some(naive(expected));
+        change.options = change.options.expected(naive(expected));
         registry.change(&name("dataset"), &change.at("2001-01-03T00:00:00Z".parse().unwrap()))
     };
     assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind().as_str(), "not-as-expected");

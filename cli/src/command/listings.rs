@@ -11,8 +11,8 @@ use accession::input::ListingOptions;
 use accession::model::{Day, Warning, WarningKind, plural, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
-    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
-    Timestamp,
+    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
+    Moment, Registry, Timestamp,
 };
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
@@ -117,11 +117,8 @@ impl ListingArgs {
                     .with_hint("nothing was changed; correct the date in its name"))
             }
             Some(_) => {
-                let change = ChangeOptions {
-                    note: self.note.clone(),
-                    max_replace: self.contradicting.max_replace,
-                    ..change
-                };
+                let change =
+                    change.note(self.note.clone()).max_replace(self.contradicting.max_replace);
                 Ok(Listings { dataset, arguments: self, format, options, change, clock, dated })
             }
         }
@@ -223,9 +220,11 @@ impl Listings<'_> {
     /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
     /// work, but what was accepted before is kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(Create::when(self.change.create_dataset), self.clock, |registry, session| {
-            self.sync_each(registry, session)
-        })
+        session.write(
+            Create::when(self.change.creates_dataset()),
+            self.clock,
+            |registry, session| self.sync_each(registry, session),
+        )
     }
 
     /// What [`Listings::take`] would do, tried in a temporary copy of the registry.
@@ -236,7 +235,7 @@ impl Listings<'_> {
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
         let scratch = ScratchDirectory::new()?;
         let path = scratch.path().join("registry.db");
-        let copy = match session.new_registry(Create::when(self.change.create_dataset))? {
+        let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
             Some(_) => Registry::create(&path, Clock::system())?,
             None => {
                 session.open()?.copy_to(&path, PaymentIds::LeftOut)?;
@@ -279,8 +278,7 @@ impl Listings<'_> {
         taken: &mut Taken,
     ) -> Result<()> {
         let Listings { dataset, change, .. } = self;
-        let change =
-            &ChangeOptions { at: Some(dated.at), is_time_inferred: true, ..change.clone() };
+        let change = &change.clone().at_inferred(dated.at);
         let listing = self.listing(dated, session, taken);
         if last.is_some_and(|last| dated.at <= last) {
             self.check_held(dated, &listing?, registry)?;
@@ -298,18 +296,19 @@ impl Listings<'_> {
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));
         taken.unchanged += u64::from(applied.instances.is_empty());
-        taken.add(applied, change.all_examples);
+        taken.add(applied, change.wants_all_examples());
         Ok(())
     }
 
     fn listing(&self, dated: &Dated, session: &Session, taken: &mut Taken) -> Result<Listing> {
         let (files, paths) = (std::slice::from_ref(&dated.file), &self.arguments.paths);
         let options = self.options.clone();
-        let (mut listing, warnings) = (Listing::new(), RefCell::default());
+        let (mut builder, warnings) = (ListingBuilder::new(), RefCell::default());
         let entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
         for entry in entries.recorded().keeping(&warnings) {
-            listing.add(entry?)?;
+            builder.add(entry?)?;
         }
+        let listing = builder.finish();
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,
@@ -429,7 +428,12 @@ impl Taken {
         all.effort.steps += next.effort.steps;
         all.effort.rows += next.effort.rows;
         all.effort.checkpoints += next.effort.checkpoints;
-        for (examples, more) in all.first.iter_mut().zip(next.first) {
+        for (examples, more) in [
+            (&mut all.first.ingested, next.first.ingested),
+            (&mut all.first.deleted, next.first.deleted),
+            (&mut all.first.described, next.first.described),
+            (&mut all.first.replaced, next.first.replaced),
+        ] {
             examples.extend(more);
             if !all_examples {
                 examples.truncate(MAX_EXAMPLES);

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
-use accession::{Change, Clock, GranuleId, Listing, ListingEntry, Registry, SubsetMembers};
+use accession::{
+    Change, Clock, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry, SubsetMembers,
+};
 use postgres::Client;
 use rusqlite::Connection;
 use rusqlite::types::Value;
@@ -26,7 +28,7 @@ fn filled(directory: &Path) -> PathBuf {
     for dataset in ["ONE", "TWO"] {
         for (step, numbers) in [0..3_000, 3_000..3_010].into_iter().enumerate() {
             let mut change = Change::new();
-            change.options.create_dataset = true;
+            change.options = change.options.if_missing(IfMissing::Create);
             for number in numbers {
                 let producer_granule = (number == 7).then(|| "by.the.producer".parse().unwrap());
                 change.ingest(ListingEntry { producer_granule, ..id(number).into() }).unwrap();
@@ -34,7 +36,7 @@ fn filled(directory: &Path) -> PathBuf {
             if step == 1 {
                 change.delete(id(5)).unwrap();
             }
-            change.options.note = Some(format!("step {step}"));
+            change.options = change.options.note(format!("step {step}"));
             registry
                 .with_clock(Clock::fixed(second(9)))
                 .recorded_by("Somebody".parse().unwrap())
@@ -45,8 +47,9 @@ fn filled(directory: &Path) -> PathBuf {
     let edit = every_field("ONE");
     let by = registry.with_clock(clock().confirmed()).recorded_by("Somebody".parse().unwrap());
     by.edit_dataset_with(&name("ONE"), SharedDoi::Refused, edit).unwrap();
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
+    let named = named.finish();
     let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
     for wanted in [patterns, SubsetMembers::Listed(named)] {
         registry

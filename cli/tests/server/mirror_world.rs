@@ -8,7 +8,7 @@ use accession::mirror::{
     Address, HttpOptions, MirrorStatus, Outcome, Primary, PullOptions, PullPolicy, PullReport,
     Remote, compare, pull,
 };
-use accession::{Limits, Registry, Selection, Timestamp};
+use accession::{IfMissing, Limits, Registry, Selection, Timestamp};
 
 use crate::running::serving::Serving;
 use harness::fault_proxy::FaultProxy;
@@ -54,8 +54,7 @@ impl World {
         at: i64,
         policy: PullPolicy,
     ) -> accession::error::Result<PullReport> {
-        let create_dataset = true;
-        let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
+        let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
         pull(&self.mirror, &name("MIRROR"), primary, options.at(second(at)))
     }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::Primary;
-use accession::{Identifier, Import, Registry, Timestamp};
+use accession::{Identifier, IfMissing, Import, Registry, Timestamp};
 
 use crate::dice::Dice;
 use crate::kill::{Spans, run_and_kill};
@@ -105,7 +105,7 @@ impl World {
         bytes.extend(std::fs::read(dataset.join("subsets.jsonl")).unwrap());
         bytes.extend(head);
         let mut import = Import::new();
-        import.options.create_dataset = true;
+        import.options = import.options.if_missing(IfMissing::Create);
         let reader = Primary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
         let copy = Registry::temporary(clock()).unwrap();

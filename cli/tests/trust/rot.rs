@@ -18,7 +18,9 @@ use std::time::{Duration, Instant};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{NewAnnotation, SharedDoi};
-use accession::{Clock, Listing, ListingEntry, Registry, Selection, SubsetMembers, Timestamp};
+use accession::{
+    Clock, ListingBuilder, ListingEntry, Registry, Selection, SubsetMembers, Timestamp,
+};
 
 use crate::answers::{Answers, datasets, history};
 use crate::dice::Dice;
@@ -89,7 +91,7 @@ impl Original {
                     change.ingest(entry).unwrap();
                 }
                 if step % 2 == 1 {
-                    change.options.note = Some(format!("what happened in step {step}"));
+                    change.options = change.options.note(format!("what happened in step {step}"));
                 }
                 let on_duty = || registry.recorded_by("Somebody on duty".parse().unwrap());
                 let registry = if step == 2 { on_duty() } else { registry.clone() };
@@ -105,8 +107,9 @@ impl Original {
             let annotation = NewAnnotation::new("One of them is not good").unwrap();
             registry.annotate(&all, &annotation).unwrap();
             let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
-            let mut named = Listing::new();
+            let mut named = ListingBuilder::new();
             (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
+            let named = named.finish();
             for wanted in [patterns, SubsetMembers::Listed(named)] {
                 registry.cite_subset(&name(dataset), None, &wanted).unwrap();
             }

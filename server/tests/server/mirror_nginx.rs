@@ -8,8 +8,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use accession::Registry;
 use accession::mirror::{Address, HttpOptions, Primary, PullOptions, PullReport, Remote, pull};
+use accession::{IfMissing, Registry};
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::{enlarge, publish_all};
@@ -88,7 +88,7 @@ fn a_directory_on_nginx_is_read_by_ranges() {
         let address = Address::parse(&url, false).unwrap();
         let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
         let primary = Primary::at_address(remote, None);
-        let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+        let options = PullOptions::new().if_missing(IfMissing::Create);
         pull(&mirror, &name("mirror"), &primary, options.at(second(at))).unwrap()
     };
     for at in 0..9_i64 {

@@ -6,7 +6,8 @@ use std::path::Path;
 use accession::publish::{OtherFile, publish, verify};
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, Clock, Error, GranuleId, Limits, Listing, Registry, Selection, SubsetMembers,
+    ChangeOptions, Clock, Error, GranuleId, Limits, ListingBuilder, Registry, Selection,
+    SubsetMembers,
 };
 use accession_server::{SiteSettings, publish_pages};
 
@@ -94,8 +95,9 @@ fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
     let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A", "B"].iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap())).unwrap();
+    let listing = listing.finish();
     let (limits, options) = (Limits::default(), ChangeOptions::default());
     registry
         .with_clock(Clock::fixed(now()).confirmed())

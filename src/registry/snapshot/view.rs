@@ -19,17 +19,17 @@ use crate::store::{self, DatasetKey};
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, Clock, GranuleId, Registry, Selection};
+/// use accession::{Change, Clock, GranuleId, IfMissing, Registry, Selection, Timestamp};
 ///
 /// let registry = Registry::temporary(Clock::system())?;
 /// let dataset: accession::DatasetName = "US.FOOL2.002".parse()?;
 /// let mut change = Change::new();
 /// change.ingest("A".parse::<GranuleId>()?)?;
-/// change.options.create_dataset = true;
-/// change.options = change.options.at("2001-01-02T00:00:00Z".parse()?);
+/// change.options = change.options.if_missing(IfMissing::Create);
+/// change.options = change.options.at("2001-01-02T00:00:00Z".parse::<Timestamp>()?);
 /// registry.change(&dataset, &change)?;
 ///
-/// let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
+/// let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
 /// let snapshot = registry.snapshot()?;
 /// let selected = snapshot.select(&selection)?;
 /// let held: Vec<String> = snapshot
@@ -43,6 +43,8 @@ pub struct Snapshot {
     pub(in crate::registry) registry: Registry,
     pub(super) read: store::View,
 }
+
+crate::model::debug_fields!(Snapshot: registry);
 
 impl Registry {
     /// Returns a snapshot of the registry in its present state.

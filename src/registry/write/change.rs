@@ -151,7 +151,9 @@ impl Target<'_> {
 mod tests {
     use super::*;
     use crate::model::{Digest, GranuleId, Identifier, LineCheck, LogChange, Timestamp};
-    use crate::registry::{Clock, LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
+    use crate::registry::{
+        Clock, IfMissing, LogChanges, PrimaryAnnotations, Remembered, Withdrawn,
+    };
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
         let mut changes = LogChanges::default();
@@ -182,7 +184,7 @@ mod tests {
         let dataset: DatasetName = "mirror".parse().unwrap();
         let mut change = Change::new();
         change.ingest("A".parse::<GranuleId>().unwrap()).unwrap();
-        change.options.create_dataset = true;
+        change.options = change.options.if_missing(IfMissing::Create);
         let pull = |notes: &[Option<String>]| {
             let changes = changes(notes);
             let remembered = Remembered {

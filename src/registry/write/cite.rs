@@ -29,8 +29,30 @@ pub enum SubsetMembers {
     Listed(Listing),
 }
 
+/// The facts for the citation of a subset, and whether it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubsetCitation {
+    /// The facts for the citation.
+    pub cited: CitationFacts,
+    /// Whether the subset is stored.
+    pub state: SubsetState,
+}
+
+/// Whether a subset is stored, so that its identifier resolves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubsetState {
+    /// It was stored before, or is a whole instance.
+    Known,
+    /// It was stored for this citation.
+    Added,
+    /// It is not stored, and its identifier does not resolve.
+    NotStored,
+}
+
 /// A subset that is cited, stored or not.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SavedSubset {
     /// The facts for the citation.
     pub cited: CitationFacts,
@@ -64,7 +86,7 @@ impl Registry {
         at: Option<Moment>,
         members: &SubsetMembers,
     ) -> Result<CitationFacts> {
-        self.save_subset(dataset, at, members).map(|(cited, _)| cited)
+        Ok(self.save_subset(dataset, at, members)?.cited)
     }
 
     /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
@@ -77,24 +99,26 @@ impl Registry {
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-    ) -> Result<(CitationFacts, bool)> {
-        let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members)?;
-        let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
-        if is_stored {
-            return Ok((cited, false));
+    ) -> Result<SubsetCitation> {
+        let found = self.snapshot()?.preview_subset(dataset, at, members)?;
+        let Set::Subset { subset, instance } = &found.cited.period.set else { return Ok(found) };
+        if found.state == SubsetState::Known {
+            return Ok(found);
         }
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             // Another process may have stored it since.
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
-                let mut cited = cited.clone();
+                let mut cited = found.cited.clone();
                 cited.period.set = Set::Subset { subset, instance: instance.clone() };
-                return Ok(((cited, false), End::RollBack));
+                let known = SubsetCitation { cited, state: SubsetState::Known };
+                return Ok((known, End::RollBack));
             }
             self.record(transaction, None, Timestamp::MIN)?;
-            members.store(transaction, key, &subset)?;
-            Ok(((cited.clone(), true), End::Commit))
+            members.store(transaction, key, subset)?;
+            let cited = found.cited.clone();
+            Ok((SubsetCitation { cited, state: SubsetState::Added }, End::Commit))
         })
     }
 
@@ -119,8 +143,10 @@ impl Registry {
                         | ErrorKind::ClockAhead
                 ) =>
             {
-                let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members)?;
-                Ok(SavedSubset { cited, not_stored: Some(error).filter(|_| !is_stored) })
+                let SubsetCitation { cited, state } =
+                    self.snapshot()?.preview_subset(dataset, at, members)?;
+                let not_stored = Some(error).filter(|_| state == SubsetState::NotStored);
+                Ok(SavedSubset { cited, not_stored })
             }
             cited => Ok(SavedSubset { cited: cited?, not_stored: None }),
         }
@@ -185,10 +211,11 @@ impl Snapshot {
         dataset: &DatasetName,
         at: Option<Moment>,
         members: &SubsetMembers,
-    ) -> Result<(CitationFacts, bool)> {
+    ) -> Result<SubsetCitation> {
         self.ask(|read| {
-            let selected = self.registry.find_subset(read, dataset, at, members)?;
-            Ok((cited(read, selected.0)?, selected.1))
+            let (selected, is_stored) = self.registry.find_subset(read, dataset, at, members)?;
+            let state = if is_stored { SubsetState::Known } else { SubsetState::NotStored };
+            Ok(SubsetCitation { cited: cited(read, selected)?, state })
         })
     }
 }
