@@ -104,7 +104,7 @@ mod store;
 
 pub use error::{Error, ErrorKind};
 pub use model::{
-    Annotation, Confirmation, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Holding,
+    Annotation, Confirmation, DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Holding,
     Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set, SourceLocation,
     Subset, SubsetCriteria, Timestamp,
 };

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::model::GranulePrefix;
 use accession::registry::{NewAnnotation, StatusThresholds, Withdrawn};
-use accession::{ErrorKind, GranuleId};
+use accession::{DatasetFilter, ErrorKind, GranuleId};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -27,6 +27,12 @@ use crate::work::run;
 #[pyclass(frozen, module = "accession_registry")]
 pub struct Registry {
     opened: Arc<Opened>,
+}
+
+/// The datasets that were named, or all if none was.
+fn named_or_all(datasets: &[String]) -> Result<DatasetFilter, Failure> {
+    let names = all_parsed("dataset", datasets)?;
+    Ok(if names.is_empty() { DatasetFilter::All } else { DatasetFilter::Only(names) })
 }
 
 /// Opens a registry: the path of a file, or the address of a PostgreSQL database.
@@ -258,12 +264,12 @@ impl Registry {
         datasets: Vec<String>,
         jobs: Option<NonZeroUsize>,
     ) -> Result<Bound<'py, PyList>, Failure> {
-        let names = all_parsed("dataset", &datasets)?;
+        let filter = named_or_all(&datasets)?;
         let rows = run(py, |monitor| {
             let registry = self.opened.reader(monitor)?;
             let verifications = match jobs {
-                Some(jobs) => registry.verify_all_on(jobs, &names)?,
-                None => registry.verify_all(&names)?,
+                Some(jobs) => registry.verify_all_on(jobs, &filter)?,
+                None => registry.verify_all(&filter)?,
             };
             Ok(verifications.collect::<Result<Vec<_>, _>>()?)
         })?;
@@ -323,13 +329,13 @@ impl Registry {
     ) -> Result<Bound<'py, PyList>, Failure> {
         let ages = Keywords::of(ages, &["max_age checked_within"])?;
         let (max_age, checked) = (ages.duration("max_age")?, ages.duration("checked_within")?);
-        let names = all_parsed("dataset", &datasets)?;
+        let filter = named_or_all(&datasets)?;
         let rows = run(py, |monitor| {
             let oldest = StatusThresholds {
                 seen: max_age.map(|age| now().before(age)),
                 checked: checked.map(|age| now().before(age)),
             };
-            Ok(self.opened.reader(monitor)?.status(&names, now(), oldest)?)
+            Ok(self.opened.reader(monitor)?.status(&filter, now(), oldest)?)
         })?;
         objects(py, "Status", &rows)
     }

@@ -6,6 +6,7 @@
 mod checksum;
 mod content;
 mod creator;
+mod dataset_filter;
 mod dataset_name;
 mod granule_id;
 mod history;
@@ -26,6 +27,7 @@ pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, S
 pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentChange, ContentConflict, ContentMatch, Coverage};
 pub use creator::{Creator, Orcid};
+pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
 pub(crate) use granule_id::IdPageBuilder;
 pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};

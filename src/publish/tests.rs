@@ -8,7 +8,7 @@ use super::publish;
 use crate::error::ErrorKind;
 use crate::mirror::{self, Primary, PullOptions, manifest};
 use crate::model::Moment;
-use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
+use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
     Change, ChangeOptions, EarlierSet, Import, Listing, PaymentIds, Registry, Stamp, SubsetMembers,
 };
@@ -122,7 +122,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
 
 fn published(registry: &Registry, directory: &Path) -> Outcome {
     let directory = directory.join("published");
-    Ok(publish(registry, &directory, &[], |_, published| published.map(drop))?)
+    Ok(publish(registry, &directory, &DatasetFilter::All, |_, published| published.map(drop))?)
 }
 
 /// After an error of content, rows are read one by one, so that those before the damage are shown.

@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::handle::{End, Registry};
 use super::verify::Verifications;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Timestamp;
+use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{self, Access, BUSY_WAIT, Store};
 
 /// The result of a backup: what was copied and verified.
@@ -67,7 +67,7 @@ impl Registry {
             .map(|copy| copy.reporting_as(self))
             .map_err(of_registry)?;
         let verified =
-            copy.verify_all(&[]).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
+            copy.verify_all(&DatasetFilter::All).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
         let unseen = |source| Error::cannot("look at", target, source).of_store();
@@ -126,7 +126,7 @@ impl Registry {
         let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
         let registry = Registry::of(store.clone()).reporting_as(self);
         // An error in the copy is an error in the registry.
-        let verified = registry.verify_all(&[]).and_then(Verifications::refuse_mismatches);
+        let verified = registry.verify_all(&DatasetFilter::All).and_then(Verifications::refuse_mismatches);
         let verified = verified.map_err(|error| self.named(error))?;
         drop((registry, store));
         copy.put_in_place(None).map_err(in_target)?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::monitor::{JointWork, Monitor, Work};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::DatasetName;
+use crate::model::DatasetFilter;
 use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
@@ -40,9 +40,9 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 pub struct Registry {
     store: Store,
     monitor: Option<Arc<dyn Monitor>>,
-    /// The names of the datasets that others see, who do not see who recorded a change; no name means all
-    /// datasets. `None` means that it is read as the archive sees it.
-    published: Option<Arc<[DatasetName]>>,
+    /// The datasets that others see, who do not see who recorded a change. `None` means that it is read as
+    /// the archive sees it.
+    public: Option<Arc<DatasetFilter>>,
 }
 
 /// A new registry that does not exist at its path until it is put in place, so that a failure
@@ -133,17 +133,16 @@ impl Registry {
         Registry { monitor: Some(monitor), ..self.clone() }
     }
 
-    /// Returns the same registry as others may see it: if `names` is not empty, its snapshots show
-    /// only datasets that have one of these names, or once had it. The others are as if they did not exist.
-    /// Who recorded a change is shown of none.
+    /// Returns the same registry as others may see it: its snapshots show only the datasets of the filter.
+    /// The others are as if they did not exist. Who recorded a change is shown of none.
     #[must_use]
-    pub fn public_view(&self, names: &[DatasetName]) -> Self {
-        Registry { published: Some(names.into()), ..self.clone() }
+    pub fn public_view(&self, filter: DatasetFilter) -> Self {
+        Registry { public: Some(Arc::new(filter)), ..self.clone() }
     }
 
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None, published: None }
+        Registry { store, monitor: None, public: None }
     }
 
     /// Returns the same registry without a monitor: what it writes is not what the caller asked for.
@@ -250,9 +249,9 @@ impl Registry {
         }
         let read = || {
             let view = self.store.snapshot(self.watch().as_ref())?;
-            match &self.published {
+            match &self.public {
                 None => Ok(view),
-                Some(names) => view.for_public(names),
+                Some(filter) => view.for_public(filter),
             }
         };
         read().map_err(|error| self.named(error))

@@ -12,7 +12,7 @@ use super::monitor::Monitor;
 use super::verify::VerificationTotals;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
-use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
+use crate::model::{DatasetFilter, DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, Withdrawn, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
@@ -72,7 +72,7 @@ pub fn restore(
     let file = copy_beside(copy, target, monitor.as_deref()).map_err(of_copy)?;
     let registry = open(file.path(), Access::Write, monitor.as_ref()).map_err(of_copy)?;
     let verify = || {
-        let verified = registry.verify_all(&[])?.refuse_mismatches()?;
+        let verified = registry.verify_all(&DatasetFilter::All)?.refuse_mismatches()?;
         registry.write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
         Ok(verified)
     };

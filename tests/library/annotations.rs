@@ -2,9 +2,7 @@
 
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
-use accession::{
-    Annotation, ErrorKind, Instance, Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp,
-};
+use accession::{Annotation, DatasetFilter, ErrorKind, Instance, Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp};
 use sha2::{Digest, Sha256};
 
 use harness::exported::{import_of, manifest_of};
@@ -76,7 +74,7 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     let counts = resolution.rows.iter().map(|row| row.set.instance().annotations.len());
     assert_eq!(counts.collect::<Vec<_>>(), [3, 0]);
     drop(snapshot);
-    assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]

@@ -189,7 +189,7 @@ fn answers(
     );
     add("history", format!("{:?}", instances(registry, dataset)));
     add("verify", outcome(registry.verify(dataset)));
-    let shown = registry.public_view(std::slice::from_ref(dataset)).snapshot().unwrap();
+    let shown = registry.public_view(dataset.clone().into()).snapshot().unwrap();
     add("published", outcome(shown.dataset(&name(NAMES[2]))));
     add("others published", outcome(shown.has_dataset(&name("other"))));
     drop(shown);

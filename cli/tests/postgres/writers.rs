@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use accession::Selection;
+use accession::{DatasetFilter, Selection};
 use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
 use tokio::runtime::Builder;
@@ -83,7 +83,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
             assert_eq!(periods_of(&registry, &format!("{writer}.{number}")), 1);
         }
     }
-    let verified = registry.verify_all(&[]).unwrap().finish().unwrap();
+    let verified = registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
     assert_eq!(verified.identifiers, made.iter().sum::<usize>() as u64);
     made.iter().sum()
@@ -133,7 +133,7 @@ fn two_hosts_that_record_files_lose_none() {
     let files = snapshot.files(&snapshot.select(&selection).unwrap().set).unwrap();
     drop(snapshot);
     assert_eq!(files.totals().unwrap().files, 3 * GRANULES as u64);
-    assert_eq!(scene.open().verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(scene.open().verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]

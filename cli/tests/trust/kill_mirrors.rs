@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::Primary;
-use accession::{Access, Identifier, Import, Registry, Stamp, Timestamp};
+use accession::{Access, DatasetFilter, Identifier, Import, Registry, Stamp, Timestamp};
 
 use crate::dice::Dice;
 use crate::kill::{Spans, run_and_kill};
@@ -183,7 +183,7 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
         }
         // The published files are those of a run that was never killed.
         let whole = harness::directory();
-        accession::publish::publish(&world.us, whole.path(), &[], |_, published| {
+        accession::publish::publish(&world.us, whole.path(), &DatasetFilter::All, |_, published| {
             published.map(drop)
         })
         .unwrap();

@@ -1,5 +1,6 @@
 //! What one client may use, and what a request costs.
 
+use accession::DatasetFilter;
 use crate::site::{Served, stamp};
 use harness::values::{change, name, now, second};
 
@@ -84,7 +85,7 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
     let mut noted = change(["NOTED"], []);
     noted.options.note = Some("a note".to_owned());
     served.registry.change(&name("US.FOOL2.002"), &noted, &stamp(second(900_000_000))).unwrap();
-    let public = served.registry.public_view(&[]);
+    let public = served.registry.public_view(DatasetFilter::All);
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
         let snapshot = registry.snapshot().unwrap();
         let dataset = name("US.FOOL2.002");

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
+use accession::{Access, DatasetFilter, Registry, Stamp, Timestamp};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Body, Config, Registration, ServerLimits, Service};
 use http_body_util::BodyExt;
@@ -44,8 +44,11 @@ impl Served {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
-        let datasets: Vec<DatasetName> = datasets.iter().map(|text| name(text)).collect();
-        let service = Service::open(config(path, datasets, limits)).unwrap();
+        let public = match datasets {
+            [] => DatasetFilter::All,
+            datasets => DatasetFilter::Only(datasets.iter().map(|text| name(text)).collect()),
+        };
+        let service = Service::open(config(path, public, limits)).unwrap();
         let runtime = Runtime::new().unwrap();
         Served { directory, registry, service, runtime }
     }
@@ -197,7 +200,7 @@ async fn read(response: Response<Body>) -> Answer {
     Answer { status: parts.status.as_u16(), headers: parts.headers, body }
 }
 
-fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Config {
+fn config(path: PathBuf, public: DatasetFilter, limits: ServerLimits) -> Config {
     Config {
         site: Site {
             resolver: None,
@@ -206,7 +209,7 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything { is_public: true },
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.public_view(&datasets))),
+        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.public_view(public.clone()))),
         clock: Box::new(now),
         limits,
         registration: None,

@@ -6,7 +6,7 @@ use std::path::Path;
 use accession::error::Result;
 use accession::mirror::{Primary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
-use accession::{ChangeReport, Error, Import, Registry, Stamp};
+use accession::{ChangeReport, DatasetFilter, Error, Import, Registry, Stamp};
 
 use crate::history::{name, now, step};
 
@@ -37,7 +37,7 @@ pub fn import_of(
 /// Publishes all datasets, and returns what was published of each.
 pub fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
     let mut published = Vec::new();
-    publish(registry, directory, &[], |_, one| one.map(|one| published.push(one)))?;
+    publish(registry, directory, &DatasetFilter::All, |_, one| one.map(|one| published.push(one)))?;
     Ok(published)
 }
 

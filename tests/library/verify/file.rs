@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use accession::registry::{FindingKind, Verifications};
-use accession::{Access, DatasetName, Monitor, Registry, SubsetMembers};
+use accession::{Access, DatasetFilter, DatasetName, Monitor, Registry, SubsetMembers};
 use rusqlite::Connection;
 
 use super::sandbox::{
@@ -61,14 +61,14 @@ fn only_the_datasets_that_are_named_are_verified() {
     let sandbox = Sandbox::empty();
     let registry = registry_of(&sandbox.path, 0..3);
     let names = [name("D0002"), name("D0000")];
-    let mut verifications = registry.verify_all(&names).unwrap();
+    let mut verifications = registry.verify_all(&DatasetFilter::Only(names.to_vec())).unwrap();
     let shown = verifications.by_ref().map(|verification| verification.unwrap().dataset.unwrap());
     let shown: Vec<DatasetName> = shown.collect();
     let verified = verifications.verified();
     assert_eq!((shown.as_slice(), verified.datasets), (names.as_slice(), 2));
 
     let unknown = [name("D0002"), name("D0009")];
-    let error = registry.verify_all(&unknown).err().expect("nothing is verified");
+    let error = registry.verify_all(&DatasetFilter::Only(unknown.to_vec())).err().expect("nothing is verified");
     assert_eq!(error.kind().as_str(), "dataset-unknown");
 }
 
@@ -80,7 +80,7 @@ fn a_monitor_stops_all_jobs() {
     let stop = || Arc::new(AtAdvance(|_| ControlFlow::Break(())));
     for jobs in 1..4 {
         let jobs = NonZeroUsize::new(jobs).unwrap();
-        let stopped = registry.with_monitor(stop()).verify_all_on(jobs, &[]);
+        let stopped = registry.with_monitor(stop()).verify_all_on(jobs, &DatasetFilter::All);
         let stopped = stopped.and_then(Verifications::finish);
         assert_eq!(stopped.unwrap_err().kind().as_str(), "interrupted");
     }

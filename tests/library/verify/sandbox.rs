@@ -6,10 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use accession::registry::{FindingKind, VerificationTotals};
-use accession::{
-    Access, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment, Registry,
-    SubsetMembers,
-};
+use accession::{Access, DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment, Registry, SubsetMembers};
 use rusqlite::Connection;
 
 use harness::history::{name, now, second, step};
@@ -159,7 +156,7 @@ pub fn only(findings: &[Finding], code: FindingKind) -> &Finding {
 pub fn verify_all(registry: &Registry) -> (VerificationTotals, Vec<DatasetVerification>) {
     let with_jobs = |jobs: usize| {
         let jobs = NonZeroUsize::new(jobs).unwrap();
-        let mut verifications = registry.verify_all_on(jobs, &[]).unwrap();
+        let mut verifications = registry.verify_all_on(jobs, &DatasetFilter::All).unwrap();
         let shown = verifications.by_ref().map(Result::unwrap).collect();
         (verifications.verified(), shown)
     };
