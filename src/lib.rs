@@ -104,12 +104,13 @@ mod store;
 
 pub use error::{Error, ErrorKind};
 pub use model::{
-    Annotation, Confirmation, DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Holding,
-    Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set, SourceLocation,
-    Subset, SubsetCriteria, Timestamp,
+    Annotation, Confirmation, DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind,
+    GranuleId, Holding, Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set,
+    SourceLocation, Subset, SubsetCriteria, Timestamp,
 };
 pub use registry::{
-    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification, Difference,
-    Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing, Monitor,
-    Registry, Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers,
+    Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification,
+    Difference, Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing,
+    Observer, Progress, Registry, Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers,
+    Watcher, Work,
 };

@@ -18,7 +18,7 @@ use accession::mirror::Primary;
 use accession::model::{ValueError, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
-    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry, Monitor,
+    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry,
     SourceLocation,
 };
 
@@ -337,7 +337,7 @@ pub fn import_events(
 
 fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<()> {
     log.read_into(import, |events| {
-        let _ = progress.advance(events);
+        progress.advance(events);
     })?;
     Ok(())
 }

@@ -13,7 +13,7 @@ use accession::mirror::PublishedSite;
 use accession::model::{TimestampError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
-    Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
+    Access, DatasetName, Error, ErrorKind, Moment, Registry, Snapshot, Stamp, Timestamp,
 };
 use clap::ArgAction;
 use serde::Serialize;
@@ -172,12 +172,12 @@ impl Session {
                 ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
                 _ => error,
             })?;
-        Ok(registry.with_monitor(self.monitor()))
+        Ok(registry.observed_by(Arc::new(self.progress())))
     }
 
     /// Shows the progress of work on a registry, and notes what it commits.
-    pub fn monitor(&self) -> Arc<dyn Monitor> {
-        Arc::new(Progress::new().noting(&self.committed))
+    pub fn progress(&self) -> Progress {
+        Progress::new().noting(&self.committed)
     }
 
     /// Opens the registry for reading. `None` means that there is none.
@@ -258,7 +258,7 @@ impl Session {
             }
             prepared => prepared?,
         };
-        let written = work(&new.registry.with_monitor(self.monitor()), self)?;
+        let written = work(&new.registry.observed_by(Arc::new(self.progress())), self)?;
         if !self.has_committed() {
             return Ok(written);
         }

@@ -90,8 +90,8 @@ pub fn compare<'py>(
     let left = Asked::of(left)?;
     let compared = if Asked::is_meant(right) {
         let right = Asked::of(right)?;
-        run(py, |monitor| {
-            let snapshot = opened.reader(monitor)?.snapshot()?;
+        run(py, |token| {
+            let snapshot = opened.reader(token)?.snapshot()?;
             let left = snapshot.select(&left.selection(&snapshot)?)?.set;
             let right = snapshot.select(&right.selection(&snapshot)?)?.set;
             let mut differences = snapshot.compare_files(&left, &right)?;
@@ -101,8 +101,8 @@ pub fn compare<'py>(
         })
     } else {
         let listing = ids::listing(right, column)?;
-        run(py, |monitor| {
-            let snapshot = opened.reader(monitor)?.snapshot()?;
+        run(py, |token| {
+            let snapshot = opened.reader(token)?.snapshot()?;
             let left = snapshot.select(&left.selection(&snapshot)?)?.set;
             let mut differences = snapshot.compare_with(&left, &listing)?;
             drop(snapshot);

@@ -51,12 +51,12 @@ impl Dataset {
                 taken.push((ids::take(list, column, &mut target)?, kind));
             }
         }
-        let (applied, warnings) = run(py, move |monitor| {
+        let (applied, warnings) = run(py, move |token| {
             let mut warnings = Vec::new();
             for (taken, kind) in taken {
-                warnings.extend(taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?);
+                warnings.extend(taken.read(&mut Target::Change(&mut change, kind, own), &token)?);
             }
-            let registry = self.opened.writer(monitor)?;
+            let registry = self.opened.writer(token)?;
             Ok((registry.change(&self.name, &change, &self.opened.stamp(at))?, warnings))
         })?;
         record::applied(py, (&applied, &warnings), &self.name, dry_run)
@@ -107,9 +107,9 @@ impl Dataset {
         let mut listing = Listing::new();
         let own = Some(self.opened.name.as_path());
         let taken = ids::take(ids, column, &mut Target::Listing(&mut listing, own))?;
-        let (applied, warnings) = run(py, |monitor| {
-            let warnings = taken.read(&mut Target::Listing(&mut listing, own), &monitor)?;
-            let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
+        let (applied, warnings) = run(py, |token| {
+            let warnings = taken.read(&mut Target::Listing(&mut listing, own), &token)?;
+            let (registry, stamp) = (self.opened.writer(token)?, self.opened.stamp(at));
             Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;
         record::applied(py, (&applied, &warnings), &self.name, options.dry_run)
@@ -183,10 +183,10 @@ impl Dataset {
             Some(_) => accession::Moment::Instant(now()),
             None => moment("to", to)?,
         };
-        let applied = run(py, |monitor| {
+        let applied = run(py, |token| {
             let to = match &named {
                 Some(named) => {
-                    let snapshot = self.opened.reader(Arc::clone(&monitor))?.snapshot()?;
+                    let snapshot = self.opened.reader(token.clone())?.snapshot()?;
                     named.earlier(&snapshot, &self.name)?
                 }
                 None => {
@@ -194,7 +194,7 @@ impl Dataset {
                     EarlierSet::At(time)
                 }
             };
-            let registry = self.opened.writer(monitor)?;
+            let registry = self.opened.writer(token)?;
             Ok(registry.revert(&self.name, &to, &options, &self.opened.stamp(at))?)
         })?;
         record::applied(py, (&applied, &[]), &self.name, options.dry_run)
@@ -227,8 +227,8 @@ impl Dataset {
         let (since, until) = (options.moment("since")?, options.moment("until")?);
         let (known_at, reverse) = (options.moment("known_at")?, options.is_set("reverse")?);
         let (opened, name) = (Arc::clone(&self.opened), self.name.clone());
-        let rows = Rows::of(format!("history of {name}"), None, move |monitor| {
-            let mut snapshot = opened.reader(monitor)?.snapshot()?;
+        let rows = Rows::of(format!("history of {name}"), None, move |token| {
+            let mut snapshot = opened.reader(token)?.snapshot()?;
             if let Some(known_at) = known_at {
                 snapshot = snapshot.known_at(known_at.last_instant());
             }
@@ -263,9 +263,7 @@ impl Dataset {
         fields: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let edits = edit::of(fields)?;
-        run(py, |monitor| {
-            edit::apply(&self.opened, &self.name, &edits, create, shared_doi, monitor)
-        })?;
+        run(py, |token| edit::apply(&self.opened, &self.name, &edits, create, shared_doi, token))?;
         self.record(py)
     }
 
@@ -322,8 +320,8 @@ impl Dataset {
 
     /// Forgets a directory in which files were checked. Returns how many findings were closed.
     fn fixity_forget(&self, py: Python<'_>, root: &str) -> Result<u64, Failure> {
-        run(py, |monitor| {
-            let forgotten = self.opened.writer(monitor)?.forget_root(&self.name, root)?;
+        run(py, |token| {
+            let forgotten = self.opened.writer(token)?.forget_root(&self.name, root)?;
             forgotten.ok_or_else(|| {
                 let message = format!("{} was never checked at {root}", self.name);
                 Failure::usage(message, "Registry.status() lists where it was")
@@ -341,8 +339,8 @@ impl Dataset {
         until: Option<&Bound<'_, PyDict>>,
     ) -> Result<(), Failure> {
         let until = Keywords::of(until, &["until"])?.moment("until")?;
-        run(py, |monitor| {
-            let registry = self.opened.reader(monitor)?;
+        run(py, |token| {
+            let registry = self.opened.reader(token)?;
             Ok(export(&registry, &self.name, until, &output)?)
         })
     }
@@ -364,7 +362,7 @@ impl Dataset {
         let (wanted, at) = (mirror::Imported::of(source, &options)?, options.at()?);
         let dry_run = wanted.options.dry_run;
         let imported =
-            run(py, |monitor| mirror::import(&self.opened, &self.name, wanted, at, &monitor))?;
+            run(py, |token| mirror::import(&self.opened, &self.name, wanted, at, &token))?;
         mirror::imported(py, &imported, &self.name, dry_run)
     }
 
@@ -403,9 +401,8 @@ impl Dataset {
             max_replace: change.max_replace,
             dry_run: change.dry_run,
         };
-        let pulled = run(py, |monitor| {
-            mirror::pull(&self.opened, &self.name, primary, options, at, &monitor)
-        })?;
+        let pulled =
+            run(py, |token| mirror::pull(&self.opened, &self.name, primary, options, at, &token))?;
         mirror::pulled(py, &self.name, &pulled, options.dry_run)
     }
 
@@ -423,7 +420,7 @@ impl Dataset {
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP])?;
         let primary = Primary::of(primary, &options)?;
         let (compared, warnings) =
-            run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))?;
+            run(py, |token| mirror::compare(&self.opened, &self.name, primary, &token))?;
         warn_all(py, &warnings)?;
         let comparisons = py.import("accession_registry._comparisons")?;
         Ok(comparisons.call_method1("MirrorComparison", compared)?)

@@ -1,14 +1,13 @@
 //! Mirrors and their primaries, and histories from elsewhere.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use accession::input::{InputFormat, OpenedFile, SearchPages};
 use accession::mirror::{
     ComparedMirror, MirrorStatus, PrimarySource, PullOptions, PullReport, read_replica,
 };
 use accession::model::{SourceOptions, Warning};
-use accession::{ChangeOptions, DatasetName, Error, ErrorKind, Import, Monitor, mirror};
+use accession::{CancelToken, ChangeOptions, DatasetName, Error, ErrorKind, Import, mirror};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -44,12 +43,12 @@ impl Primary {
         self,
         opened: &Opened,
         mirror: &DatasetName,
-        monitor: &Arc<dyn Monitor>,
+        token: &CancelToken,
     ) -> Result<PrimarySource, Failure> {
         if let Some(place) = self.place {
             return Ok(PrimarySource::named(place, self.options));
         }
-        let snapshot = opened.reader(Arc::clone(monitor))?.snapshot()?;
+        let snapshot = opened.reader(token.clone())?.snapshot()?;
         let mut known = snapshot.mirror_sources(mirror)?.into_iter();
         let last = known.find_map(|known| PrimarySource::of_last_pull(known, self.options.clone()));
         last.ok_or_else(|| {
@@ -70,10 +69,10 @@ pub fn pull(
     primary: Primary,
     options: PullOptions,
     at: ChangeTime,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<PullReport, Failure> {
-    let source = primary.source(opened, mirror, monitor)?;
-    let registry = opened.writer(Arc::clone(monitor))?;
+    let source = primary.source(opened, mirror, token)?;
+    let registry = opened.writer(token.clone())?;
     Ok(source.pull(&registry, mirror, options, &opened.stamp(at))?)
 }
 
@@ -116,12 +115,12 @@ pub fn compare(
     opened: &Opened,
     mirror: &DatasetName,
     primary: Primary,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<(Compared, Vec<Warning>), Failure> {
     let stamp = opened.stamp(ChangeTime::default());
-    let source = primary.source(opened, mirror, monitor)?;
-    let registry = opened.reader(Arc::clone(monitor))?;
-    let writable = || opened.writable(Arc::clone(monitor));
+    let source = primary.source(opened, mirror, token)?;
+    let registry = opened.reader(token.clone())?;
+    let writable = || opened.writable(token.clone());
     let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
         source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
@@ -174,12 +173,12 @@ pub fn import(
     dataset: &DatasetName,
     wanted: Imported,
     at: ChangeTime,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<(accession::ChangeReport, Vec<Warning>), Failure> {
     let mut import = Import::new();
     import.options = wanted.options;
     import.not_after = Some(now());
-    let registry = opened.writer(Arc::clone(monitor))?;
+    let registry = opened.writer(token.clone())?;
     let name = wanted.source.to_string_lossy();
     let are_for_addresses = wanted.http != SourceOptions::default();
     if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
@@ -204,7 +203,7 @@ pub fn import(
         let mut events = file.events(&wanted.reading)?;
         for (number, event) in events.by_ref().enumerate() {
             if number.is_multiple_of(4_096) {
-                monitor.go_on()?;
+                token.check()?;
             }
             import.add(event?)?;
         }

@@ -8,7 +8,8 @@ use accession::fixity::FoundFiles;
 use accession::input::{Record, Records, SearchPages, StatedFile};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation,
+    CancelToken, Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry,
+    SourceLocation,
 };
 
 use crate::error::Failure;
@@ -88,17 +89,17 @@ impl Target<'_> {
 ///
 /// # Errors
 ///
-/// A value is not an id; a listing lacks pages; the monitor stops it.
+/// A value is not an id; a listing lacks pages; it is cancelled.
 pub fn read_records(
     mut records: Records,
     target: &mut Target<'_>,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<Vec<Warning>, Failure> {
     let mut deleted = 0;
     for (number, record) in records.by_ref().enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
-            monitor.go_on()?;
+            token.check()?;
         }
         if record.is_deleted {
             deleted += 1;

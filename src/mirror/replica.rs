@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::model::{
     DatasetMetadata, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Stamp};
+use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Stamp, Work};
 
 /// What was read of a primary to copy it.
 pub struct LogCopy {
@@ -37,7 +37,7 @@ pub fn read_replica(
     let (mut work, latest) = (None, remote.now().latest_elsewhere());
     let (_, last, changes) = copy(remote, latest, base, import, |left, bytes, _| {
         let Some(registry) = registry else { return Ok(()) };
-        work.get_or_insert_with(|| registry.begin("reading", "bytes", Some(left))).advance_by(bytes)
+        work.get_or_insert_with(|| registry.begin(Work::ReadBytes, Some(left))).advance_by(bytes)
     })?;
     let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
     Ok(LogCopy { source, last, changes })

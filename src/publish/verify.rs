@@ -18,7 +18,7 @@ use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
 use crate::mirror::log::{Head, HeadFile, Lines, LinesDigest, write_annotations, write_subsets};
-use crate::model::{DatasetFilter,  Digest, Timestamp};
+use crate::model::{DatasetFilter, DatasetName, Digest, Timestamp};
 use crate::registry::{DatasetRecord, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::monitor::{JointWork, Monitor, Work};
+use super::cancel::CancelToken;
+use super::observer::{Observer, OpenWork, Progress, Watcher, Work};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::DatasetFilter;
 use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch};
@@ -39,7 +40,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 #[derive(Clone)]
 pub struct Registry {
     store: Store,
-    monitor: Option<Arc<dyn Monitor>>,
+    watcher: Watcher,
     /// The datasets that others see, who do not see who recorded a change. `None` means that it is read as
     /// the archive sees it.
     public: Option<Arc<DatasetFilter>>,
@@ -126,11 +127,45 @@ impl Registry {
         Ok(NewRegistry { registry, new, path: path.to_owned() })
     }
 
-    /// Returns the same registry with a monitor, which receives reports on its work and can stop
-    /// it.
+    /// Returns the same registry with an observer of its work, instead of any before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use accession::{CancelToken, Observer, Progress, Registry};
+    ///
+    /// struct Printed;
+    ///
+    /// impl Observer for Printed {
+    ///     fn event(&self, event: Progress) {
+    ///         eprintln!("{event:?}");
+    ///     }
+    /// }
+    ///
+    /// # let registry = Registry::in_memory()?;
+    /// let token = CancelToken::new();
+    /// let registry = registry.observed_by(Arc::new(Printed)).cancelled_by(&token);
+    /// // Another thread may do this.
+    /// token.cancel();
+    /// assert_eq!(registry.snapshot().err().map(|error| error.kind().as_str()), Some("interrupted"));
+    /// # Ok::<(), accession::Error>(())
+    /// ```
     #[must_use]
-    pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
-        Registry { monitor: Some(monitor), ..self.clone() }
+    pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
+        Registry { watcher: self.watcher.clone().observed_by(observer), ..self.clone() }
+    }
+
+    /// Returns the same registry with one more token that cancels its work.
+    #[must_use]
+    pub fn cancelled_by(&self, token: &CancelToken) -> Self {
+        Registry { watcher: self.watcher.clone().cancelled_by(token), ..self.clone() }
+    }
+
+    /// Who observes its work, and what cancels it.
+    pub fn watcher(&self) -> &Watcher {
+        &self.watcher
     }
 
     /// Returns the same registry as others may see it: its snapshots show only the datasets of the filter.
@@ -142,24 +177,27 @@ impl Registry {
 
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None, public: None }
+        Registry { store, watcher: Watcher::new(), public: None }
     }
 
-    /// Returns the same registry without a monitor: what it writes is not what the caller asked for.
-    pub(super) fn without_monitor(&self) -> Self {
-        Registry { monitor: None, ..self.clone() }
+    /// Returns the same registry with another watcher.
+    pub(super) fn watched_by(&self, watcher: Watcher) -> Self {
+        Registry { watcher, ..self.clone() }
     }
 
-    /// Returns the same registry with the monitor of another one.
-    pub(super) fn reporting_as(&self, other: &Registry) -> Self {
-        Registry { monitor: other.monitor.clone(), ..self.clone() }
+    /// Returns the same registry without a watcher: what it writes is not what the caller asked for.
+    pub(super) fn unwatched(&self) -> Self {
+        self.watched_by(Watcher::new())
     }
 
-    /// Returns the same registry for the threads that work side by side: their work is reported as
-    /// one, and all of them stop once the second value is dropped.
-    pub(super) fn with_joint_monitor(&self) -> (Self, JointWork) {
-        let (joint, work) = JointWork::of(self.monitor.clone());
-        (self.with_monitor(joint), work)
+    /// Returns the same registry for threads that work side by side, and whose work is reported as one.
+    pub(super) fn for_parts(&self) -> Self {
+        self.watched_by(self.watcher.of_parts())
+    }
+
+    /// Returns the same registry for what is saved during other work, also when that is cancelled.
+    pub(crate) fn for_saves(&self) -> Self {
+        self.watched_by(self.watcher.of_saves())
     }
 
     /// Whether several threads can read the registry at the same time.
@@ -242,11 +280,9 @@ impl Registry {
         self.store.path()
     }
 
-    /// Begins a read transaction, unless the monitor stops the work.
+    /// Begins a read transaction, unless the work is cancelled.
     pub(super) fn read(&self) -> Result<store::View> {
-        if self.watch().is_some_and(|is_stopped| is_stopped()) {
-            return Err(Error::interrupted());
-        }
+        self.watcher.check()?;
         let read = || {
             let view = self.store.snapshot(self.watch().as_ref())?;
             match &self.public {
@@ -269,11 +305,11 @@ impl Registry {
             let (result, end) = work(&transaction)?;
             match end {
                 End::Commit | End::Remember => {
-                    let progress = self.begin("committing", "changes", None);
+                    let progress = self.begin(Work::Commit, None);
                     transaction.commit()?;
                     drop(progress);
-                    if let (End::Commit, Some(monitor)) = (end, &self.monitor) {
-                        monitor.committed();
+                    if end == End::Commit {
+                        self.watcher.report(Progress::Committed);
                     }
                 }
                 End::RollBack => transaction.roll_back()?,
@@ -296,19 +332,14 @@ impl Registry {
     }
 
     /// Reports that work begins; the guard reports that it ends.
-    pub(crate) fn begin(
-        &self,
-        what: &'static str,
-        things: &'static str,
-        total: Option<u64>,
-    ) -> Work {
-        Work::begin(self.monitor.clone(), what, things, total)
+    pub(crate) fn begin(&self, work: Work, total: Option<u64>) -> OpenWork {
+        self.watcher.begin(work, total)
     }
 
-    /// The monitor's check whether to stop, in the form that the store calls.
+    /// Whether the work is cancelled, in the form that the store calls.
     fn watch(&self) -> Option<Watch> {
-        let monitor = Arc::clone(self.monitor.as_ref()?);
-        Some(Arc::new(move || monitor.advance(0).is_break()))
+        let watcher = self.watcher.clone();
+        watcher.can_be_cancelled().then(|| Arc::new(move || watcher.is_cancelled()) as Watch)
     }
 }
 

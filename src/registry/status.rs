@@ -11,7 +11,8 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    DatasetFilter,    Confirmation, DatasetName, DatasetRecord, LogChange, RefusedListing, Timestamp, quoted,
+    Confirmation, DatasetFilter, DatasetName, DatasetRecord, LogChange, RefusedListing, Timestamp,
+    quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,

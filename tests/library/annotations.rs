@@ -2,7 +2,10 @@
 
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
-use accession::{Annotation, DatasetFilter, ErrorKind, Instance, Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp};
+use accession::{
+    Annotation, DatasetFilter, ErrorKind, Instance, Moment, Registry, Selection, Stamp,
+    SubsetMembers, Timestamp,
+};
 use sha2::{Digest, Sha256};
 
 use harness::exported::{import_of, manifest_of};

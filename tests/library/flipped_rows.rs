@@ -7,7 +7,10 @@ use std::path::{Path, PathBuf};
 use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
-use accession::{ChangeOptions, DatasetFilter, EarlierSet, Import, Limits, Listing, Moment, Registry, Selection, Set, Stamp, SubsetMembers};
+use accession::{
+    ChangeOptions, DatasetFilter, EarlierSet, Import, Limits, Listing, Moment, Registry, Selection,
+    Set, Stamp, SubsetMembers,
+};
 
 use crate::stored::{even, granule_id, latest};
 use harness::history::{Plan, change, id, instances, name, now, plan, second};
@@ -191,7 +194,9 @@ impl World {
 
     /// Into a directory that does not exist yet, or has the first changes.
     pub fn publish(&self, directory: &Path) -> Done {
-        let published = publish(&self.registry, directory, &DatasetFilter::All, |_, published| published.map(drop));
+        let published = publish(&self.registry, directory, &DatasetFilter::All, |_, published| {
+            published.map(drop)
+        });
         let log = std::fs::read_to_string(directory.join("datasets/dataset/log/000000.jsonl"));
         for flip in [Flip::Present, Flip::Deleted] {
             let damaged = flip.ids().1;

@@ -133,7 +133,11 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");
         assert_eq!(pulled.applied.in_force.unwrap().annotations.len(), 2, "{kind}");
         assert_eq!(taken(&mirror, &open(&world).unwrap(), 16), 0, "{kind}");
-        assert_eq!(mirror.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0, "{kind}");
+        assert_eq!(
+            mirror.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings,
+            0,
+            "{kind}"
+        );
     }
 }
 

@@ -1,7 +1,10 @@
 //! Listings that replace the set of a dataset: what is refused, what is confirmed, and what came back.
 
 use accession::registry::SharedDoi;
-use accession::{Change, ChangeOptions, ChangeReport, DatasetFilter, DatasetMetadata, ErrorKind, Limit, Limits, Listing, Registry, Stamp, Timestamp};
+use accession::{
+    Change, ChangeOptions, ChangeReport, DatasetFilter, DatasetMetadata, ErrorKind, Limit, Limits,
+    Listing, Registry, Stamp, Timestamp,
+};
 
 use harness::history::{change, id, name, now, second};
 use harness::oracle::naive;
@@ -100,7 +103,8 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let limits = registry.snapshot().unwrap().dataset(&name("D")).unwrap().limits;
     assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), ..Limits::default() }));
     // Nobody else sees them.
-    let public = registry.public_view(DatasetFilter::All).snapshot().unwrap().dataset(&name("D")).unwrap();
+    let public =
+        registry.public_view(DatasetFilter::All).snapshot().unwrap().dataset(&name("D")).unwrap();
     assert_eq!(public.limits, None);
     let public = serde_json::to_value(&public).unwrap();
     assert!(public.get("max_delete").is_none() && public.get("name").is_some());

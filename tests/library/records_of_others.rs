@@ -65,7 +65,8 @@ fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_er
     assert_eq!(error.kind().as_str(), "damaged");
     let chain = format!("{error} {:?}", error.source().map(ToString::to_string));
     assert!(chain.contains("../US"), "{chain}");
-    let verified: Vec<_> = registry.verify_all(&DatasetFilter::All).unwrap().map(Result::unwrap).collect();
+    let verified: Vec<_> =
+        registry.verify_all(&DatasetFilter::All).unwrap().map(Result::unwrap).collect();
     let findings = verified.iter().flat_map(|verification| &verification.mismatches);
     assert_eq!(findings.filter(|finding| finding.text.contains("\"../US\"")).count(), 1);
 }

@@ -11,7 +11,9 @@ use accession::fixity::{
 };
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
-use accession::{Access, DatasetFilter, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp};
+use accession::{
+    Access, DatasetFilter, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp,
+};
 use proptest::prelude::*;
 
 use harness::history::{cases, change, name, now, stating, with_file};
@@ -338,7 +340,8 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
         let oldest = StatusThresholds { seen: None, checked };
         // A dataset that is named twice is reported once, with all that is known of it.
         let names = [name("D"), name("NAMES"), name("D")];
-        let rows = registry.status(&DatasetFilter::Only(names.to_vec()), (at(9).clock)(), oldest).unwrap();
+        let rows =
+            registry.status(&DatasetFilter::Only(names.to_vec()), (at(9).clock)(), oldest).unwrap();
         let [of_files, of_names] = rows.try_into().unwrap();
         assert!(of_names.problems.is_empty() && of_names.fixity.is_none());
         of_files

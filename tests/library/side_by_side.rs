@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::model::{Checksum, Content, FileRecord};
 use accession::registry::{Presence, SideBySide};
-use accession::{GranuleId, Listing, ListingEntry};
+use accession::{GranuleId, Listing, ListingEntry, Watcher};
 use proptest::prelude::*;
 
 /// A side: for some of the ids the algorithm and a digit of their checksum, or none.
@@ -28,7 +28,7 @@ proptest! {
         sides in prop::collection::vec(
             prop::collection::btree_map(0_u8..6, prop::option::of((any::<bool>(), 0_u8..3)), 0..6), 2..5),
     ) {
-        let mut compared = SideBySide::new(None);
+        let mut compared = SideBySide::new(Watcher::new());
         for side in &sides {
             let mut listing = Listing::new();
             // In another order than the canonical one, and one id twice.
@@ -56,7 +56,7 @@ fn a_list_can_be_added_to_while_it_is_read() {
     let mut listing = Listing::new();
     listing.add(entry(1, None)).unwrap();
     listing.add(entry(3, None)).unwrap();
-    let mut sides = SideBySide::new(None);
+    let mut sides = SideBySide::new(Watcher::new());
     sides.add_list(&listing).unwrap();
     let mut files = listing.files().unwrap();
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-1");

@@ -10,7 +10,9 @@ use accession::signed::{
     ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
     StatementTree,
 };
-use accession::{Access, DatasetFilter, Moment, Pattern, Registry, Selection, Stamp, SubsetMembers, Timestamp};
+use accession::{
+    Access, DatasetFilter, Moment, Pattern, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+};
 
 use crate::stored::Stored;
 use harness::history::{change, name, now, plan, second};
@@ -243,7 +245,12 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
     assert_eq!(state("2001-01-09T00:00:02Z"), (0, false));
     assert_eq!(state("2001-01-09T00:00:03Z"), (1, false));
     assert_eq!(state("2001-01-09T00:00:04Z"), (0, false));
-    assert!(registry.verify_all(&DatasetFilter::All).unwrap().all(|it| it.unwrap().mismatches.is_empty()));
+    assert!(
+        registry
+            .verify_all(&DatasetFilter::All)
+            .unwrap()
+            .all(|it| it.unwrap().mismatches.is_empty())
+    );
 }
 
 #[test]
@@ -362,7 +369,10 @@ fn statements_that_are_lost_or_altered_are_found() {
         let log = stored.registry.add_statements(now(), &[]).unwrap();
         assert_eq!(log.added, 2);
         sign(&stored.registry, &log, &key(1), &[], now());
-        assert!(stored.registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings == 0);
+        assert!(
+            stored.registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings
+                == 0
+        );
         let connection = stored.connection();
         assert!(connection.execute(sql, []).unwrap() > 0);
         let is_of_history = sql.contains("instance");

@@ -7,7 +7,9 @@ use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
 use accession::model::{Annotation, ValueError, WarningKind};
 use accession::registry::Granule;
-use accession::{Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
+use accession::{
+    Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers, Watcher,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
@@ -164,7 +166,8 @@ impl Args {
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
-        let list = listing.identify_with(Arc::new(Progress::new()))?;
+        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+        let list = listing.identify_watched(&watcher)?;
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;

@@ -11,7 +11,7 @@ use accession::model::{ValueError, WarningKind, quoted};
 use accession::registry::{
     ContentCounts, Counts, HeldContents, ListingSummary, Presence, SideBySide, TwoSides,
 };
-use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
+use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp, Watcher};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -463,7 +463,8 @@ fn read_sides(
         return Err(Error::usage("standard input is named more than once")
             .with_hint("it can be read only once: save one of the inputs in a file"));
     }
-    let (mut sides, mut rows) = (SideBySide::new(Some(Arc::new(Progress::new()))), Vec::new());
+    let (mut sides, mut rows) =
+        (SideBySide::new(Watcher::new().observed_by(Arc::new(Progress::new()))), Vec::new());
     // Lists first: one may be typed at a terminal.
     let mut listings = Vec::new();
     for (name, file) in files {
@@ -562,8 +563,8 @@ pub struct Identify {
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (listing, _) = self.lists.listing(session, &self.files)?;
-        let progress = Arc::new(Progress::new());
-        let identified = listing.identify_with(progress)?;
+        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+        let identified = listing.identify_watched(&watcher)?;
         let ListingSummary { identifier, digest, repeated, .. } = identified;
         warn_of_repeated(session, repeated);
         const COLUMNS: &[Column] =

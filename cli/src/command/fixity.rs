@@ -15,7 +15,8 @@ use accession::input::ListingOptions;
 use accession::model::{Algorithm, Coverage, WarningKind, parse_duration};
 use accession::registry::HeldContents;
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, ErrorKind, Monitor, Set, Snapshot, Timestamp,
+    Access, CancelToken, Change, ChangeOptions, DatasetName, ErrorKind, Registry, Set, Snapshot,
+    Timestamp,
 };
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -26,7 +27,7 @@ use crate::args::{
     Refusal, SetArgs, TypedSet, named_path,
 };
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Object, Progress, plural};
+use crate::output::{Column, Object, plural};
 use crate::paths::{OF_PATHS, PathArgs};
 use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -162,8 +163,9 @@ fn computed(text: &str) -> Result<Algorithm, String> {
 
 impl ComputeChecksums {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let tree = self.tree.read(&self.root, None)?;
-        let (registry, stamp) = (session.open(Access::Write)?, session.stamp(self.clock.time())?);
+        let tree = self.tree.read(&self.root, None);
+        let registry = watched(&tree, session.open(Access::Write)?, session)?;
+        let stamp = session.stamp(self.clock.time())?;
         let (dataset, algorithm) = (&self.dataset, self.algorithm);
         let run = fixity::compute(&registry, dataset, tree, algorithm, self.note, &stamp)?;
         print_run(session, run, "computed", None)
@@ -265,13 +267,13 @@ impl CheckFiles {
     }
 
     fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
-        let tree = self.tree.read(root, self.duration)?;
+        let tree = self.tree.read(root, self.duration);
         let options = CheckOptions {
             depth: if self.size_only { Depth::Size } else { Depth::Content },
             lists_unexpected: self.unexpected,
             root_name: self.root_name.clone(),
         };
-        let registry = session.open(Access::Read)?;
+        let registry = watched(&tree, session.open(Access::Read)?, session)?;
         let (stamp, now) = (session.stamp(None)?, session.now()?);
         let contents = self.contents(session, now, &registry.snapshot()?)?;
         let nearest = match contents.as_slice() {
@@ -309,7 +311,7 @@ impl CheckFiles {
             _ => found.nearest(&registry, &contents)?,
         };
         let nearest = &contents[nearest];
-        let compared = found.compare_with(&registry, nearest.set.clone(), None);
+        let compared = found.compare_with(&registry, nearest.set.clone());
         let mut compared = compared.map_err(|error| match error.kind() {
             ErrorKind::Input => Error::from(error).with_hint(OF_PATHS),
             _ => error.into(),
@@ -447,17 +449,22 @@ struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// Reads a directory. No further file is begun after the duration, or once the program is asked to end.
-    fn read(&self, root: &Path, duration: Option<Duration>) -> Result<FileTree> {
+    /// Reads a directory. No further file is begun after the duration.
+    fn read(&self, root: &Path, duration: Option<Duration>) -> FileTree {
         let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
-        let progress = Progress::new().stopping(&watch_for_interrupt()?).ending_at(begin_until);
-        let monitor: Option<Arc<dyn Monitor>> = Some(Arc::new(progress));
-        Ok(FileTree {
+        FileTree {
             root: root.to_owned(),
             mounted: if self.mounted { MountCheck::Yes } else { MountCheck::Unknown },
-            reading: ReadOptions { monitor, begin_until, ..ReadOptions::new(self.jobs) },
-        })
+            reading: ReadOptions { begin_until, ..ReadOptions::new(self.jobs) },
+        }
     }
+}
+
+/// The registry for reading a directory, which ends once the program is asked to end.
+fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
+    let progress = session.progress().ending_at(tree.reading.begin_until);
+    let token = CancelToken::from(watch_for_interrupt()?);
+    Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }
 
 /// The error of a list that says nothing of files.

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use accession::model::{Content, GranuleUrl, WarningKind, quoted};
 use accession::registry::{FileList, Granule};
-use accession::{Access, DatasetName, GranuleId, Granules, Holding, Monitor, Pattern, Snapshot};
+use accession::{Access, DatasetName, GranuleId, Granules, Holding, Pattern, Snapshot};
 use serde::Serialize;
 use serde_json::json;
 
@@ -211,7 +211,7 @@ impl Filter {
         let mut counted = 0;
         for page in granules.into_id_pages() {
             let page = page?;
-            let _ = progress.advance(page.len() as u64);
+            progress.advance(page.len() as u64);
             let left = self.limit() - counted;
             if left == 0 {
                 break;

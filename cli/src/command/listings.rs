@@ -251,7 +251,7 @@ impl Listings<'_> {
                 Registry::open(&path, Access::Write)?
             }
         };
-        self.sync_each(&copy.with_monitor(Arc::new(Progress::new())), session)
+        self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
     }
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {

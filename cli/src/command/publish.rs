@@ -240,7 +240,10 @@ impl Serve {
             let (open, public) = (session.opener(Access::Write), public.clone());
             // What cannot be registered is said now, and not to the first client.
             open()?;
-            Some(Registration { open: Box::new(move || Ok(open()?.public_view(public.clone()))), token })
+            Some(Registration {
+                open: Box::new(move || Ok(open()?.public_view(public.clone()))),
+                token,
+            })
         } else {
             None
         };

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
-use accession::{Access, Change, DatasetFilter, GranuleId, Listing, ListingEntry, Registry, Stamp, SubsetMembers};
+use accession::{
+    Access, Change, DatasetFilter, GranuleId, Listing, ListingEntry, Registry, Stamp, SubsetMembers,
+};
 use postgres::Client;
 use rusqlite::Connection;
 use rusqlite::types::Value;

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use accession::{DatasetFilter, Selection};
 use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
+use accession::{DatasetFilter, Selection};
 use tokio::runtime::Builder;
 
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating, with_file};

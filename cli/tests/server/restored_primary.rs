@@ -24,7 +24,7 @@ fn restored() -> World {
         &backup,
         &world.directory.path().join("accession.db"),
         now(),
-        None,
+        &accession::Watcher::new(),
     )
     .unwrap();
     world

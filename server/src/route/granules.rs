@@ -425,7 +425,7 @@ async fn stream(
     let waiting = deadline.waiting();
     let of = Arc::clone(&deadline);
     let read = state.source.work(cost, move |reading| {
-        let mut list = open(&reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of)))?;
+        let mut list = open(&reading.unlimited.cancelled_by(of.token()))?;
         Ok((list.read()?, list))
     });
     let (first, list) = read.await?;

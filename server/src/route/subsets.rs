@@ -116,7 +116,7 @@ fn stored(
     (bytes, limits): (u64, &ServerLimits),
 ) -> Result<(Set, bool), Problem> {
     let registry = registering.open().map_err(problem)?;
-    let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
+    let registry = registry.cancelled_by(deadline.token());
     if !registering.take(now, bytes, limits) {
         let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members, now));
         let (cited, is_stored) = found.map_err(problem)?;

@@ -1,7 +1,7 @@
 //! What one client may use, and what a request costs.
 
-use accession::DatasetFilter;
 use crate::site::{Served, stamp};
+use accession::DatasetFilter;
 use harness::values::{change, name, now, second};
 
 #[test]

@@ -57,7 +57,7 @@ impl Served {
     pub fn registering(registration: Registration, limits: ServerLimits) -> Self {
         let served = Served::seed();
         let path = served.directory.path().join("accession.db");
-        let config = config(path, vec![name("US.FOOL2.002")], limits);
+        let config = config(path, DatasetFilter::from(name("US.FOOL2.002")), limits);
         let config = Config { registration: Some(registration), ..config };
         Served { service: Service::open(config).unwrap(), ..served }
     }
@@ -66,7 +66,8 @@ impl Served {
     pub fn again(&self) -> Self {
         let directory = harness::directory();
         let path = self.directory.path().join("accession.db");
-        let service = Service::open(config(path, Vec::new(), ServerLimits::default())).unwrap();
+        let service =
+            Service::open(config(path, DatasetFilter::All, ServerLimits::default())).unwrap();
         let (registry, runtime) = (self.registry.clone(), Runtime::new().unwrap());
         Served { directory, registry, service, runtime }
     }
@@ -209,7 +210,9 @@ fn config(path: PathBuf, public: DatasetFilter, limits: ServerLimits) -> Config 
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything { is_public: true },
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.public_view(public.clone()))),
+        open: Box::new(
+            move || Ok(Registry::open(&path, Access::Read)?.public_view(public.clone())),
+        ),
         clock: Box::new(now),
         limits,
         registration: None,

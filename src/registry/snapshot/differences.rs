@@ -15,7 +15,7 @@ use crate::model::{
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::log::Outcomes;
-use crate::registry::monitor::Work;
+use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
@@ -103,7 +103,7 @@ pub(crate) enum Only {
 pub(crate) struct Walk<L, R: ?Sized> {
     registry: Registry,
     /// `None` before the first item and after the last.
-    progress: Option<Work>,
+    progress: Option<OpenWork>,
     left: L,
     right: Box<R>,
     /// What the lists are said to be. `None` means that it is not known.
@@ -117,7 +117,7 @@ pub(crate) struct Walk<L, R: ?Sized> {
 }
 
 impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
-    /// Begins a walk, which reports to the monitor of `registry`.
+    /// Begins a walk, which reports to the observer of `registry`.
     pub fn of(registry: &Registry, left: L, right: Box<R>, claims: [Option<Claim>; 2]) -> Self {
         let hashing = Some(Hashing::of(Sweep::over(2)));
         Walk { hashing, claims, ..Walk::of_a_part(registry, left, right) }
@@ -142,8 +142,7 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
     /// claims are true.
     fn step(&mut self) -> Result<Option<Only>> {
         let registry = &self.registry;
-        let progress =
-            self.progress.get_or_insert_with(|| registry.begin("comparing", "granules", None));
+        let progress = self.progress.get_or_insert_with(|| registry.begin(Work::Compare, None));
         while let Some((is_left, is_listed)) = have_next(&mut self.left, &mut *self.right)? {
             progress.advance()?;
             let is_right = match is_listed {

@@ -8,7 +8,7 @@ use crate::error::{Error, Result};
 use crate::model::{
     ContentChange, DatasetName, EncodedFiles, Event, EventKind, Instance, Timestamp,
 };
-use crate::registry::monitor::Work;
+use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
 use crate::registry::staging::Staging;
@@ -57,7 +57,7 @@ struct Rest {
     /// The time of the last change that was read, and that of the last one of all.
     after: Option<Timestamp>,
     up_to: Timestamp,
-    progress: Work,
+    progress: OpenWork,
 }
 
 impl Snapshot {
@@ -87,7 +87,7 @@ impl Snapshot {
         after: Option<Timestamp>,
     ) -> Result<Staging> {
         let mut events = Staging::by_time();
-        let mut progress = self.registry.begin("sorting", "granules", None);
+        let mut progress = self.registry.begin(Work::Sort, None);
         let is_after = |micros: i64| after.is_none_or(|after| micros > after.as_micros());
         prove_changes(&self.read, (dataset, key), after, |row, known| {
             let Period { granule_id, ingested, deleted, producer_granule } = row;
@@ -141,7 +141,7 @@ impl Rest {
             return Ok(None);
         }
         let events = snapshot.events(dataset, name, after)?;
-        let progress = snapshot.registry.begin("exporting", "granules", Some(events.count()));
+        let progress = snapshot.registry.begin(Work::Export, Some(events.count()));
         let events = Ahead::of(events.sorted()?, BATCH_EVENTS).peekable();
         let changes = VecDeque::new();
         Ok(Some(Rest { dataset, events, changes, after, up_to, progress }))

@@ -1,13 +1,11 @@
 //! Several sets and lists side by side: the granules that are not the same on all sides.
 
-use std::sync::Arc;
-
 use super::cursor::{Cursor, granule_id_of};
 use super::view::Snapshot;
 use crate::error::Result;
 use crate::model::{Content, ContentMatch, EncodedFiles, GranuleId, Set};
 use crate::registry::listing::Listing;
-use crate::registry::monitor::{Monitor, Work};
+use crate::registry::observer::{OpenWork, Watcher, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
@@ -52,9 +50,9 @@ pub struct UnevenGranule {
 ///
 /// ```
 /// use accession::registry::{Presence, SideBySide};
-/// use accession::{GranuleId, Listing};
+/// use accession::{GranuleId, Listing, Watcher};
 ///
-/// let mut sides = SideBySide::new(None);
+/// let mut sides = SideBySide::new(Watcher::new());
 /// for ids in [["A", "B"], ["A", "C"], ["A", "B"]] {
 ///     let mut listing = Listing::new();
 ///     ids.into_iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap()))?;
@@ -67,9 +65,9 @@ pub struct UnevenGranule {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SideBySide {
-    monitor: Option<Arc<dyn Monitor>>,
+    watcher: Watcher,
     /// `None` before the first item and after the last.
-    progress: Option<Work>,
+    progress: Option<OpenWork>,
     sides: Vec<Box<dyn Cursor + Send>>,
     granules: Vec<u64>,
     same: u64,
@@ -81,10 +79,10 @@ pub struct SideBySide {
 
 impl SideBySide {
     /// No side yet.
-    pub fn new(monitor: Option<Arc<dyn Monitor>>) -> Self {
+    pub fn new(watcher: Watcher) -> Self {
         let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
         let (same, compared, is_over) = (0, None, false);
-        SideBySide { monitor, progress: None, sides, granules, same, compared, next, is_over }
+        SideBySide { watcher, progress: None, sides, granules, same, compared, next, is_over }
     }
 
     /// Adds a set, which can still be read after the snapshot was dropped.
@@ -122,9 +120,8 @@ impl SideBySide {
     }
 
     fn step(&mut self) -> Result<Option<UnevenGranule>> {
-        let SideBySide { monitor, progress, sides, granules, same, compared, next, .. } = self;
-        let progress = progress
-            .get_or_insert_with(|| Work::begin(monitor.clone(), "comparing", "granules", None));
+        let SideBySide { watcher, progress, sides, granules, same, compared, next, .. } = self;
+        let progress = progress.get_or_insert_with(|| watcher.begin(Work::Compare, None));
         loop {
             let mut is_any = false;
             for side in &mut *sides {

@@ -7,8 +7,9 @@ use super::finding::{
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetFilter, DatasetName, quoted};
+use crate::registry::cancel::CancelToken;
 use crate::registry::handle::Registry;
-use crate::registry::monitor::{JointWork, Work};
+use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::{InOrder, Task};
 use crate::registry::snapshot::{Reads, dataset_of};
 use crate::registry::statements::check_statements;
@@ -58,7 +59,7 @@ pub struct Verifications {
     is_file: bool,
     /// The work of several threads is reported as one. `None` means that it is done, or that there is
     /// one thread.
-    progress: Option<Work>,
+    progress: Option<OpenWork>,
     is_over: bool,
 }
 
@@ -132,10 +133,11 @@ impl Registry {
     ) -> Result<Verifications> {
         let keys = self.keys_of(filter)?;
         let jobs = if self.has_many_connections() { jobs } else { NonZeroUsize::MIN };
-        let (registry, stop) = self.with_joint_monitor();
+        let stop = CancelToken::new();
+        let registry = self.for_parts().cancelled_by(&stop);
         let (registry, progress) = match jobs {
             NonZeroUsize::MIN => (self.clone(), None),
-            _ => (registry, Some(self.begin("verifying", "granules", None))),
+            _ => (registry, Some(self.begin(Work::Verify, None))),
         };
         let left_out = (*filter != DatasetFilter::All).then(|| match self.store().is_file() {
             true => "the identifiers of the other datasets",
@@ -179,7 +181,7 @@ impl Registry {
     /// The same for these datasets, if the registry is on a server and any is given.
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<DatasetVerification> {
         let datasets = if self.is_file() { &[] } else { datasets };
-        let progress = self.begin("checking", "pages", None);
+        let progress = self.begin(Work::CheckPages, None);
         let check = || {
             let read = self.read()?;
             let mut found = read.integrity(datasets)?;
@@ -209,7 +211,7 @@ struct Worker {
     registry: Registry,
     /// The datasets that were named. Empty if all are verified.
     keys: Vec<DatasetKey>,
-    stop: JointWork,
+    stop: CancelToken,
 }
 
 impl Task for Worker {
@@ -242,7 +244,7 @@ impl Task for Worker {
     }
 
     fn stop(&self) {
-        self.stop.stop();
+        self.stop.cancel();
     }
 }
 

@@ -49,7 +49,7 @@ pub fn publish_all(registry: &Registry, directory: &Path) -> Result<()> {
 /// What a check of a published directory finds.
 pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
     let mut rows = Vec::new();
-    verify(registry, directory, &[], |found| {
+    verify(registry, directory, &DatasetFilter::All, |found| {
         rows.push(found);
         Ok::<(), Error>(())
     })

@@ -8,7 +8,10 @@ use accession::mirror::{
     compare, pull, read_replica,
 };
 use accession::publish::publish;
-use accession::{ChangeReport, DatasetFilter, Difference, Import, Limits, Pattern, Registry, Selection, Stamp, SubsetMembers};
+use accession::{
+    ChangeReport, DatasetFilter, Difference, Import, Limits, Pattern, Registry, Selection, Stamp,
+    SubsetMembers,
+};
 
 use crate::history::held;
 use crate::values::{change, name, now, second};
@@ -52,7 +55,10 @@ impl World {
     }
 
     pub fn publish(&self) {
-        publish(&self.us, self.directory.path(), &DatasetFilter::All, |_, published| published.map(drop)).unwrap();
+        publish(&self.us, self.directory.path(), &DatasetFilter::All, |_, published| {
+            published.map(drop)
+        })
+        .unwrap();
     }
 
     pub fn remote(&self, options: HttpOptions) -> Remote {

@@ -6,7 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use accession::registry::{FindingKind, VerificationTotals};
-use accession::{Access, DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment, Registry, SubsetMembers};
+use accession::{
+    Access, DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment,
+    Registry, SubsetMembers,
+};
 use rusqlite::Connection;
 
 use harness::history::{name, now, second, step};
