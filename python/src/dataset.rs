@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{Change, EarlierSet, EventKind, Listing};
+use accession::{Change, EarlierSet, EventKind, HistoryOptions, Listing};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -228,18 +228,23 @@ impl Dataset {
         let (known_at, reverse) = (options.moment("known_at")?, options.is_set("reverse")?);
         let (opened, name) = (Arc::clone(&self.opened), self.name.clone());
         let rows = Rows::of(format!("history of {name}"), None, move |token| {
-            let mut snapshot = opened.reader(token)?.snapshot()?;
+            let registry = opened.reader(token)?;
+            // An unknown dataset is an error now, and not when the list is read.
+            registry.snapshot()?.present_name(&name)?;
+            let mut options = HistoryOptions::new();
             if let Some(known_at) = known_at {
-                snapshot = snapshot.known_at(known_at.last_instant());
+                options = options.known_at(known_at.last_instant());
             }
-            let mut history = snapshot.history(&name)?;
             if let Some(since) = since {
-                history = history.since(since.first_instant());
+                options = options.since(since.first_instant());
             }
             if let Some(until) = until {
-                history = history.until(until.last_instant());
+                options = options.until(until.last_instant());
             }
-            let history = if reverse { history.newest_first() } else { history };
+            if reverse {
+                options = options.newest_first();
+            }
+            let history = registry.history(&name, &options);
             Ok(in_pages(history.map(|instance| instance.map_err(Failure::from))))
         });
         rows.begun(py)

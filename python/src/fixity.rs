@@ -179,9 +179,9 @@ pub fn list(
     style: ListStyle,
 ) -> Result<String, Failure> {
     let algorithm = algorithm.map(|name| parsed("algorithm", name)).transpose()?;
-    let (text, listed) = opened.read(py, |snapshot| {
-        let mut text = Vec::new();
-        let listed = each_checksum::<Failure>(snapshot, set, algorithm, |id, file, checksum| {
+    let (text, listed) = run(py, |token| {
+        let (registry, mut text) = (opened.reader(token)?, Vec::new());
+        let listed = each_checksum::<Failure>(&registry, set, algorithm, |id, file, checksum| {
             Ok(style.write_line(&mut text, checksum, file.path(id))?)
         })?;
         Ok((String::from_utf8_lossy(&text).into_owned(), listed))

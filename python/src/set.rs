@@ -148,10 +148,10 @@ impl Set {
         let title = format!("granules of DI:{}", self.identifier());
         let count = after.is_none().then(|| set.granule_count());
         Ok(Rows::of(title, count, move |token| {
-            let granules = opened.reader(token)?.snapshot()?.granules(&set)?;
+            let registry = opened.reader(token)?;
             let granules = match &after {
-                Some(after) => granules.after(after),
-                None => granules,
+                None => registry.granules(&set),
+                after => registry.granules_after(&set, after.as_ref()),
             };
             Ok(granules.into_id_pages().map(|page| page.map_err(Failure::from)))
         }))
@@ -162,7 +162,7 @@ impl Set {
         let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
         let title = format!("files of DI:{}", self.identifier());
         Rows::of(title, None, move |token| {
-            let listed = opened.reader(token)?.snapshot()?.files(&set)?;
+            let listed = opened.reader(token)?.files(&set);
             Ok(in_pages(listed.flat_map(|granule| match granule {
                 Err(error) => vec![Err(error.into())],
                 Ok(granule) => {

@@ -58,7 +58,7 @@ impl FilesOfSet {
         let has_none = move |file: &RecordedFile| {
             file.checksums.iter().all(|it| Some(it.algorithm()) != without.as_ref())
         };
-        let files = of_granules(self.registry.snapshot()?.files(&self.set)?);
+        let files = of_granules(self.registry.files(&self.set));
         Ok(files.filter(move |file| file.as_ref().map_or(true, &has_none)))
     }
 
@@ -249,8 +249,7 @@ fn differing(
     [one, two]: [&Set; 2],
     own: usize,
 ) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
-    let snapshot = registry.snapshot()?;
-    let pairs = snapshot.files(one)?.zip(snapshot.files(two)?);
+    let pairs = registry.files(one).zip(registry.files(two));
     let differing = pairs.filter_map(move |pair| match pair {
         (Ok(one), Ok(two)) if one.content == two.content => None,
         (Ok(one), Ok(two)) => Some(Ok([one, two])),

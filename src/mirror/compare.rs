@@ -156,10 +156,7 @@ impl Comparison {
         if self.status.status != MirrorStatus::Identical || self.status.is_digest_equal() {
             return Ok(());
         }
-        let mut differences = self.differences()?;
-        differences.finish()?;
-        let contents = differences.contents();
-        drop(differences);
+        let contents = self.differences()?.finish()?.contents;
         self.status.contents = Some(contents);
         let Some(latest) = self.status.mirror.as_ref().filter(|_| contents.other > 0) else {
             return Ok(());
@@ -337,17 +334,17 @@ impl Comparison {
     /// # Errors
     ///
     /// a registry or a temporary file cannot be read.
-    pub fn differences(&self) -> Result<Differences<'_>> {
+    pub fn differences(&self) -> Result<Differences> {
         let held = self.status.mirror.clone().map(Set::Instance);
         let (change, location) =
             self.reading.latest.as_ref().expect("a log without one is refused");
         let claim = Claim::Log(change.timestamp, change.identifier, location.clone());
         let outcomes = self.reading.replay.outcomes(self.reading.begins_with_mirror())?;
-        self.mirror.snapshot()?.compare_with_log(held.as_ref(), outcomes, claim)
+        Ok(self.mirror.compare_with_log(held.as_ref(), outcomes, claim))
     }
 
     /// All of them, of which at most so many of each list are kept.
     pub(super) fn sides(&self, most: u64) -> Result<TwoSides> {
-        TwoSides::read(&mut self.differences()?, ["here", "at the primary"], most)
+        TwoSides::read(self.differences()?, ["here", "at the primary"], most)
     }
 }

@@ -44,6 +44,8 @@ pub struct Registry {
     /// The datasets that others see, who do not see who recorded a change. `None` means that it is read as
     /// the archive sees it.
     public: Option<Arc<DatasetFilter>>,
+    /// Whether its lists are read in small pages.
+    has_small_pages: bool,
 }
 
 /// A new registry that does not exist at its path until it is put in place, so that a failure
@@ -175,9 +177,21 @@ impl Registry {
         Registry { public: Some(Arc::new(filter)), ..self.clone() }
     }
 
+    /// Returns the same registry for clients that may read lists slowly: pages end by bytes, and are hashed on
+    /// the thread that reads them. A list needs little memory, and no thread.
+    #[must_use]
+    pub fn in_small_pages(&self) -> Self {
+        Registry { has_small_pages: true, ..self.clone() }
+    }
+
+    /// Whether its lists are read in small pages.
+    pub(super) fn has_small_pages(&self) -> bool {
+        self.has_small_pages
+    }
+
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, watcher: Watcher::new(), public: None }
+        Registry { store, watcher: Watcher::new(), public: None, has_small_pages: false }
     }
 
     /// Returns the same registry with another watcher.
@@ -254,6 +268,17 @@ impl Registry {
     /// The error of a registry: a server cannot be asked.
     pub fn exists(name: &Path) -> Result<bool> {
         store::exists(name).map_err(|error| error.in_registry(&store::shown_name(name)))
+    }
+
+    /// Closes the connections of the registry. Dropping the last handle does the same, and ignores errors.
+    ///
+    /// # Errors
+    ///
+    /// Of kind `busy`: a clone, a snapshot or a list of the registry is still in use, with which the
+    /// connections are closed; what the store reports.
+    pub fn close(self) -> Result<()> {
+        let path = self.path().map(Path::to_owned).unwrap_or_default();
+        self.store.close_all().map_err(|error| error.in_registry(&path))
     }
 
     /// Refuses the address of a server for what only a file can be used for.

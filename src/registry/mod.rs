@@ -43,10 +43,10 @@ pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
-    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference, Differences,
-    DigestPeriod, Export, Exported, FileList, FileTotals, Granule, Granules, HeldContents, History,
-    IdPages, NotedPeriod, Period, Presence, Resolution, Selected, Selection, SideBySide, Snapshot,
-    TwoSides, UnevenGranule,
+    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
+    DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals, Granule,
+    Granules, HeldContents, History, HistoryOptions, IdPages, NotedPeriod, Period, Presence,
+    Resolution, Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{

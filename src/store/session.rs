@@ -340,7 +340,12 @@ impl<Connection> Pool<Connection> {
 
     /// Closes all idle connections but one, which is returned.
     pub fn into_one(self) -> Option<Connection> {
-        self.idle.into_inner().unwrap_or_else(PoisonError::into_inner).pop()
+        self.into_all().pop()
+    }
+
+    /// All idle connections.
+    pub fn into_all(self) -> Vec<Connection> {
+        self.idle.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A panic cannot leave the list in an inconsistent state, so a poisoned lock is used as well.

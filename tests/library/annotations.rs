@@ -3,8 +3,8 @@
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, DatasetFilter, ErrorKind, Instance, Moment, Registry, Selection, Stamp,
-    SubsetMembers, Timestamp,
+    Annotation, DatasetFilter, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection,
+    Stamp, SubsetMembers, Timestamp,
 };
 use sha2::{Digest, Sha256};
 
@@ -167,7 +167,8 @@ fn an_earlier_state_of_the_registry_lacks_later_annotations() {
         let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
         let snapshot = registry.snapshot().unwrap().known_at(recorded);
         let selected = snapshot.select(&at("ONE", 1)).unwrap().instance().clone();
-        let mut history = snapshot.history(&name("ONE")).unwrap();
+        let options = HistoryOptions::new().known_at(recorded);
+        let mut history = registry.history(&name("ONE"), &options);
         drop(snapshot);
         assert_eq!(history.next().unwrap().unwrap().annotations, selected.annotations);
         selected.annotations.len()

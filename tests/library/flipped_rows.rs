@@ -133,7 +133,7 @@ impl World {
     }
 
     pub fn list(&self, set: &Set) -> Done {
-        for granule in self.registry.snapshot()?.granules(set)? {
+        for granule in self.registry.granules(set) {
             granule?;
         }
         Ok(())
@@ -186,8 +186,7 @@ impl World {
 
     pub fn export(&self) -> Done {
         // It is proved before anything is returned.
-        let snapshot = self.registry.snapshot()?;
-        let exported = snapshot.export(&name("dataset"), None)?;
+        let exported = self.registry.export(&name("dataset"), None)?;
         assert_ne!(exported.map(Result::unwrap).count(), 0);
         Ok(manifest::write(&self.registry, &name("dataset"), None, &mut Vec::new())?)
     }
@@ -244,14 +243,22 @@ const TRIALS: &[Trial] = &[
     ("list", [true, false], |world| world.list(&world.set(&latest()))),
     ("list of the past", [true, true], |world| world.list(&world.set(&at_first()))),
     ("list in pages", [true, true], |world| {
-        let granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        let granules = world.registry.granules(&world.set(&at_first()));
         for page in granules.into_id_pages() {
             page?;
         }
         Ok(())
     }),
+    ("list that is finished after a part", [true, true], |world| {
+        let mut granules = world.registry.granules(&world.set(&at_first()));
+        granules.by_ref().take(5).try_for_each(|granule| granule.map(drop))?;
+        Ok(granules.finish()?)
+    }),
+    ("list of files that is finished", [true, true], |world| {
+        Ok(world.registry.files(&world.set(&at_first())).finish()?)
+    }),
     ("list that was begun one by one", [true, true], |world| {
-        let mut granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        let mut granules = world.registry.granules(&world.set(&at_first()));
         for granule in granules.by_ref().take(5) {
             granule?;
         }
@@ -261,8 +268,8 @@ const TRIALS: &[Trial] = &[
         Ok(())
     }),
     ("a part of a list", [false, false], |world| {
-        let granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
-        for granule in granules.after(&id("granule.000100")) {
+        let (set, after) = (world.set(&at_first()), id("granule.000100"));
+        for granule in world.registry.granules_after(&set, Some(&after)) {
             granule?;
         }
         Ok(())
@@ -272,14 +279,14 @@ const TRIALS: &[Trial] = &[
     ("compare", [true, true], |world| {
         let snapshot = world.registry.snapshot()?;
         let (latest, first) = (snapshot.select(&latest())?.set, snapshot.select(&at_first())?.set);
-        snapshot.compare(&latest, &first)?.finish()?;
+        drop(snapshot);
+        world.registry.compare(&latest, &first).finish()?;
         Ok(())
     }),
     ("compare with a list", [true, false], |world| {
         let listing = world.listing(&[10]);
-        let snapshot = world.registry.snapshot()?;
-        let latest = snapshot.select(&latest())?.set;
-        snapshot.compare_with(&latest, &listing)?.finish()?;
+        let latest = world.registry.snapshot()?.select(&latest())?.set;
+        world.registry.compare_with(&latest, &listing)?.finish()?;
         Ok(())
     }),
     ("mirror compare", [true, false], |world| world.compare_with_mirror(&world.primary())),

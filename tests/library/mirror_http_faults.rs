@@ -131,7 +131,7 @@ fn a_server_that_pauses_but_is_fast_enough_is_read() {
     let options = HttpOptions { timeout: Duration::from_millis(500), ..quick() };
     let primary = Primary::at_address(world.remote(options), None);
     let compared = compare(&world.mirror, &name("mirror"), &primary).unwrap();
-    assert_eq!(compared.differences().unwrap().finish().unwrap().only_right, 9_000);
+    assert_eq!(compared.differences().unwrap().finish().unwrap().granules.only_right, 9_000);
 }
 
 #[test]

@@ -158,7 +158,7 @@ fn known(registry: &Registry) -> String {
     let snapshot = registry.snapshot().unwrap();
     let latest = Selection::Dataset { name: name("mirror"), at: None };
     let set = snapshot.select(&latest).unwrap().set;
-    let mut files = snapshot.files(&set).unwrap().map(Result::unwrap);
+    let mut files = snapshot.registry().files(&set).map(Result::unwrap);
     drop(snapshot);
     let content = files.find(|it| it.granule_id == id("A")).unwrap().content;
     let mut words = Vec::new();

@@ -187,9 +187,8 @@ fn compare_two_sets(registry: &Registry) -> Result<()> {
     let first = of(Some(Moment::Instant(second(0))));
     let snapshot = registry.snapshot()?;
     let (first, latest) = (snapshot.select(&first)?.set, snapshot.select(&of(None))?.set);
-    let mut differences = snapshot.compare(&first, &latest)?;
     drop(snapshot);
-    differences.finish().map(drop)
+    registry.compare(&first, &latest).finish().map(drop)
 }
 
 fn pull_mirror(registry: &Registry) -> Result<()> {

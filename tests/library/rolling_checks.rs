@@ -12,7 +12,8 @@ use accession::fixity::{
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{
-    Access, DatasetFilter, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp,
+    Access, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
+    Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -294,7 +295,7 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     assert!(!check(&former, Depth::Size));
     registry.change(&name("D"), &change(["C"], []), &at(1)).unwrap();
     std::fs::write(directory.path().join("C"), "C").unwrap();
-    let until = registry.snapshot().unwrap().history(&name("D")).unwrap().next().unwrap().unwrap();
+    let until = registry.history(&name("D"), &HistoryOptions::new()).next().unwrap().unwrap();
     let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
     let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
     assert!(!check(&former, Depth::Content));

@@ -1,22 +1,26 @@
 //! Values of the library move between threads.
 
+use accession::fixity::FixityRun;
 use accession::mirror::{Comparison, Primary, Remote};
-use accession::registry::Verifications;
+use accession::registry::{Export, FileList, IdPages, SideBySide, Verifications};
 use accession::{
-    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetMetadata,
-    DatasetVerification, Difference, Differences, Error, ErrorKind, Exported, Finding, Granules,
-    History, Import, Listing, Registry, Resolution, Selected, Selection, Set, Snapshot, Stamp,
-    SubsetMembers,
+    Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetFilter,
+    DatasetMetadata, DatasetVerification, Difference, Differences, Error, ErrorKind, Exported,
+    Finding, Granules, History, HistoryOptions, Import, Listing, Registry, Resolution, Selected,
+    Selection, Set, Snapshot, Stamp, SubsetMembers, Watcher,
 };
 
 #[test]
 fn the_values_of_the_library_can_be_sent_to_another_thread() {
     fn owned_and_send<T: Send + 'static>() {}
+    fn sync<T: Sync>() {}
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<Registry>();
     shared::<ChangeOptions>();
     shared::<Stamp>();
-    owned_and_send::<(Snapshot, Granules, History, Differences<'static>)>();
+    shared::<(CancelToken, DatasetFilter, HistoryOptions, Watcher)>();
+    owned_and_send::<(Export, FileList, FixityRun, IdPages, SideBySide)>();
+    owned_and_send::<(Snapshot, Granules, History, Differences)>();
     owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, Listing, SubsetMembers)>();
     owned_and_send::<(
@@ -30,5 +34,6 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     )>();
     owned_and_send::<(Access, Selection, Set, DatasetMetadata, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
+    sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
     owned_and_send::<(Primary, Comparison, Remote)>();
 }

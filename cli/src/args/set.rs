@@ -6,7 +6,7 @@ use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_f
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, ErrorKind, HistoryOptions, Moment, Selection, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -143,6 +143,17 @@ impl KnownAtArgs {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Restricts a history to the state of the registry at that time.
+    ///
+    /// # Errors
+    ///
+    /// The time is in the future.
+    pub fn of_history(&self, options: HistoryOptions, session: &Session) -> Result<HistoryOptions> {
+        let Some(at) = self.known_at else { return Ok(options) };
+        refuse_future(at, session.now()?)?;
+        Ok(options.known_at(at.last_instant()))
     }
 
     /// Restricts the snapshot to the state of the registry at that time.

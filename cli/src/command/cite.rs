@@ -243,7 +243,7 @@ impl Args {
         {
             warn_of_lacking(session, &dataset, &citation, format);
         }
-        let files = |set: &Set| Ok(registry.snapshot()?.files(set)?);
+        let files = |set: &Set| Ok(registry.files(set));
         let text = match &members {
             Some(SubsetMembers::Listed(listing)) if !is_stored => {
                 let instance = Set::Instance(cited_set.instance().clone());

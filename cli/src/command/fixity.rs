@@ -399,22 +399,22 @@ enum Format {
 }
 
 impl ListChecksums {
-    /// The set, in the snapshot in which its files are listed.
-    fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
+    /// The set, and the registry in which its files are listed.
+    fn select(&self, session: &mut Session) -> Result<(Registry, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let set = snapshot.select_contents(&selection)?;
         session.warn_of_dataset(&snapshot, set.dataset())?;
-        Ok((snapshot, set))
+        Ok((snapshot.registry().clone(), set))
     }
 
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (snapshot, set) = self.select(session)?;
+        let (registry, set) = self.select(session)?;
         let format = if session.is_json() { Format::Json } else { self.format };
         let algorithm = self.algorithm;
-        let listed = each_checksum::<Error>(snapshot, &set, algorithm, |id, file, checksum| {
+        let listed = each_checksum::<Error>(&registry, &set, algorithm, |id, file, checksum| {
             let style = match format {
                 Format::Checksums => ListStyle::Checksums,
                 Format::Bagit => ListStyle::BagIt,

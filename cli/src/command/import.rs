@@ -8,8 +8,8 @@ use accession::input::ListingOptions;
 use accession::mirror::{LogCopy, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Import, Instance, Moment,
-    Timestamp,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance,
+    Moment, Timestamp,
 };
 
 use super::history::INSTANCES;
@@ -170,8 +170,9 @@ impl ImportArgs {
             && !self.dry_run.dry_run
         {
             // As they are annotated now.
-            let history = session.open(Access::Read)?.snapshot()?.history(&self.dataset)?;
-            session.rows(INSTANCES, history.since(first.timestamp).until(last.timestamp))?;
+            let options = HistoryOptions::new().since(first.timestamp).until(last.timestamp);
+            let history = session.open(Access::Read)?.history(&self.dataset, &options);
+            session.rows(INSTANCES, history)?;
         } else if session.is_json() {
             for instance in instances {
                 let note = import.note_at(instance.timestamp)?;

@@ -337,9 +337,9 @@ impl Listings<'_> {
             Err(error) if error.kind() == ErrorKind::BeforeHistory => "no set",
             Err(error) => return Err(error.into()),
             Ok(selected) => {
-                let mut differences = snapshot.compare_with(&selected.set, listing)?;
                 drop(snapshot);
-                match (differences.finish()?.is_identical(), differences.contents().other) {
+                let counts = registry.compare_with(&selected.set, listing)?.finish()?;
+                match (counts.granules.is_identical(), counts.contents.other) {
                     (true, 0) => return Ok(()),
                     (true, _) => "other bytes",
                     (false, _) => "another set",

@@ -76,12 +76,12 @@ impl CompareMirror {
                 in_force_at_primary: behind
                     .map(|standing| json!({ "from": standing.since, "until": standing.until })),
                 first_difference: status.first_difference,
-                matched: sides.counts.matched,
+                matched: sides.counts.granules.matched,
                 missing: Ids(&sides.right),
                 unexpected: Ids(&sides.left),
                 digest_equal: status.is_digest_equal(),
                 other_content: Ids(&sides.other),
-                contents: sides.contents,
+                contents: sides.counts.contents,
                 open_findings,
             })?;
         } else {
@@ -136,8 +136,8 @@ fn write_found(
     sides: &TwoSides,
     open_findings: u64,
 ) -> io::Result<()> {
-    let TwoSides { contents, .. } = sides;
-    let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts;
+    let contents = sides.counts.contents;
+    let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts.granules;
     let both = plural(matched, "granule");
     match found.status {
         MirrorStatus::Identical if open_findings > 0 => {

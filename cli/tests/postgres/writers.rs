@@ -47,7 +47,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                         let selection =
                             accession::Selection::Dataset { name: listed.dataset.name, at: None };
                         if let Ok(selected) = snapshot.select(&selection) {
-                            let granules = snapshot.granules(&selected.set).unwrap();
+                            let granules = snapshot.registry().granules(&selected.set);
                             assert_eq!(
                                 granules.map(Result::unwrap).count() as u64,
                                 selected.set.granule_count()
@@ -130,7 +130,7 @@ fn two_hosts_that_record_files_lose_none() {
     let registry = scene.open();
     let snapshot = registry.snapshot().unwrap();
     let selection = Selection::Dataset { name: name("D"), at: None };
-    let files = snapshot.files(&snapshot.select(&selection).unwrap().set).unwrap();
+    let files = snapshot.registry().files(&snapshot.select(&selection).unwrap().set);
     drop(snapshot);
     assert_eq!(files.totals().unwrap().files, 3 * GRANULES as u64);
     assert_eq!(scene.open().verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);

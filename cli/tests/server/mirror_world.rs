@@ -73,7 +73,7 @@ pub fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
     let snapshot = registry.snapshot().unwrap();
     let selection = Selection::Dataset { name: name(dataset), at: None };
     let set = snapshot.select(&selection).unwrap().set;
-    let granules = snapshot.granules(&set).unwrap();
+    let granules = snapshot.registry().granules(&set);
     drop(snapshot);
     granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
 }

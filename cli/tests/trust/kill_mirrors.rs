@@ -7,7 +7,9 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::Primary;
-use accession::{Access, DatasetFilter, Identifier, Import, Registry, Stamp, Timestamp};
+use accession::{
+    Access, DatasetFilter, HistoryOptions, Identifier, Import, Registry, Stamp, Timestamp,
+};
 
 use crate::dice::Dice;
 use crate::kill::{Spans, run_and_kill};
@@ -114,7 +116,7 @@ impl World {
 }
 
 fn identifiers(registry: &Registry) -> Vec<(Timestamp, Identifier)> {
-    let history = registry.snapshot().unwrap().history(&name("US")).unwrap();
+    let history = registry.history(&name("US"), &HistoryOptions::new());
     history.map(|it| it.map(|it| (it.timestamp, it.identifier)).unwrap()).collect()
 }
 

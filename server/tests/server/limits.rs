@@ -2,6 +2,7 @@
 
 use crate::site::{Served, stamp};
 use accession::DatasetFilter;
+use accession::HistoryOptions;
 use harness::values::{change, name, now, second};
 
 #[test]
@@ -89,7 +90,10 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
         let snapshot = registry.snapshot().unwrap();
         let dataset = name("US.FOOL2.002");
-        let history = snapshot.history(&dataset).unwrap().map(|it| it.unwrap().recorded_by);
+        let history = snapshot
+            .registry()
+            .history(&dataset, &HistoryOptions::new())
+            .map(|it| it.unwrap().recorded_by);
         let latest = snapshot.dataset(&dataset).unwrap().latest.unwrap();
         let resolved = snapshot.resolve(latest.identifier, None, None).unwrap();
         let resolved = resolved.rows.into_iter().map(|row| row.set.instance().recorded_by.clone());

@@ -1,5 +1,6 @@
 //! The export of the whole history of a dataset, from which it can be rebuilt in another registry.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
@@ -8,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::{
     ContentChange, DatasetName, EncodedFiles, Event, EventKind, Instance, Timestamp,
 };
+use crate::registry::handle::Registry;
 use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
@@ -43,9 +45,9 @@ const BATCH_EVENTS: usize = 4_096;
 /// An exported history: the changes in order of time, each after its events (ingests first, then by
 /// id).
 ///
-/// The changes are read from the snapshot, which is kept open.
-pub struct Export<'a> {
-    snapshot: &'a Snapshot,
+/// The changes are read from one snapshot, which is kept open.
+pub struct Export<S = Snapshot> {
+    snapshot: S,
     /// `None` means that there is no change to export, or that there are no more.
     rest: Option<Rest>,
 }
@@ -60,7 +62,7 @@ struct Rest {
     progress: OpenWork,
 }
 
-impl Snapshot {
+impl Registry {
     /// Exports the history of a dataset after a change (`None`: all of it). Everything is proved before
     /// the first element: the identifier and the counts of each of these changes are those that the
     /// granule rows give.
@@ -74,9 +76,19 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export<'_>> {
-        let rest = Rest::of(self, dataset, after).map_err(|error| self.registry.named(error))?;
-        Ok(Export { snapshot: self, rest })
+    pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export> {
+        Export::of(self.snapshot()?, dataset, after)
+    }
+}
+
+impl Snapshot {
+    /// As [`Registry::export`], of this state.
+    pub(crate) fn export(
+        &self,
+        dataset: &DatasetName,
+        after: Option<Timestamp>,
+    ) -> Result<Export<&Self>> {
+        Export::of(self, dataset, after)
     }
 
     /// The events of the rows after a time, to be read in order of time, once the changes are proved.
@@ -169,14 +181,23 @@ impl Rest {
     }
 }
 
-impl Iterator for Export<'_> {
+impl<S: Borrow<Snapshot>> Export<S> {
+    fn of(snapshot: S, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Self> {
+        let of = snapshot.borrow();
+        let rest = Rest::of(of, dataset, after).map_err(|error| of.registry.named(error))?;
+        Ok(Export { snapshot, rest })
+    }
+}
+
+impl<S: Borrow<Snapshot>> Iterator for Export<S> {
     type Item = Result<Exported>;
 
     fn next(&mut self) -> Option<Result<Exported>> {
-        let next = self.rest.as_mut()?.next(self.snapshot);
+        let snapshot = self.snapshot.borrow();
+        let next = self.rest.as_mut()?.next(snapshot);
         if !matches!(next, Ok(Some(_))) {
             self.rest = None;
         }
-        next.map_err(|error| self.snapshot.registry.named(error)).transpose()
+        next.map_err(|error| snapshot.registry.named(error)).transpose()
     }
 }

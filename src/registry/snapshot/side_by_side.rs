@@ -1,9 +1,9 @@
 //! Several sets and lists side by side: the granules that are not the same on all sides.
 
 use super::cursor::{Cursor, granule_id_of};
-use super::view::Snapshot;
 use crate::error::Result;
 use crate::model::{Content, ContentMatch, EncodedFiles, GranuleId, Set};
+use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::observer::{OpenWork, Watcher, Work};
 use crate::registry::parallel::Ahead;
@@ -85,11 +85,9 @@ impl SideBySide {
         SideBySide { watcher, progress: None, sides, granules, same, compared, next, is_over }
     }
 
-    /// Adds a set, which can still be read after the snapshot was dropped.
-    pub fn add_set(&mut self, snapshot: &Snapshot, set: &Set) -> Result<()> {
-        let claim = Claim::of(&snapshot.registry, set);
-        self.add(Box::new(snapshot.entries(set)?.proving_files(claim)));
-        Ok(())
+    /// Adds a set of a registry.
+    pub fn add_set(&mut self, registry: &Registry, set: &Set) {
+        self.add(Box::new(registry.entries(set).proving_files(Claim::of(registry, set))));
     }
 
     /// Adds a list, with what it states of files.
