@@ -37,3 +37,13 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
     owned_and_send::<(Primary, Comparison, Remote)>();
 }
+
+#[test]
+fn a_registry_is_closed_once_nothing_uses_it() {
+    let directory = harness::directory();
+    let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
+    let (clone, snapshot) = (registry.clone(), registry.snapshot().unwrap());
+    assert_eq!(registry.close().unwrap_err().kind().as_str(), "busy");
+    drop(snapshot);
+    clone.close().unwrap();
+}

@@ -214,3 +214,12 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
         assert_eq!(names.len(), 1);
     }
 }
+
+#[test]
+fn a_handle_can_be_dropped_within_a_local_set() {
+    let Some(scene) = Scene::new() else { return };
+    let registry = scene.open();
+    let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(tokio::task::LocalSet::new().run_until(async move { drop(registry) }));
+    scene.open().close().unwrap();
+}
