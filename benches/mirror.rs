@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
+use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, compare, pull};
 use accession::{
     Access, Change, DatasetName, GranuleId, Limits, Registry, Selection, Stamp, Timestamp,
 };
@@ -97,7 +97,7 @@ fn child(directory: &Path) {
         }
     });
     let path = directory.join("primary.db");
-    let primary = Primary::open(&path, &dataset(), None, now()).unwrap();
+    let primary = OpenPrimary::open(&path, &dataset(), None, now()).unwrap();
     let compared = median(|| {
         let compared = compare(&mirror, &dataset(), &primary).unwrap();
         let counts = compared.differences().unwrap().finish().unwrap().granules;

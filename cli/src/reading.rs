@@ -14,7 +14,7 @@ use accession::disk::{read_small, read_small_text};
 use accession::input::{
     self, InputFormat, ListingOptions, OpenedFile, Record, Records, SearchPages, StatedFile,
 };
-use accession::mirror::Primary;
+use accession::mirror::OpenPrimary;
 use accession::model::{ValueError, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
@@ -309,7 +309,7 @@ pub fn import_events(
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let now = session.now()?;
-    let published = file.path().map(|path| Primary::of_directory(path, dataset, None, now));
+    let published = file.path().map(|path| OpenPrimary::of_directory(path, dataset, None, now));
     if let Some(published) = published.transpose()?.flatten() {
         options.check_log().with_context(|| file.name())?;
         return import_log(&published, &progress, import);
@@ -318,7 +318,7 @@ pub fn import_events(
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
         options.check_log().with_context(|| name.clone())?;
-        let manifest = Primary::from_manifest(file.unzipped()?, &name, None, now)?;
+        let manifest = OpenPrimary::from_manifest(file.unzipped()?, &name, None, now)?;
         return import_log(&manifest, &progress, import);
     }
     let mut events = file.events(options)?;
@@ -335,7 +335,7 @@ pub fn import_events(
     missing.check(&pages, session)
 }
 
-fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<()> {
+fn import_log(log: &OpenPrimary, progress: &Progress, import: &mut Import) -> Result<()> {
     log.read_into(import, |events| {
         progress.advance(events);
     })?;

@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::fixity;
 use crate::ids;
 use crate::keywords::{HTTP, Keywords};
-use crate::mirror::{self, Primary};
+use crate::mirror::{self, NamedPrimary};
 use crate::record::{self, object, warn_all};
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
@@ -395,7 +395,7 @@ impl Dataset {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let of_pull = "at reset max_delete max_add max_replace create dry_run";
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP, of_pull])?;
-        let (primary, at) = (Primary::of(primary, &options)?, options.at()?);
+        let (primary, at) = (NamedPrimary::of(primary, &options)?, options.at()?);
         let change = options.change()?;
         let options = PullOptions {
             create_dataset: change.create_dataset,
@@ -423,7 +423,7 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP])?;
-        let primary = Primary::of(primary, &options)?;
+        let primary = NamedPrimary::of(primary, &options)?;
         let (compared, warnings) =
             run(py, |token| mirror::compare(&self.opened, &self.name, primary, &token))?;
         warn_all(py, &warnings)?;

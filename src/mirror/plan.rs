@@ -6,7 +6,7 @@ use std::cell::Cell;
 use super::HistoryPosition;
 use super::log::{LogLine, events};
 use super::place::FoundHead;
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use super::read::{read_head, read_log};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
@@ -63,7 +63,7 @@ const RECENT_CHANGES: u64 = 256;
 /// Those of the place; a line is wrong, or contradicts those before;
 /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown); it has no history.
 pub(super) fn read_primary(
-    primary: &Primary,
+    primary: &OpenPrimary,
     mirror: &Registry,
     dataset: &DatasetName,
     held: (Identifier, Digest),

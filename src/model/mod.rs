@@ -46,7 +46,7 @@ pub use message::{
     plural, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
-pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
+pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
 pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};

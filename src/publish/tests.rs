@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::publish;
 use crate::error::ErrorKind;
-use crate::mirror::{self, Primary, PullOptions, manifest};
+use crate::mirror::{self, OpenPrimary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
@@ -114,7 +114,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let primary = self::registry();
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
-    let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
+    let primary = OpenPrimary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
     let options = PullOptions { create_dataset: true, ..PullOptions::default() };
     let mirror: DatasetName = "mirror".parse()?;
     Ok(mirror::pull(registry, &mirror, &primary, options, &stamp(2)).map(drop)?)

@@ -4,7 +4,7 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
+use accession::mirror::{self, OpenPrimary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
 use accession::{
@@ -147,9 +147,9 @@ impl World {
         Stamp::at(second(9), now())
     }
 
-    fn primary(&self) -> Primary {
+    fn primary(&self) -> OpenPrimary {
         let manifest = Cursor::new(self.later.clone());
-        Primary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
+        OpenPrimary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
     }
 
     pub fn ingest(&self, granule_id: &str) -> Done {
@@ -204,7 +204,7 @@ impl World {
         Ok(published?)
     }
 
-    fn compare_with_mirror(&self, primary: &Primary) -> Done {
+    fn compare_with_mirror(&self, primary: &OpenPrimary) -> Done {
         let compared = mirror::compare(&self.registry, &name("dataset"), primary)?;
         compared.differences()?.finish()?;
         Ok(())
@@ -221,7 +221,7 @@ impl World {
     pub fn import(&self) -> Done {
         let mut import = Import::new();
         let manifest = Cursor::new(&self.later);
-        Primary::from_manifest(manifest, "later.jsonl", None, now())?
+        OpenPrimary::from_manifest(manifest, "later.jsonl", None, now())?
             .read_into(&mut import, |_| {})?;
         self.registry.import(&name("dataset"), &import, &self.stamp())?;
         Ok(())
@@ -294,7 +294,7 @@ const TRIALS: &[Trial] = &[
         if is_on_server() {
             return world.export();
         }
-        let primary = Primary::open(&world.path, &name("dataset"), None, now())?;
+        let primary = OpenPrimary::open(&world.path, &name("dataset"), None, now())?;
         let empty = Registry::in_memory()?;
         mirror::compare(&empty, &name("dataset"), &primary)?.differences()?.finish()?;
         Ok(())

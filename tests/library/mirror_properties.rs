@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
+use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, compare, pull};
 use accession::{Difference, Identifier, Limits, Registry, Stamp};
 use proptest::prelude::*;
 
@@ -223,9 +223,9 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
         let dataset = accession::DatasetMetadata::named(name(&format!("D{n}")));
         registry.add_dataset(&dataset, &Stamp::now(now())).unwrap();
     }
-    let error = Primary::open(&path, &name("OTHER"), None, now()).err().unwrap();
+    let error = OpenPrimary::open(&path, &name("OTHER"), None, now()).err().unwrap();
     assert_eq!(error.kind().as_str(), "primary-dataset-unknown");
     let text = error.to_string();
     assert!(text.ends_with("D27, D28, D29, and more"), "{text}");
-    assert!(Primary::open(&path, &name("D31"), None, now()).is_ok());
+    assert!(OpenPrimary::open(&path, &name("D31"), None, now()).is_ok());
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use accession::mirror::PublishedSite;
+use accession::model::PrimaryOptions;
 use accession::publish::{publish_statements, verify_statements};
 use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
 use accession::signed::{
@@ -17,7 +18,6 @@ use accession::{
 use crate::stored::Stored;
 use harness::history::{change, name, now, plan, second};
 use harness::installed::installed;
-use harness::primary_at_address::quick;
 use harness::seal::seal_rows;
 use harness::seed;
 use harness::store::{new_registry, new_registry_in};
@@ -518,7 +518,7 @@ fn read_site(place: &str) -> accession::error::Result<(Vec<String>, usize)> {
     let (key, witness) = (key.verification_key(), witness.verification_key());
     let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();
     let site = PublishedSite::named(place)?;
-    let (note, _, texts) = site.statements(ORIGIN, &policy, (quick(), now()))?;
+    let (note, _, texts) = site.statements(ORIGIN, &policy, (&PrimaryOptions::default(), now()))?;
     let names = note.signatures.into_iter().map(|signature| signature.name).collect();
     Ok((names, texts.records().count()))
 }

@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use accession::mirror::{
-    ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus,
-    PrimarySource, PullOptions, PullPolicy, PullReport,
+    ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus, Primary,
+    PullOptions, PullPolicy, PullReport,
 };
 use accession::model::{WarningKind, parse_duration};
 use accession::registry::{ContentCounts, Counts, KnownPrimary, TwoSides, Withdrawn};
@@ -62,9 +62,12 @@ impl CompareMirror {
         let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
         let writable = || session.open(Access::Write);
-        let compared = source.compare(&registry, writable, &self.dataset, limit, &stamp)?;
+        let mut comparison = registry.compare_mirror(&self.dataset, &source, writable, &stamp)?;
+        let mut sides = TwoSides::lists(comparison.by_ref(), ["here", "at the primary"], limit)?;
+        let compared = comparison.finish(writable)?;
         let is_identical = compared.is_identical();
-        let ComparedMirror { dataset, status, sides, open_findings, warnings } = compared;
+        let ComparedMirror { dataset, status, counts, open_findings, warnings, .. } = compared;
+        sides.counts = counts;
         session.warn_all(warnings);
         if session.is_json() {
             let behind = status.standing.filter(|_| status.status == MirrorStatus::Behind);
@@ -279,7 +282,7 @@ impl PullMirror {
     fn pull(
         &self,
         dataset: &DatasetName,
-        source: &PrimarySource,
+        source: &Primary,
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
         let options = PullOptions {
@@ -292,7 +295,7 @@ impl PullMirror {
             dry_run: self.dry_run,
         };
         self.application(dataset)
-            .make(session, |registry, stamp| Ok(source.pull(registry, dataset, options, stamp)?))
+            .make(session, |registry, stamp| Ok(registry.pull(dataset, source, options, stamp)?))
     }
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {

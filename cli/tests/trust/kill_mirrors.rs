@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use accession::mirror::Primary;
+use accession::mirror::OpenPrimary;
 use accession::{
     Access, DatasetFilter, HistoryOptions, Identifier, Import, Registry, Stamp, Timestamp,
 };
@@ -107,7 +107,8 @@ impl World {
         bytes.extend(head);
         let mut import = Import::new();
         import.options.create_dataset = true;
-        let reader = Primary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
+        let reader =
+            OpenPrimary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
         let copy = Registry::in_memory().unwrap();
         copy.import(&name("US"), &import, &Stamp::now(now())).unwrap();

@@ -456,12 +456,23 @@ impl TwoSides {
     ///
     /// Those of [`Differences`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
     pub fn read(mut differences: Differences, places: [&str; 2], most: u64) -> Result<Self> {
+        let mut sides = TwoSides::lists(&mut differences, places, most)?;
+        sides.counts = differences.finish()?;
+        Ok(sides)
+    }
+
+    /// As [`TwoSides::read`], without the counts.
+    pub fn lists(
+        differences: impl Iterator<Item = Result<Difference>>,
+        places: [&str; 2],
+        most: u64,
+    ) -> Result<Self> {
         let mut sides = TwoSides::default();
         let add = |spool: &mut Spool, line: &str| match spool.count() < most {
             true => spool.add(line.as_bytes()).map(drop),
             false => Ok(()),
         };
-        for difference in differences.by_ref() {
+        for difference in differences {
             match difference? {
                 Difference::OnlyLeft(granule_id) => add(&mut sides.left, granule_id.as_str())?,
                 Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
@@ -473,7 +484,6 @@ impl TwoSides {
                 }
             }
         }
-        sides.counts = differences.finish()?;
         Ok(sides)
     }
 }

@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use accession::error::Result;
-use accession::mirror::{Primary, manifest};
+use accession::mirror::{OpenPrimary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
 use accession::{ChangeReport, DatasetFilter, Error, Import, Registry, Stamp};
 
@@ -18,8 +18,8 @@ pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
 }
 
 /// A primary that is this manifest.
-pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<Primary> {
-    Primary::from_manifest(Cursor::new(manifest.into()), "us.jsonl", None, now())
+pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<OpenPrimary> {
+    OpenPrimary::from_manifest(Cursor::new(manifest.into()), "us.jsonl", None, now())
 }
 
 /// Imports a manifest, whose record a new dataset gets.

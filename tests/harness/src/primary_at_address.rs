@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, Comparison, HttpOptions, Primary, PullOptions, PullPolicy, PullReport, Remote,
-    compare, pull, read_replica,
+    Address, Comparison, HttpOptions, OpenPrimary, Primary, PullOptions, PullPolicy, PullReport,
+    Remote, compare, pull, read_replica,
 };
 use accession::publish::publish;
 use accession::{
@@ -66,8 +66,8 @@ impl World {
         Remote::new(address, options, now()).unwrap()
     }
 
-    pub fn primary(&self) -> Primary {
-        Primary::at_address(self.remote(quick()), None)
+    pub fn primary(&self) -> OpenPrimary {
+        OpenPrimary::at_address(self.remote(quick()), None)
     }
 
     /// The comparison, and the ids that the mirror lacks.
@@ -93,8 +93,10 @@ impl World {
     pub fn import(&self) -> ChangeReport {
         let mut import = Import::new();
         import.options.create_dataset = true;
-        let remote = self.remote(quick());
-        let replica = read_replica(&remote, Some(&self.mirror), &name("us"), &mut import).unwrap();
+        let primary: Primary = self.server.dataset("us").parse().unwrap();
+        let replica =
+            read_replica(&primary, Some(&self.mirror), &name("us"), &mut import, now()).unwrap();
+        let replica = replica.unwrap();
         replica.import(&self.mirror, &name("us"), &import, &Stamp::now(now())).unwrap()
     }
 
