@@ -302,7 +302,7 @@ pub(super) fn encoded(address: &str) -> String {
 /// let dataset = listed_dataset(&["10.9999/FOO".parse()?], None)?;
 /// let now = "2001-01-05T12:00:00Z".parse()?;
 /// let citation = Citation::of_list(dataset, &listing.identify()?, now);
-/// let tuple = citation.write(CitationFormat::Tuple);
+/// let tuple = citation.render(CitationFormat::Tuple);
 /// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

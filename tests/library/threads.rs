@@ -1,7 +1,7 @@
 //! Values of the library move between threads.
 
 use accession::fixity::FixityRun;
-use accession::mirror::{Comparison, OpenPrimary, Remote};
+use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
 use accession::registry::{Export, FileList, IdPages, SideBySide, Verifications};
 use accession::{
     Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetFilter,
@@ -35,7 +35,8 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     owned_and_send::<(Access, Selection, Set, DatasetMetadata, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
     sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
-    owned_and_send::<(OpenPrimary, Comparison, Remote)>();
+    shared::<Primary>();
+    owned_and_send::<(MirrorComparison, ComparedMirror, PullReport, PublishedSite)>();
 }
 
 #[test]

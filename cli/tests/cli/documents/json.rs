@@ -277,7 +277,7 @@ fn the_reference_names_every_kind_of_error_and_of_warning() {
 #[test]
 fn the_reference_names_every_code_of_a_finding() {
     let source = std::fs::read_to_string(root().join("src/registry/verify/finding.rs")).unwrap();
-    let (_, variants) = source.split_once("pub enum Code {").unwrap();
+    let (_, variants) = source.split_once("pub enum FindingKind {").unwrap();
     let lines = variants.lines().map(str::trim).take_while(|line| *line != "}");
     let lines = lines.filter(|line| !line.starts_with("//"));
     let mut codes = BTreeSet::new();
