@@ -14,8 +14,8 @@ use accession::disk::{read_small, read_small_text};
 use accession::input::{
     self, InputFormat, ListingOptions, OpenedFile, Record, Records, SearchPages, StatedFile,
 };
-use accession::mirror::OpenPrimary;
-use accession::model::{ValueError, Warning, WarningKind, quoted};
+use accession::mirror::Primary;
+use accession::model::{PrimaryOptions, Timestamp, ValueError, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
     DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry,
@@ -309,17 +309,17 @@ pub fn import_events(
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let now = session.now()?;
-    let published = file.path().map(|path| OpenPrimary::of_directory(path, dataset, None, now));
+    let published = file.path().map(|path| Primary::of_directory(path, dataset, now));
     if let Some(published) = published.transpose()?.flatten() {
         options.check_log().with_context(|| file.name())?;
-        return import_log(&published, &progress, import);
+        return import_log(&published, dataset, (import, now), &progress);
     }
     let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
         options.check_log().with_context(|| name.clone())?;
-        let manifest = OpenPrimary::from_manifest(file.unzipped()?, &name, None, now)?;
-        return import_log(&manifest, &progress, import);
+        let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
+        return import_log(&manifest, dataset, (import, now), &progress);
     }
     let mut events = file.events(options)?;
     for event in events.by_ref() {
@@ -335,8 +335,13 @@ pub fn import_events(
     missing.check(&pages, session)
 }
 
-fn import_log(log: &OpenPrimary, progress: &Progress, import: &mut Import) -> Result<()> {
-    log.read_into(import, |events| {
+fn import_log(
+    log: &Primary,
+    dataset: &DatasetName,
+    (import, now): (&mut Import, Timestamp),
+    progress: &Progress,
+) -> Result<()> {
+    log.read_into(dataset, import, now, |events| {
         progress.advance(events);
     })?;
     Ok(())

@@ -8,7 +8,7 @@ use accession::mirror::{
 };
 use accession::model::{PrimaryOptions, Warning};
 use accession::registry::TwoSides;
-use accession::{CancelToken, ChangeOptions, DatasetName, Error, ErrorKind, Import, mirror};
+use accession::{CancelToken, ChangeOptions, DatasetName, Error, ErrorKind, Import};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -203,8 +203,8 @@ pub fn import(
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
     if file.format(&wanted.reading)? == InputFormat::Manifest {
         wanted.reading.check_log()?;
-        let manifest = mirror::OpenPrimary::from_manifest(file.unzipped()?, &name, None, now())?;
-        manifest.read_into(&mut import, |_| {})?;
+        let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
+        manifest.read_into(dataset, &mut import, now(), |_| {})?;
     } else {
         let mut events = file.events(&wanted.reading)?;
         for (number, event) in events.by_ref().enumerate() {

@@ -3,7 +3,7 @@
 
 use std::fs::{File, Metadata};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -13,8 +13,10 @@ use super::primary::OpenPrimary;
 use super::pull::{PullOptions, PullReport, pull};
 use super::{HistoryComparison, MirrorStatus};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, PrimaryOptions, Timestamp, Warning, WarningKind};
-use crate::registry::{Difference, DifferenceCounts, Differences, KnownPrimary, Registry, Stamp};
+use crate::model::{DatasetMetadata, DatasetName, PrimaryOptions, Timestamp, Warning, WarningKind};
+use crate::registry::{
+    Difference, DifferenceCounts, Differences, Import, KnownPrimary, Registry, Stamp,
+};
 
 /// The archive that a mirror follows, and how it is read.
 ///
@@ -168,6 +170,42 @@ impl Primary {
     pub fn from_reader(manifest: impl Read, name: &str, options: PrimaryOptions) -> Result<Self> {
         let origin = Origin::Stream(OpenPrimary::copy(manifest, name, &options)?);
         Ok(Primary { origin, ..Primary::from("").with_options(options) })
+    }
+
+    /// A directory into which a dataset is published, or several: then it is the one with this name, or the only
+    /// one. `None` means that nothing is published there.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read; none of several datasets has this name.
+    pub fn of_directory(
+        path: &Path,
+        dataset: &DatasetName,
+        now: Timestamp,
+    ) -> Result<Option<Self>> {
+        let found = OpenPrimary::of_directory(path, dataset, None, now)?;
+        Ok(found.map(|OpenPrimary { place, options, .. }| {
+            let origin = Origin::Stream(place);
+            Primary { origin, ..Primary::from("").with_options(options) }
+        }))
+    }
+
+    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if
+    /// it results in the identifier recorded in the log. `read` is called with the number of granules of
+    /// each line. Returns the record of the dataset, which is the one with this name, or the only one.
+    ///
+    /// # Errors
+    ///
+    /// The primary cannot be read;
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    pub fn read_into(
+        &self,
+        dataset: &DatasetName,
+        import: &mut Import,
+        now: Timestamp,
+        read: impl FnMut(u64),
+    ) -> Result<DatasetMetadata> {
+        self.open(dataset, now)?.read_into(import, read)
     }
 
     /// The same primary with other options.
