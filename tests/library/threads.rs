@@ -1,8 +1,14 @@
 //! Values of the library move between threads.
 
-use accession::fixity::FixityRun;
+use accession::fixity::{
+    ComparedFiles, FileTree, FilesOfSet, FixityRun, FoundFiles, UnexpectedFiles,
+};
+use accession::input::{Events, OpenedFile, Records, SearchPages};
 use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
-use accession::registry::{Export, FileList, IdPages, SideBySide, Verifications};
+use accession::registry::{
+    DatasetStatus, Export, FileCheck, FileList, IdPages, SideBySide, StatementLog, Verifications,
+};
+use accession::signed::{Policy, SigningKey, StatementProof, StatementTree};
 use accession::{
     Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetFilter,
     DatasetMetadata, DatasetVerification, Difference, Differences, Error, ErrorKind, Exported,
@@ -36,6 +42,10 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     owned_and_send::<(Error, ErrorKind)>();
     sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
     shared::<Primary>();
+    owned_and_send::<(ComparedFiles, FilesOfSet, FileTree, FoundFiles, UnexpectedFiles)>();
+    owned_and_send::<(Events, OpenedFile, Records, SearchPages)>();
+    owned_and_send::<(DatasetStatus, FileCheck, StatementLog)>();
+    owned_and_send::<(SigningKey, Policy, StatementProof, StatementTree)>();
     owned_and_send::<(MirrorComparison, ComparedMirror, PullReport, PublishedSite)>();
 }
 
