@@ -153,7 +153,7 @@ impl Observer for Phases {
             }
             Progress::Advance(_) => assert!(self.is_open.load(Ordering::SeqCst)),
             Progress::End => {
-                assert!(self.is_open.swap(false, Ordering::SeqCst), "it did not begin")
+                assert!(self.is_open.swap(false, Ordering::SeqCst), "it did not begin");
             }
             _ => {}
         }

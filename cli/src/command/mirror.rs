@@ -156,7 +156,7 @@ fn write_found(
         MirrorStatus::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         MirrorStatus::Diverged => writeln!(out, "diverged")?,
         MirrorStatus::Stale => {
-            writeln!(out, "stale: an older state of the log than was read before")?
+            writeln!(out, "stale: an older state of the log than was read before")?;
         }
         MirrorStatus::Rewritten => {
             let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));

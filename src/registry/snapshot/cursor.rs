@@ -156,10 +156,10 @@ impl ListPages {
         if self.failure.check().is_err() {
             return None;
         }
-        let page = self.cursor().map(next).transpose().and_then(|page| match page {
-            Ok(page) => Some(page),
+        let page = match self.cursor() {
+            Ok(cursor) => next(cursor),
             Err(error) => Some(Err(error)),
-        });
+        };
         self.failure.note(page)
     }
 
