@@ -79,7 +79,7 @@
 //! | [`signed`] | statements, their tree, signatures, proofs and policies |
 //! | [`chain`] | the rule for identifiers and digests, recomputed from the first granule that changes |
 //! | [`minting`] | unique granule ids and payment ids |
-//! | [`error`] | the error of every operation: its kinds, and a hint for each |
+//! | [`error`] | the error of every operation, and its kinds |
 //! | [`model`] | values that are valid by construction |
 //!
 //! # Features

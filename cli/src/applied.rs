@@ -171,8 +171,7 @@ pub fn apply(
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
-    let program = session.program();
-    session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
+    session.warn_all(applied.warnings(application.dataset, session.now()?));
     application.report(session, &applied, created, None, |out| {
         match (unchanged, applied.instance()) {
             (Some(why), None) => {

@@ -15,14 +15,14 @@ use accession::input::{
     self, InputFormat, ListingOptions, OpenedFile, Record, Records, SearchPages, StatedFile,
 };
 use accession::mirror::Primary;
-use accession::model::{ValueError, Warning, WarningKind, quoted};
+use accession::model::{ParseError, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
     DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry, Monitor,
     SourceLocation,
 };
 
-use super::error::{Context, Error, Result};
+use super::error::{Context, Error, Kind, Result};
 use super::output::{Progress, plural};
 use super::paths::PathArgs;
 use super::session::Session;
@@ -216,8 +216,7 @@ impl<'a> Entries<'a> {
     ) -> Result<ListingEntry> {
         if self.is_recorded && self.session.is_own_file(listed.as_str()) {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
-            let error = accession::Error::new(ErrorKind::Input, message).at(location);
-            return Err(Error::from(error).with_hint(
+            return Err(Error::input(message, location).with_hint(
                 "nothing was changed; leave it out of the list, or keep the registry in another directory",
             ));
         }
@@ -227,8 +226,7 @@ impl<'a> Entries<'a> {
                 let listed_text = listed.as_str();
                 let listed = quoted(listed_text);
                 let message = format!("{listed} does not contain an id: {cause}");
-                let error = accession::Error::new(ErrorKind::Input, message).at(location.clone());
-                Error::from(error).with_hint(match id.is_empty() {
+                Error::input(message, location.clone()).with_hint(match id.is_empty() {
                     true if listed_text.ends_with('/') => {
                         "what ends in / is a directory: leave it out of the list, as `grep -v '/$'` does"
                     }
@@ -365,7 +363,7 @@ impl MissingPages {
     fn check(self, pages: &SearchPages, session: &Session) -> Result<()> {
         match (pages.missing(), self) {
             (None, _) => Ok(()),
-            (Some(what), MissingPages::Refuse) => Err(Error::new(ErrorKind::PagesMissing, what)),
+            (Some(what), MissingPages::Refuse) => Err(Error::new(Kind::PagesMissing, what)),
             (Some(what), MissingPages::Warn) => {
                 session.warn(WarningKind::PagesMissing, &what);
                 Ok(())
@@ -393,7 +391,7 @@ pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     if is_of_records && !is_list {
         let message = format!("there is no reference in this .{extension} file");
         let location = SourceLocation::Line { source: file.name().into(), line: 1 };
-        return Err(accession::Error::new(ErrorKind::Input, message).at(location).into());
+        return Err(Error::input(message, location));
     }
     Ok(references)
 }
@@ -451,7 +449,7 @@ pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
 }
 
 /// What the text of a file says.
-pub fn parsed<T: FromStr<Err = ValueError>>(text: &str, file: &InputFile) -> Result<T> {
+pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
 }
 

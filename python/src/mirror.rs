@@ -8,7 +8,7 @@ use accession::mirror::{
     ComparedMirror, MirrorStatus, PrimarySource, PullOptions, PullReport, read_replica,
 };
 use accession::model::{SourceOptions, Warning};
-use accession::{ChangeOptions, DatasetName, Error, ErrorKind, Import, Monitor, mirror};
+use accession::{ChangeOptions, DatasetName, Import, Monitor, mirror};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -213,9 +213,7 @@ pub fn import(
         warnings = events.records().warnings();
         let mut pages = SearchPages::default();
         pages.add(events.records());
-        pages
-            .missing()
-            .map_or(Ok(()), |missing| Err(Error::new(ErrorKind::PagesMissing, missing)))?;
+        pages.missing().map_or(Ok(()), |missing| Err(Failure::pages_missing(missing)))?;
     }
     Ok((registry.import(dataset, &import, &opened.stamp(at))?, warnings))
 }

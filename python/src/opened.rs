@@ -34,15 +34,11 @@ impl Opened {
     pub fn open(name: &Path, create: bool, by: Option<String>) -> Result<Self, Failure> {
         if create && !Registry::exists(name)? {
             match Registry::prepare(name).and_then(|new| new.put_in_place()) {
-                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 created => created?,
             }
         }
-        let reader = Registry::open(name, Access::Read).map_err(|error| match error.kind() {
-            // A relative path may be wrong because the current directory is.
-            ErrorKind::RegistryMissing => error.in_path(Registry::full_name(name)),
-            _ => error,
-        })?;
+        let reader = Registry::open(name, Access::Read)?;
         let connections = Some(Connections { reader, writer: None });
         let state = Owned::new(Mutex::new(connections));
         Ok(Opened { name: name.to_owned(), by, state })
@@ -86,7 +82,8 @@ impl Opened {
     pub fn writable(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Error> {
         self.writer(monitor).map_err(|failure| match failure {
             Failure::Library(error) => error,
-            _ => Error::new(ErrorKind::CannotOpen, "the registry was closed"),
+            // It was closed meanwhile.
+            _ => Error::interrupted(),
         })
     }
 

@@ -7,9 +7,7 @@ use accession::disk::reserved;
 use accession::fixity::FoundFiles;
 use accession::input::{Record, Records, SearchPages, StatedFile};
 use accession::model::{Warning, WarningKind, quoted};
-use accession::{
-    Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation,
-};
+use accession::{Change, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation};
 
 use crate::error::Failure;
 
@@ -42,16 +40,17 @@ impl Target<'_> {
         !matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
-    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Error> {
+    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Failure> {
         if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
             self
             && reserved::is_own(registry, entry.granule_id.as_str())
         {
             let what = quoted(entry.granule_id.as_str());
-            let message = format!("{what} is a file of the registry itself: leave it out");
-            return Err(Error::new(ErrorKind::Input, message).at(entry.location));
+            let place = entry.location.map_or_else(String::new, |location| format!("{location}: "));
+            let message = format!("{place}{what} is a file of the registry itself: leave it out");
+            return Err(Failure::Here("input", message, ""));
         }
-        match self {
+        let added = match self {
             Target::Listing(listing, _) => listing.add(entry),
             Target::Change(change, EventKind::Ingested, _) => change.ingest(entry),
             Target::Change(change, EventKind::Deleted, _) => change.delete(entry),
@@ -63,7 +62,8 @@ impl Target<'_> {
                 }
             }
             Target::Found(found) => found.add(&entry, |path| path),
-        }
+        };
+        Ok(added?)
     }
 
     /// Adds an id, which is the one with this number, from 1.
@@ -117,9 +117,7 @@ pub fn read_records(
     }
     pages.add(&records);
     match pages.missing() {
-        Some(missing) if target.is_whole() => {
-            Err(accession::Error::new(ErrorKind::PagesMissing, missing).into())
-        }
+        Some(missing) if target.is_whole() => Err(Failure::pages_missing(missing)),
         Some(missing) => {
             warnings.push(Warning::new(WarningKind::PagesMissing, missing));
             Ok(warnings)

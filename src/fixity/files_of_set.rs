@@ -191,7 +191,7 @@ pub fn check(
     let recorded = (is_present && depth == Depth::Content)
         .then(|| writable().and_then(|registry| begin(&registry, true)));
     let (check, not_recorded) = match recorded {
-        Some(Err(error)) if error.kind().is_of_recording() => {
+        Some(Err(error)) if error.prevents_recording() => {
             (begin(registry, false)?, Some(format!("{error}: the check is not recorded")))
         }
         Some(check) => (check?, None),
@@ -525,9 +525,9 @@ impl Statement {
         self.change.options.clone_from(&self.options);
         let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
         self.change = Change::stating(Coverage::Named);
-        self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
-            let path = contradiction.path(granule_id).to_owned();
-            let granule = Some(granule_id.to_string());
+        self.contradicted.extend(applied.contradicted.iter().map(|conflict| {
+            let path = conflict.path().to_owned();
+            let granule = Some(conflict.granule_id().to_string());
             FileFinding { granule, ..FileFinding::at(path, FileProblem::CHANGING) }
         }));
         Ok(())

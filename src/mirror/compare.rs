@@ -57,7 +57,7 @@ pub enum Outcome {
 ///
 /// # Errors
 ///
-/// As [`Snapshot::select`] on the primary; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a
+/// As [`Snapshot::select`] on the primary; [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a
 /// line of the log.
 pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> Result<Comparison> {
     let here = mirror.snapshot()?;

@@ -120,7 +120,7 @@ impl HistoryComparison {
         held == self.primary.digest
     }
 
-    /// Why a mirror was not changed, and what the user can do.
+    /// Why a mirror was not changed.
     fn why_not_changed(&self, mirror: &DatasetName) -> String {
         let primary = &self.primary;
         let why = match self.status {
@@ -142,9 +142,7 @@ impl HistoryComparison {
                 primary.dataset
             ),
         };
-        format!(
-            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
-        )
+        format!("{mirror} was not changed: it {why}")
     }
 }
 
@@ -161,9 +159,7 @@ impl Warning {
     pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
         let at = found.timestamp;
-        let message = format!(
-            "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name} --note TEXT` withdraws it here"
-        );
-        Warning::new(WarningKind::PrimaryWithdrawn, message)
+        let message = format!("{name}: the primary withdrew its dataset at {at}{note}");
+        Warning::new(WarningKind::PrimaryWithdrawn, message).of_dataset(name)
     }
 }

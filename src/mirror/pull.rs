@@ -100,7 +100,7 @@ impl PullReport {
         let not_identical = if self.left.granules > 0 {
             let UnresolvedConflicts { granules, named } = &self.left;
             let message = format!(
-                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
+                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}",
                 plural(*granules, "granule"),
                 named.join("; ")
             );
@@ -276,5 +276,5 @@ fn content_after(
     let is_former = |former: &Content| after(former).1 != ContentChange::Replaces;
     let is_replaced = replaced.as_ref().is_some_and(|former| former.iter().any(is_former));
     let contradiction = contradiction.filter(|_| effect == ContentChange::Replaces && !is_replaced);
-    Some((content, contradiction.map(|it| it.of(granule_id))))
+    Some((content, contradiction.map(|it| it.to_string())))
 }

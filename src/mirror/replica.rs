@@ -25,7 +25,7 @@ pub struct LogCopy {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
+/// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line is wrong; those of requests.
 pub fn read_replica(
     remote: &Remote,
     registry: Option<&Registry>,
@@ -104,7 +104,7 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): what is wrong, and in which line.
     pub fn read_into(
         &self,
         import: &mut Import,

@@ -114,7 +114,7 @@ impl PublishedSite {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`]: none of these keys signed it, a file is missing, or is not what was signed;
+    /// [`ErrorKind::PrimaryInvalid`]: none of these keys signed it, a file is missing, or is not what was signed;
     /// those of requests.
     pub fn statements(
         &self,
@@ -217,14 +217,14 @@ impl PublishedSite {
                     let path = path.display();
                     let what =
                         format!("{path} does not exist: is this the root of a published site?");
-                    Error::new(ErrorKind::NotPublished, what)
+                    Error::new(ErrorKind::PrimaryInvalid, what)
                 })?;
                 let text = read_small(file, MAX_SHARD_BYTES).map_err(cannot)?;
                 (text, path.to_string_lossy().into_owned())
             }
         };
         serde_json::from_slice(&text).map_err(|error| {
-            Error::new(ErrorKind::NotPublished, format!("{name} is not what a site publishes"))
+            Error::new(ErrorKind::PrimaryInvalid, format!("{name} is not what a site publishes"))
                 .because(error)
         })
     }

@@ -87,7 +87,11 @@ impl Registry {
     /// The same with another time to wait for another writer.
     pub fn open_waiting(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let store = Store::open(path, access, busy_wait);
-        let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
+        let store = store.map_err(|error| match error.kind() {
+            // A relative path may be wrong because the current directory is.
+            ErrorKind::RegistryMissing => error.in_registry(&store::full_name(path)),
+            _ => error.in_registry(&store::shown_name(path)),
+        })?;
         Ok(Registry::of(store))
     }
 
@@ -95,7 +99,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The error of a registry: a file exists there (`registry-exists`), or cannot be created.
+    /// The error of a registry: a file exists there (`already-exists`), or cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         Registry::prepare(path)?.put_in_place()?;
         Registry::open(path, Access::Write)
@@ -181,8 +185,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAServer`](crate::ErrorKind::NotAServer): the registry is a file; of kind
-    /// `no-citus`: the extension is not installed; of kind `denied`: the role is not the owner of
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported): the registry is a file; of kind
+    /// `unsupported`: the extension is not installed; of kind `denied`: the role is not the owner of
     /// the tables.
     pub fn distribute(&self) -> Result<u64> {
         self.store().distribute().map_err(|error| self.named(error))
@@ -223,7 +227,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAFile`](crate::ErrorKind::NotAFile); of kind `registry-address`: it is
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported); of kind `address`: it is
     /// neither the path of a file nor the address of a registry, and is not repeated, since it can
     /// contain a password.
     pub fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
@@ -318,7 +322,7 @@ impl NewRegistry {
     ///
     /// # Errors
     ///
-    /// The error of a registry: of kind `registry-exists` if another process has created a file
+    /// The error of a registry: of kind `already-exists` if another process has created a file
     /// there; of kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
         let NewRegistry { registry, new, path } = self;

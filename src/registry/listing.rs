@@ -100,7 +100,7 @@ impl Listing {
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
-    /// [`ErrorKind::StatedFile`](crate::ErrorKind::StatedFile): an id is listed twice, with other bytes.
+    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): an id is listed twice, with other bytes.
     pub fn identify(&self) -> Result<ListingSummary> {
         self.identified(None)
     }

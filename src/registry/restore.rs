@@ -47,7 +47,7 @@ pub struct RestoreReport {
 /// The error of a registry: the backup is not a readable registry, the target is being written
 /// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
 /// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
-/// monitor stopped the work. In each case the target is unchanged, but if it is `moved-away`: then
+/// monitor stopped the work. In each case the target is unchanged, but if it is `misplaced`: then
 /// renaming failed, and failed again when the names were to be restored.
 ///
 /// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
@@ -62,8 +62,8 @@ pub fn restore(
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
     // Where SQLite cannot create a file beside it, it reports that it is read-only.
     let of_copy = |error: Error| match error.kind() {
-        _ if !error.is_of_registry() => error,
-        ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::ReservedName => error.in_path(target),
+        _ if !error.is_from_store() => error,
+        ErrorKind::Full | ErrorKind::Denied | ErrorKind::InvalidPath => error.in_path(target),
         _ => error.in_path(copy),
     };
     for name in [target, copy] {

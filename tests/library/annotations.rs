@@ -136,10 +136,10 @@ fn what_cannot_be_annotated_is_refused() {
         refused.unwrap_err().kind()
     };
     let of_subset = Selection::Identifier { identifier, dataset: None, at: None };
-    assert_eq!(refused(&of_subset), ErrorKind::NotAnInstance);
+    assert_eq!(refused(&of_subset), ErrorKind::IdentifierUnknown);
     let digest = cited.set.digest().to_string().parse().unwrap();
-    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::NotAnInstance);
-    assert_eq!(refused(&at("ONE", 0)), ErrorKind::BeforeHistory);
+    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::IdentifierUnknown);
+    assert_eq!(refused(&at("ONE", 0)), ErrorKind::NoHistory);
     assert_eq!(refused(&at("NONE", 1)), ErrorKind::DatasetUnknown);
     let kind = |note: &str| NewAnnotation::new(note).unwrap_err().kind();
     assert_eq!(kind(" \n"), ErrorKind::Input);

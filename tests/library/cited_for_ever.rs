@@ -311,7 +311,7 @@ impl World {
                 assert_eq!(latest.unwrap().set.identifier(), *identifier);
             }
             (None, latest) => {
-                let kind = if self.changes.is_empty() { "no-history" } else { "nothing-known" };
+                let kind = "no-history";
                 assert_eq!(latest.unwrap_err().kind().as_str(), kind);
             }
         }

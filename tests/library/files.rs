@@ -210,7 +210,7 @@ fn one_input_that_contradicts_itself_is_never_accepted() {
         let all = [at(sha256("A", 1), 1)].into_iter().chain(browse);
         let all = all.chain([at(sha256("A", 2), 20_000)]);
         let error = add(&registry, 2, all, options).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::StatedFile);
+        assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().contains("is listed twice, with sha-256 0101"), "{error}");
     }
     assert!(listed(&registry, None).is_empty());

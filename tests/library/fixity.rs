@@ -17,7 +17,7 @@ use accession::fixity::{
     Root,
 };
 use accession::model::{Algorithm, Checksum, FileContent};
-use accession::{Error, ErrorKind, Monitor};
+use accession::{DatasetName, Error, ErrorKind, Monitor};
 use tempfile::TempDir;
 
 use harness::at_advance::AtAdvance;
@@ -360,12 +360,12 @@ fn a_monitor_stops_the_check_within_a_file() {
 fn an_error_of_the_input_ends_the_check_at_its_place() {
     let mut tree = Tree::new();
     tree.file("A", b"abc");
-    let error = Error::new(ErrorKind::Damaged, "a row is damaged");
+    let error = Error::from("".parse::<DatasetName>().unwrap_err());
     let files = [Ok(abc("A")), Err(error), Ok(abc("A"))].into_iter();
     let mut check =
         FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
     assert_eq!(check.next().unwrap().unwrap().problem(), None);
-    assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Damaged);
+    assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Usage);
     assert!(check.next().is_none());
 }
 

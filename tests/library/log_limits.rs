@@ -30,7 +30,7 @@ fn world_of(lines: &[String]) -> World {
 fn refused(lines: &[String]) -> String {
     let world = world_of(lines);
     let error = world.pull(0, FOLLOW).unwrap_err();
-    assert_eq!(error.kind().as_str(), "input", "{error}");
+    assert_eq!(error.kind().as_str(), "primary-invalid", "{error}");
     assert_eq!(world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     error.to_string()
 }

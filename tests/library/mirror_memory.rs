@@ -548,7 +548,7 @@ fn a_directory_of_files_is_no_published_dataset() {
     let directory = harness::directory();
     std::fs::write(directory.path().join("A.nc"), "A").unwrap();
     let refused = Primary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
-    assert_eq!(refused.kind(), ErrorKind::NoPublishedDataset);
+    assert_eq!(refused.kind(), ErrorKind::PrimaryDatasetUnknown);
     let message = refused.to_string();
     assert!(message.starts_with("no dataset is published in the directory \""), "{message}");
     assert!(message.ends_with("it has neither head.json nor datasets/"), "{message}");

@@ -1,9 +1,10 @@
 //! An id that begins with a byte order mark or with `./` is refused when it is ingested, since its
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
+use accession::error::Detail;
 use accession::{
-    Access, Change, ChangeOptions, EarlierSet, ErrorKind, Event, EventKind, GranuleId, Import,
-    Limits, Listing, ListingEntry, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
+    Access, Change, ChangeOptions, EarlierSet, Event, EventKind, GranuleId, Import, Limits,
+    Listing, ListingEntry, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -113,7 +114,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     registry.change(&name("D"), &change([], REFUSED), &at(2)).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RefusedDirectory, "{refused}");
+    assert_eq!(refused.detail(), Some(Detail::CurrentDirectory), "{refused}");
     let to = EarlierSet::At(Moment::Instant(second(0)));
     registry.revert(&name("D"), &to, &options(), &at(3)).unwrap();
     assert_eq!(ids(&registry, second(3)), before);

@@ -196,7 +196,7 @@ fn sync(
     let plan = plan_to_become(&held, &wanted);
     let synced = registry.sync(dataset, &listing, most, &options, &Stamp::at(at, now()));
     if ids.is_empty() && (history.sets.is_empty() || !held.is_empty()) {
-        assert_eq!(synced.unwrap_err().kind().as_str(), "empty-listing");
+        assert_eq!(synced.unwrap_err().kind().as_str(), "empty");
     } else if plan.delete.len() as u64 > most.deletions(held.len() as u64) {
         assert_eq!(synced.unwrap_err().kind().as_str(), "too-many-deletions");
     } else {

@@ -573,7 +573,7 @@ fn a_site_whose_server_breaks_off_once_is_read_again() {
     });
     let error = read_site(&server.dataset("D")).unwrap_err();
     assert!(
-        error.kind().as_str() == "no-response" && error.to_string().contains(BUNDLE),
+        error.kind().as_str() == "unreachable" && error.to_string().contains(BUNDLE),
         "{error}"
     );
 }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::model::TimestampError;
+use accession::model::ParseError;
 use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
 
 use super::granule_id::Uniquify;
@@ -298,8 +298,7 @@ impl Sync {
         if let Ok(Some(_)) = session.open_existing()
             && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
         {
-            let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(&self.dataset, &error, &stamp);
+            let _ = registry.note_refused_listing(&self.dataset, &error.to_string(), &stamp);
         }
     }
 }
@@ -335,9 +334,9 @@ enum To {
 }
 
 impl FromStr for To {
-    type Err = TimestampError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.parse() {
             Ok(name) => Ok(To::Name(name)),
             Err(_) => text.parse().map(To::At),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
-use accession::model::{Annotation, ValueError, WarningKind};
+use accession::model::{Annotation, ParseError, WarningKind};
 use accession::registry::Granule;
 use accession::{Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -116,7 +116,7 @@ enum Format {
 }
 
 impl Format {
-    fn named(name: String) -> Result<Self, ValueError> {
+    fn named(name: String) -> Result<Self, ParseError> {
         match name == RO_CRATE {
             true => Ok(Format::RoCrate),
             false => name.parse().map(Format::Citation),

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::model::{ValueError, WarningKind, quoted};
+use accession::model::{ParseError, WarningKind, quoted};
 use accession::registry::{
     ContentCounts, Counts, HeldContents, ListingSummary, Presence, SideBySide, TwoSides,
 };
@@ -346,9 +346,9 @@ impl NamedSet {
 }
 
 impl FromStr for NamedSet {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         Ok(NamedSet { name: text.to_owned(), set: text.parse()? })
     }
 }

@@ -311,7 +311,7 @@ impl CheckFiles {
         let nearest = &contents[nearest];
         let compared = found.compare_with(&registry, nearest.set.clone(), None);
         let mut compared = compared.map_err(|error| match error.kind() {
-            ErrorKind::Input => Error::from(error).with_hint(OF_PATHS),
+            ErrorKind::Input if error.detail().is_none() => Error::from(error).with_hint(OF_PATHS),
             _ => error.into(),
         })?;
         session.rows(FINDINGS, compared.by_ref())?;

@@ -208,7 +208,7 @@ impl ImportArgs {
             false => listings.take(session)?,
         };
         let applied = &taken.applied;
-        session.warn_all(applied.warnings(&self.dataset, now, &session.program()));
+        session.warn_all(applied.warnings(&self.dataset, now));
         session.warn_all(taken.warnings());
         session.warn_all(listings.warnings_of_left_out(&taken));
         let registry = is_new && !applied.instances.is_empty();

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use accession::disk::AtomicFile;
 use accession::mirror::{HttpOptions, PublishedSite, ask_witness};
-use accession::model::{ValueError, WarningKind, quoted};
+use accession::model::{ParseError, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
@@ -99,7 +99,7 @@ impl Sign {
             (Some(given), _) => given,
             (None, Some(SignedCheckpoint { policy: text, .. })) => {
                 let policy = text.parse();
-                (text, policy.map_err(|error: ValueError| Error::usage(error.to_string()))?)
+                (text, policy.map_err(|error: ParseError| Error::usage(error.to_string()))?)
             }
             (None, None) => policy_of_keys(&keys)?,
         };
@@ -197,7 +197,7 @@ impl Sign {
         let site = PublishedSite::named(place)?;
         let read = site.statements(origin, policy, (self.http(), now));
         let (note, checkpoint, texts) = read.map_err(|error| match error.kind() {
-            ErrorKind::NotPublished => Error::from(error).with_hint(
+            ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
             _ => error.into(),
@@ -304,7 +304,7 @@ fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
     let lines = keys.iter().map(|key| format!("log {}\n", key.key.verification_key()));
     let text: String = lines.chain(["quorum none\n".to_owned()]).collect();
     // Refused if a key is named twice.
-    let policy = text.parse().map_err(|error: ValueError| Error::usage(error.to_string()))?;
+    let policy = text.parse().map_err(|error: ParseError| Error::usage(error.to_string()))?;
     Ok((text, policy))
 }
 

@@ -143,7 +143,7 @@ fn too_many(now: Timestamp, limits: &ServerLimits) -> Problem {
 fn problem(error: Error) -> Problem {
     let kind = error.kind();
     match kind {
-        ErrorKind::NotHeldToCite | ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
+        ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
             status: StatusCode::UNPROCESSABLE_ENTITY,
             kind: kind.as_str(),
             cause: None,
@@ -153,7 +153,7 @@ fn problem(error: Error) -> Problem {
         ErrorKind::ClockAhead => not_written(&error, "The clock of the server is not plausible."),
         ErrorKind::Busy => not_written(&error, "Another process is writing to the registry."),
         ErrorKind::Full => not_written(&error, "The disk of the registry is full."),
-        _ if error.is_of_registry() => not_written(&error, "The registry cannot be written now."),
+        _ if error.is_from_store() => not_written(&error, "The registry cannot be written now."),
         _ => error.into(),
     }
 }

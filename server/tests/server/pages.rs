@@ -30,7 +30,7 @@ fn an_author_picks_a_day_and_gets_its_citation() {
         "<https://registry.example/datasets/US.FOOL2.002@2001-01-03T00:00:00Z>; rel=\"canonical\""
     ));
     let early = served.get("/datasets/US.FOOL2.002@2000-01-01");
-    assert_eq!((early.status, early.problem().1.as_str()), (404, "before-history"));
+    assert_eq!((early.status, early.problem().1.as_str()), (404, "no-history"));
 }
 
 #[test]

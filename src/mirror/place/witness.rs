@@ -87,7 +87,7 @@ fn post(client: &Client, url: &Url, body: &str) -> Result<(u16, String)> {
     match read {
         Ok(_) => Ok((status, text)),
         Err(error) => {
-            Err(Error::new(ErrorKind::NoResponse, format!("{url}: the response broke off"))
+            Err(Error::new(ErrorKind::Unreachable, format!("{url}: the response broke off"))
                 .because(error))
         }
     }

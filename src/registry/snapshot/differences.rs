@@ -461,7 +461,7 @@ impl TwoSides {
                 Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
                 Difference::OtherContent(ContentDifference { granule_id, compared, .. }) => {
                     if let ContentMatch::Other(other) = compared {
-                        add(&mut sides.contradictions, &other.between(&granule_id, places))?;
+                        add(&mut sides.contradictions, &other.between(places))?;
                         add(&mut sides.other, granule_id.as_str())?;
                     }
                 }

@@ -54,8 +54,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing);
-    /// [`ErrorKind::NotHeldToCite`](crate::ErrorKind::NotHeldToCite): a granule that is named was
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing): also if a granule that is named was
     /// not held; the error of a refused change: a granule is named twice;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): `now` is not plausible, so the
     /// subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
@@ -117,15 +116,7 @@ impl Registry {
         now: Timestamp,
     ) -> Result<SavedSubset> {
         match writable.and_then(|registry| registry.cite_subset(dataset, at, members, now)) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::ReadOnly
-                        | ErrorKind::CannotOpen
-                        | ErrorKind::Denied
-                        | ErrorKind::ClockAhead
-                ) =>
-            {
+            Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ClockAhead) => {
                 let (cited, is_stored) =
                     self.snapshot()?.preview_subset(dataset, at, members, now)?;
                 Ok(SavedSubset { cited, not_stored: Some(error).filter(|_| !is_stored) })
@@ -265,7 +256,7 @@ pub(super) fn identify_named(
     }
     let nor = if count > 1 { ", nor were " } else { "" };
     let what = format_args!("was not held in {dataset} at {at}{nor}{also}");
-    Err(Error::of_event(first, ErrorKind::NotHeldToCite, what))
+    Err(Error::of_event(first, ErrorKind::SelectsNothing, what))
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.

@@ -13,10 +13,10 @@ use super::guard::{MAX_EXAMPLES, Replacements};
 use super::rewind::{Pass, resume_before};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{
-    Content, ContentChange, Coverage, Event, EventKind, GranuleId, GranuleIdError, Holding, Limits,
-    Timestamp,
+    CURRENT_DIRECTORY, Content, ContentChange, Coverage, Event, EventKind, GranuleId, Holding,
+    Limits, Timestamp,
 };
 use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
@@ -343,7 +343,7 @@ impl<'a> Entry<'a> {
         }
         match contradiction {
             Some(contradiction) if self.conduct == Conduct::Computed => {
-                self.applied.contradicted.push((granule_id.clone(), contradiction));
+                self.applied.contradicted.push(contradiction);
                 return Ok(());
             }
             Some(contradiction) => self.replacements.add(event, &contradiction),
@@ -366,11 +366,12 @@ impl<'a> Entry<'a> {
     fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
             Err(cause) if self.conduct != Conduct::Revert => {
-                let kind = match cause {
-                    GranuleIdError::CurrentDirectory => ErrorKind::RefusedDirectory,
-                    _ => ErrorKind::RefusedCharacter,
+                let detail = if cause == CURRENT_DIRECTORY {
+                    Detail::CurrentDirectory
+                } else {
+                    Detail::ForbiddenCharacter
                 };
-                Err(Error::of_event(event, kind, format_args!("is refused: {cause}")))
+                Err(Error::of_event(event, detail, format_args!("is refused: {cause}")))
             }
             _ => Ok(()),
         }
@@ -551,9 +552,8 @@ fn refuse_other_content(
         return Ok(());
     };
     match known.content.after(&event.granule_id, stated, Coverage::Named) {
-        (_, _, Some(contradiction)) => {
-            let what = contradiction.of(&event.granule_id);
-            let message = format!("{what} since {}: history is never rewritten", known.since);
+        (_, _, Some(conflict)) => {
+            let message = format!("{conflict} since {}: history is never rewritten", known.since);
             let error = Error::new(ErrorKind::NotAfterLast, message);
             Err(error.about(&event.granule_id).at(event.location.clone()))
         }
