@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use accession::chain::Sweep;
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Moment, Registry, Selection,
-    Stamp, Timestamp,
+    Access, Change, DatasetName, Event, EventKind, GranuleId, IfMissing, Import, Moment, Registry,
+    Selection, Stamp, Timestamp,
 };
 
 use harness::server::{Server, client};
@@ -98,14 +98,14 @@ fn all() -> Selection {
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     change
 }
 
 fn import(registry: &Registry, granules: usize) -> f64 {
     let mut import = Import::new();
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     let at = "2001-01-02T00:00:00Z".parse().unwrap();
     for granule_id in (0..granules).map(granule_id) {
         let event = Event {

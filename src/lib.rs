@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use accession::{
-//!     Access, Change, DatasetName, GranuleId, Listing, Registry, Selection, Stamp,
+//!     Access, Change, DatasetName, GranuleId, IfMissing, ListingBuilder, Registry, Selection, Stamp,
 //! };
 //!
 //! # let directory = tempfile::tempdir()?;
@@ -25,7 +25,7 @@
 //! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 //! let mut change = Change::new();
 //! change.ingest(granule_id.clone())?;
-//! change.options.create_dataset = true;
+//! change.options = change.options.if_missing(IfMissing::Create);
 //! // It took effect on 2001-01-02, and is recorded years later. Times are always arguments: the
 //! // library reads no clock.
 //! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
@@ -35,7 +35,7 @@
 //!
 //! // A snapshot reads the registry: what was in force on a later day?
 //! let snapshot = registry.snapshot()?;
-//! let selection = Selection::DatasetMetadata { name: dataset, at: Some("2001-01-05".parse()?) };
+//! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
 //! let selected = snapshot.select(&selection)?;
 //! assert_eq!(selected.set.identifier(), identifier);
 //!
@@ -47,8 +47,9 @@
 //! }
 //!
 //! // A reader who holds files and an identifier from a paper needs no registry.
-//! let mut listing = Listing::new();
+//! let mut listing = ListingBuilder::new();
 //! listing.add(granule_id)?;
+//! let listing = listing.finish();
 //! assert_eq!(listing.identify()?.identifier, identifier);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -110,6 +111,7 @@ pub use model::{
 };
 pub use registry::{
     Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification, Difference,
-    Differences, EarlierSet, Exported, Finding, Granules, History, Import, Listing, Monitor,
-    Registry, Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers,
+    Differences, EarlierSet, Exported, Finding, Granules, History, IfMissing, Import, Listing,
+    ListingBuilder, Monitor, Registry, Resolution, Selected, Selection, Snapshot, Stamp,
+    SubsetMembers,
 };

@@ -49,8 +49,6 @@ pub enum Kind {
     Incomplete,
     /// The output cannot be written.
     Output,
-    /// Pages of a search result are missing.
-    PagesMissing,
 }
 
 impl Kind {
@@ -61,7 +59,6 @@ impl Kind {
             Kind::CannotListen => "cannot-listen",
             Kind::Incomplete => "incomplete",
             Kind::Output => "output",
-            Kind::PagesMissing => "pages-missing",
         }
     }
 }

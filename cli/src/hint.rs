@@ -16,16 +16,17 @@ pub fn of_library(error: &Error) -> Option<&'static str> {
     }
 }
 
-/// The hint for an error that only the command line has.
+const PAGES_MISSING: &str =
+    "nothing was changed; name the files of all pages; ingest and import take these with --partial";
+
+/// The hint for an error that only the command line can detect.
 pub const fn of_command(kind: Kind) -> Option<&'static str> {
     Some(match kind {
         Kind::CannotListen => {
             "name another address with --listen, or stop the program that uses it"
         }
         Kind::Incomplete => "try again when the machine can be reached",
-        Kind::PagesMissing => {
-            "nothing was changed; name the files of all pages; ingest and import take these with --partial"
-        }
+        Kind::Library(ErrorKind::PagesMissing) => PAGES_MISSING,
         Kind::Library(_) | Kind::Output => return None,
     })
 }
@@ -119,6 +120,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
         ErrorKind::IdentifierUnknown => "`accession history` lists the identifiers of a dataset",
         ErrorKind::Ambiguous => "name one of them; the set of one dataset is DATASET@TIME",
+        ErrorKind::PagesMissing => PAGES_MISSING,
         ErrorKind::SelectsNothing => {
             "`accession granules` lists the granules held; --at names another time"
         }
@@ -149,7 +151,6 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::BeingChecked => {
             "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
         }
-        ErrorKind::NoChecksums => "`accession fixity add` records checksums",
         ErrorKind::ContentContradicts => {
             "nothing was changed; `accession compare DATASET --from FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
         }
@@ -248,6 +249,7 @@ const fn of_detail(detail: Detail) -> Option<&'static str> {
         Detail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         Detail::NeverChanged => "`accession ingest` makes its first change",
         Detail::NotRecordedThen => "name a later time with --known-at, or omit it",
+        Detail::NoChecksums => "`accession fixity add` records checksums",
         Detail::SetInFuture => "name an earlier time",
         Detail::EmptyListing => {
             "nothing was changed; check how the listing was made; `accession delete` deletes granules"

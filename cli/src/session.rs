@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::TypedSet;
 use accession::disk::reserved;
-use accession::mirror::PublishedSite;
+use accession::mirror::{PublishedSite, SiteRegistry};
 use accession::model::{ParseError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
@@ -17,7 +17,6 @@ use accession::{
 };
 use clap::ArgAction;
 use serde::Serialize;
-use tempfile::TempDir;
 
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
@@ -37,7 +36,7 @@ pub struct Session {
     out: Output,
     committed: Arc<AtomicBool>,
     /// Where what was read of a site is, which takes the place of the registry.
-    site: Option<TempDir>,
+    site: Option<SiteRegistry>,
 }
 
 /// The options that every command takes.
@@ -86,9 +85,9 @@ impl Session {
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
     pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
-        let (directory, path) = site.read(names, self.now()?)?;
-        self.options.registry = path;
-        self.site = Some(directory);
+        let registry = site.read(names, self.now()?)?;
+        self.options.registry = registry.path().to_owned();
+        self.site = Some(registry);
         Ok(())
     }
 

@@ -6,7 +6,7 @@ use accession::error::Detail;
 use accession::input::{self, InputFormat, ListingOptions, OpenedFile};
 use accession::mirror::{Primary, manifest};
 use accession::{
-    DatasetName, ErrorKind, Event, Import, Registry, SourceLocation, Stamp, Timestamp,
+    DatasetName, ErrorKind, Event, IfMissing, Import, Registry, SourceLocation, Stamp, Timestamp,
 };
 
 /// Why an import may be refused, whatever the events are.
@@ -92,7 +92,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     let lines = 1 + unzipped.iter().filter(|byte| matches!(byte, b'\n' | b'\r')).count() as u64;
     // Only the decompressed bytes show how many lines a compressed file has.
     let lines = if is_zipped && file == unzipped { u64::MAX - 1 } else { lines };
-    let options = ListingOptions { format, ..ListingOptions::default() };
+    let options = ListingOptions::new().format(format);
     if let Ok(mut records) = input::open(Cursor::new(file.to_vec()), "file", &options) {
         for record in records.by_ref() {
             match record {
@@ -132,7 +132,7 @@ fn import(file: &[u8], options: &ListingOptions, lines: u64) {
         ("dataset".parse().unwrap(), "9999-12-31T00:00:00Z".parse().unwrap());
     let registry = Registry::in_memory().unwrap();
     let mut import = Import::new();
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     let added = events.into_iter().try_for_each(|event| import.add(event));
     match added.and_then(|()| registry.import(&dataset, &import, &Stamp::now(now))) {
         Ok(imported) if imported.instances.is_empty() => {}
@@ -166,7 +166,7 @@ fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let registry = Registry::in_memory().unwrap();
     let mut import = Import::new();
     let dataset = reader.read_into(&mut import, |_| {}).ok()?;
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     let stamp = Stamp::now(now);
     registry.import(&dataset.name, &import, &stamp).ok()?;
     registry.snapshot().ok()?.dataset(&dataset.name).ok()?;

@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 use crate::hint;
 
 /// Why a call fails.
+#[derive(Debug)]
 pub enum Failure {
     /// An error of the library.
     Library(accession::Error),

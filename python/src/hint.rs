@@ -96,6 +96,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
         ErrorKind::IdentifierUnknown => "Registry.history() lists the identifiers of a dataset",
         ErrorKind::Ambiguous => "name one of them; the set of one dataset is DATASET@TIME",
+        ErrorKind::PagesMissing => "nothing was changed; ask the catalogue for all pages",
         ErrorKind::SelectsNothing => {
             "`accession granules` lists the granules held; at=… names another time"
         }
@@ -126,7 +127,6 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::BeingChecked => {
             "its files are free again when the other run has ended, or ten minutes after it was killed; jobs=… reads more files at a time"
         }
-        ErrorKind::NoChecksums => "`accession fixity add` records checksums",
         ErrorKind::ContentContradicts => {
             "nothing was changed; compare() shows all that differ; either a file is damaged, or it was processed again: then max_replace=N or \"P%\" with note=… takes its new bytes, and the history keeps the old"
         }
@@ -221,6 +221,7 @@ const fn of_detail(detail: Detail) -> Option<&'static str> {
         Detail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         Detail::NeverChanged => "Dataset.ingest() makes its first change",
         Detail::NotRecordedThen => "name a later time with known_at=…, or omit it",
+        Detail::NoChecksums => "`accession fixity add` records checksums",
         Detail::SetInFuture => "name an earlier time",
         Detail::EmptyListing => {
             "nothing was changed; check how the listing was made; `accession delete` deletes granules"

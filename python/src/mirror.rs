@@ -125,8 +125,7 @@ pub fn compare(
     let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
         source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
-    let status = serde_json::to_value(found.status).unwrap_or_default();
-    let status = status.as_str().unwrap_or_default().to_owned();
+    let status = found.status.to_string();
     let behind_by = behind.map(|behind| behind.changes_ago);
     Ok(((status, behind_by, open_findings, sides.into()), warnings))
 }
@@ -151,14 +150,12 @@ impl Imported {
     /// An argument cannot be read.
     pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
         let format: Option<String> = options.value("format")?;
-        let reading = accession::input::ListingOptions {
-            format: ids::format_named(format.as_deref())?,
-            column: options.value("column")?,
-            ingested_column: options.value("ingested")?,
-            deleted_column: options.value("deleted")?,
-            unfinished_day: Some(now().day()),
-            ..Default::default()
-        };
+        let reading = accession::input::ListingOptions::new()
+            .format(ids::format_named(format.as_deref())?)
+            .column(options.value("column")?)
+            .ingested_column(options.value("ingested")?)
+            .deleted_column(options.value("deleted")?)
+            .unfinished_day(now().day());
         let (options, http) = (options.change()?, options.source()?);
         Ok(Imported { source, reading, options, http })
     }

@@ -19,7 +19,15 @@ pub struct Opened {
     state: Owned<Mutex<Option<Connections>>>,
 }
 
+// The address may have a password.
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").finish_non_exhaustive()
+    }
+}
+
 /// As the command line does it: reading never writes, and the first change opens it for writing.
+#[derive(Debug)]
 pub struct Connections {
     reader: Registry,
     writer: Option<Registry>,

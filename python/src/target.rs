@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use accession::disk::reserved;
 use accession::fixity::FoundFiles;
-use accession::input::{Record, Records, SearchPages, StatedFile};
+use accession::input::{Records, SearchPages};
 use accession::model::{Warning, WarningKind, quoted};
-use accession::{Change, EventKind, GranuleId, Listing, ListingEntry, Monitor, SourceLocation};
+use accession::{
+    Change, EventKind, GranuleId, ListingBuilder, ListingEntry, Monitor, SourceLocation,
+};
 
 use crate::error::Failure;
 
@@ -17,7 +19,7 @@ pub const LIST: &str = "item";
 /// Where a list of granules goes.
 pub enum Target<'a> {
     /// A set, and the registry in which it is recorded, if it is.
-    Listing(&'a mut Listing, Option<&'a Path>),
+    Listing(&'a mut ListingBuilder, Option<&'a Path>),
     /// Granules of one kind of a change, and the registry.
     Change(&'a mut Change, EventKind, &'a Path),
     /// What was found of files, whatever granules they belong to.
@@ -90,32 +92,27 @@ impl Target<'_> {
 ///
 /// A value is not an id; a listing lacks pages; the monitor stops it.
 pub fn read_records(
-    mut records: Records,
+    records: Records,
     target: &mut Target<'_>,
     monitor: &Arc<dyn Monitor>,
 ) -> Result<Vec<Warning>, Failure> {
-    let mut deleted = 0;
+    let mut records = records.listed();
     for (number, record) in records.by_ref().enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
             monitor.go_on()?;
         }
-        if record.is_deleted {
-            deleted += 1;
-            continue;
-        }
-        let Record { granule_id, location, files, .. } = record;
-        let content = StatedFile::content(files, &granule_id, &location)?;
-        let location = Some(location);
-        target.add(ListingEntry { granule_id, producer_granule: None, content, location })?;
+        target.add(record.into_entry()?)?;
     }
+    let deleted = records.deleted();
+    let records = records.records();
     let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
     if deleted > 0 {
         let message =
             format!("skipped granules that the list marks as deleted or replaced: {deleted}");
         warnings.push(Warning::new(WarningKind::DeletedInFile, message));
     }
-    pages.add(&records);
+    pages.add(records);
     match pages.missing() {
         Some(missing) if target.is_whole() => Err(Failure::pages_missing(missing)),
         Some(missing) => {

@@ -81,6 +81,12 @@ pub struct Server {
     stopped: Stop,
 }
 
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 impl Server {
     /// Listens on an address; port 0 means any that is free.
     ///
@@ -126,6 +132,7 @@ impl Server {
 
 /// The service that responds to requests, without a listener.
 #[doc(hidden)]
+#[derive(Debug)]
 pub struct Service(Router);
 
 impl Service {

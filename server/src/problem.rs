@@ -179,10 +179,11 @@ impl From<Error> for Problem {
             ErrorKind::DatasetUnknown => Problem::unknown(name, detail).with_hint(
                 "The start page lists all datasets, and searches their names and titles.",
             ),
-            ErrorKind::NoHistory | ErrorKind::NoChecksums => Problem::unknown(name, detail),
+            ErrorKind::NoHistory => Problem::unknown(name, detail),
             ErrorKind::Usage | ErrorKind::Future => Problem::usage(detail),
             ErrorKind::NotStated => Problem::unknown(name, detail)
                 .with_hint("A set can be proved when the archive has signed the next time, usually in the night."),
+            ErrorKind::SelectsNothing if error.detail().is_some() => Problem::unknown(name, detail),
             ErrorKind::SelectsNothing => Problem::unknown(name, detail)
                 .with_hint("In a pattern, * is any characters, and ? is one."),
             ErrorKind::Ambiguous => Problem::new(StatusCode::CONFLICT, name, detail)

@@ -39,6 +39,8 @@ pub struct AtomicFile {
     lock: Lock,
 }
 
+crate::model::debug_fields!(AtomicFile: target);
+
 impl AtomicFile {
     /// Creates an empty temporary file in the directory of `target`, with the permissions of any
     /// new file.

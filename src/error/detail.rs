@@ -81,6 +81,8 @@ details! {
     NeverChanged: NoHistory;
     /// Nothing of the dataset's history had been recorded at the time as of which the registry is read.
     NotRecordedThen: NoHistory;
+    /// No file of a set has a checksum of the algorithm.
+    NoChecksums: SelectsNothing;
     /// A set is requested as of a time in the future.
     SetInFuture: Future;
     /// The listing of a sync is empty.

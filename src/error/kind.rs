@@ -101,7 +101,9 @@ error_kinds! {
     IdentifierUnknown = "identifier-unknown";
     /// An abbreviation or an identifier stands for several sets.
     Ambiguous = "ambiguous";
-    /// A selection has no granules, or one that was not held.
+    /// Pages of a search result are missing.
+    PagesMissing = "pages-missing";
+    /// A selection has no granules, one that was not held, or no file with a checksum of the algorithm.
     SelectsNothing = "selects-nothing";
     /// The clock is more than two years ahead of every time that the registry has recorded.
     ClockAhead = "clock-ahead";
@@ -125,8 +127,6 @@ error_kinds! {
     ContentContradicts = "content-contradicts";
     /// Another run is checking the files at this root.
     BeingChecked = "being-checked";
-    /// Files of a set have no checksum of the algorithm.
-    NoChecksums = "no-checksums";
     /// A set was not stated, or the statement not signed.
     NotStated = "not-stated";
     /// The statements are not those that were signed.

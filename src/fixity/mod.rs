@@ -21,7 +21,7 @@
 //!
 //! let root = Arc::new(Root::open(directory.path(), MountCheck::Unknown)?);
 //! let files = [Ok(file)].into_iter();
-//! let purpose = Purpose::FileReader(Depth::Content);
+//! let purpose = Purpose::Check(Depth::Content);
 //! for checked in FileReader::start(&root, files, purpose, ReadOptions::new(NonZeroUsize::MIN))? {
 //!     let problem = checked?.content.expect_err("the file was changed");
 //!     assert_eq!(problem.status, "checksum");

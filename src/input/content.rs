@@ -28,8 +28,8 @@ impl StatedFile {
     ///
     /// # Errors
     ///
-    /// [`Detail::FileMetadata`]: two statements about one file contradict each other.
-    pub fn content(
+    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): two statements about one file contradict each other.
+    pub(super) fn content(
         files: Vec<StatedFile>,
         granule_id: &GranuleId,
         location: &SourceLocation,
@@ -93,8 +93,8 @@ pub(super) struct FileReading {
 
 impl FileReading {
     pub(super) fn new(options: &ListingOptions) -> Self {
-        let ListingOptions { without_files, skips_odd_files, algorithm, .. } = options;
-        let (is_off, skips, algorithm) = (*without_files, *skips_odd_files, algorithm.clone());
+        let ListingOptions { without_files, skip_odd_files, algorithm, .. } = options;
+        let (is_off, skips, algorithm) = (*without_files, *skip_odd_files, algorithm.clone());
         let (skipped, guessed) = Default::default();
         FileReading { is_off, skips, algorithm, skipped, guessed }
     }

@@ -28,6 +28,8 @@ pub struct OpenedFile {
     name: Arc<str>,
 }
 
+crate::model::debug_fields!(OpenedFile: name, is_gzip);
+
 impl OpenedFile {
     /// Reads the beginning of a file, which may be compressed with gzip. Messages call it `name`.
     ///

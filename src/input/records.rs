@@ -28,6 +28,8 @@ pub struct Records {
     has_failed: bool,
 }
 
+crate::model::debug_fields!(Records);
+
 /// Opens a file. Messages call it `name`.
 ///
 /// # Errors
@@ -258,6 +260,8 @@ pub struct Events {
     left_out: u64,
     left_out_since: Option<Timestamp>,
 }
+
+crate::model::debug_fields!(Events: left_out);
 
 impl Events {
     /// The granules that are read, with what is known of them so far.

@@ -275,6 +275,7 @@ impl Serialize for PaymentId {
 ///
 /// Its fields, in this order, are those of `payment-id` in the command line's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Decoded {
     /// The id.
     pub id: PaymentId,

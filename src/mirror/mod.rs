@@ -21,13 +21,15 @@ mod source;
 pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};
 pub use place::HEAD;
-pub use place::{Address, HttpOptions, Remote, Retry, ask_witness, source_name};
+pub use place::{
+    Address, HttpOptions, PublishedStatements, Remote, Retry, ask_witness, source_name,
+};
 pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
 pub use primary::Primary;
 pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts, pull};
 pub(crate) use read::read_log;
 pub use replica::{LogCopy, read_replica};
-pub use site::PublishedSite;
+pub use site::{PublishedSite, SiteRegistry};
 pub use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, PrimarySource};
 
@@ -60,6 +62,8 @@ pub enum MirrorStatus {
     Rewritten,
 }
 
+crate::model::shown_as_json!(MirrorStatus);
+
 impl MirrorStatus {
     /// Why a mirror may not be pulled. `None`: it may.
     pub fn refusal(self) -> Option<&'static str> {
@@ -75,6 +79,7 @@ impl MirrorStatus {
 
 /// When an identifier was in force, and how long ago that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryPosition {
     /// The beginning of the period.
     pub since: Timestamp,
@@ -95,6 +100,7 @@ pub struct FirstDifference {
 
 /// A mirror and its primary, as far as their histories say: before any granule is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryComparison {
     /// In one word.
     pub status: MirrorStatus,

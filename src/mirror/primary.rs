@@ -23,6 +23,8 @@ pub struct Primary {
     pub(super) not_after: Timestamp,
 }
 
+crate::model::debug_fields!(Primary: options, not_after);
+
 impl Primary {
     /// Opens a manifest, compressed with gzip or not, which is read when it is compared; or a published
     /// directory; or a registry file, whose dataset is exported, even while its owner writes.

@@ -20,6 +20,8 @@ pub struct LogCopy {
     changes: LogChanges,
 }
 
+crate::model::debug_fields!(LogCopy: source);
+
 /// Reads the log of a primary into an import: what a dataset, which was copied from the same address
 /// before, does not have yet, and all cited subsets and annotations.
 ///
@@ -92,7 +94,7 @@ fn copy(
         })
     })?;
     import.keep_beside(subsets, annotations);
-    import.options.record = Some(of.head.record.clone());
+    import.options = std::mem::take(&mut import.options).record(of.head.record.clone());
     import.withdrawn.clone_from(&of.head.withdrawn);
     Ok((*of, last, changes))
 }

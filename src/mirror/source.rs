@@ -22,6 +22,8 @@ pub struct PrimarySource {
     retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
+crate::model::debug_fields!(PrimarySource: options);
+
 #[derive(Clone)]
 enum Origin {
     /// An address or a path that a user names. It may be a pipe or a device.
@@ -35,6 +37,7 @@ enum Origin {
 
 /// A mirror that was compared with its primary.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct ComparedMirror {
     /// The present name of the mirror.
     pub dataset: DatasetName,

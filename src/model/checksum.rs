@@ -60,6 +60,17 @@ impl FilePath {
     }
 }
 
+impl FromStr for FilePath {
+    type Err = ParseError;
+
+    /// # Errors
+    ///
+    /// Those of [`FilePath::new`].
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        FilePath::new(text)
+    }
+}
+
 /// What is stated of the bytes of a file at once. `None` means that it is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]
 pub struct FileContent {

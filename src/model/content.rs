@@ -32,6 +32,18 @@ pub enum Coverage {
     All,
 }
 
+/// The content of a granule after a statement.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ContentUpdate {
+    /// The content after the statement.
+    pub content: Content,
+    /// What the statement changes.
+    pub change: ContentChange,
+    /// The first conflict, if the statement replaces something.
+    pub conflict: Option<ContentConflict>,
+}
+
 /// What a statement does to what is known of a granule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ContentChange {
@@ -124,22 +136,26 @@ impl Content {
         self.encoded().decode()
     }
 
-    /// The content after a statement, what that does, and the first contradiction if it replaces something.
-    /// If a file is contradicted, its recorded metadata is dropped, and the stated metadata stays. The result
-    /// can have more checksums of a file than a registry stores.
+    /// The content after a statement. If a file is contradicted, its recorded metadata is dropped, and the
+    /// stated metadata stays. The result can have more checksums of a file than a registry stores.
     pub fn after(
         &self,
         granule_id: &GranuleId,
         stated: &Content,
         extent: Coverage,
-    ) -> (Content, ContentChange, Option<ContentConflict>) {
+    ) -> ContentUpdate {
+        let content = || stated.clone();
         if self == stated {
-            return (stated.clone(), ContentChange::Nothing, None);
+            return ContentUpdate {
+                content: content(),
+                change: ContentChange::Nothing,
+                conflict: None,
+            };
         }
         if extent == Coverage::All {
-            let (_, _, contradiction) = self.after(granule_id, stated, Coverage::Whole);
-            let effect = ContentChange::of(self.encoded(), stated.encoded());
-            return (stated.clone(), effect, contradiction);
+            let conflict = self.after(granule_id, stated, Coverage::Whole).conflict;
+            let change = ContentChange::of(self.encoded(), stated.encoded());
+            return ContentUpdate { content: content(), change, conflict };
         }
         let known = self.files();
         let (mut after, mut effect, mut contradiction) =
@@ -173,7 +189,8 @@ impl Content {
                 }
             }
         }
-        (Content::of_files(&after), effect, contradiction)
+        let content = Content::of_files(&after);
+        ContentUpdate { content, change: effect, conflict: contradiction }
     }
 
     /// Appends the line of a granule in the canonical list of its set.
@@ -472,7 +489,8 @@ mod tests {
                 ),
             ),
         ] {
-            let (_, found, contradiction) = known.after(&id(), &content(&stated), extent);
+            let ContentUpdate { change: found, conflict: contradiction, .. } =
+                known.after(&id(), &content(&stated), extent);
             assert_eq!(found, effect, "{stated:?}");
             let found = contradiction.map(|contradiction| contradiction.to_string());
             assert_eq!(found.as_deref(), text);
@@ -487,9 +505,9 @@ mod tests {
             file("b", Some(1), None),
         ]);
         let stated = content(&[file("A.nc", None, Some(("md5", OTHER_MD5)))]);
-        let (after, ..) = known.after(&id(), &stated, Coverage::Named);
+        let after = known.after(&id(), &stated, Coverage::Named).content;
         assert_eq!(after, content(&[stated.files()[0].clone(), file("b", Some(1), None)]));
-        assert_eq!(known.after(&id(), &stated, Coverage::Whole).0, stated);
+        assert_eq!(known.after(&id(), &stated, Coverage::Whole).content, stated);
     }
 
     #[test]
@@ -502,7 +520,7 @@ mod tests {
         assert_eq!(Content::decode(id().as_str(), most.encoded().as_bytes()), Some(most.clone()));
         let refused = Content::of(&id(), of(0..65)).unwrap_err();
         assert_eq!(refused.to_string(), "\"A.nc\" has more than 64 checksums");
-        let (more, effect, contradiction) =
+        let ContentUpdate { content: more, change: effect, conflict: contradiction } =
             most.after(&id(), &content(&of(64..65)), Coverage::Named);
         assert_eq!((effect, contradiction), (ContentChange::Describes, None));
         assert_eq!(more.encoded().most_checksums(), 65);
@@ -574,7 +592,7 @@ mod tests {
             prop_assert_eq!(Content::of(&id(), read), Ok(content.clone()));
             let bytes = content.encoded().as_bytes();
             prop_assert_eq!(Content::decode(id().as_str(), bytes), Some(content.clone()));
-            prop_assert_eq!(content.after(&id(), &content, Coverage::Whole).1, ContentChange::Nothing);
+            prop_assert_eq!(content.after(&id(), &content, Coverage::Whole).change, ContentChange::Nothing);
             for end in 0..bytes.len() {
                 prop_assert_ne!(Content::decode(id().as_str(), &bytes[..end]), Some(content.clone()));
             }

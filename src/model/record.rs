@@ -1,6 +1,8 @@
 //! The record of a dataset: its fields, and what happened to it.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
@@ -93,6 +95,11 @@ impl DatasetMetadata {
     /// The greatest number of creators, of keywords and of former names that is read from JSON.
     pub const MAX_NAMES: usize = 10_000;
 
+    /// Whether both have the same DOI with the same case, which `==` ignores.
+    pub(crate) fn spells_doi_as(&self, other: &DatasetMetadata) -> bool {
+        self.doi.as_ref().map(Doi::as_str) == other.doi.as_ref().map(Doi::as_str)
+    }
+
     /// Returns a record that has only a name.
     pub fn named(name: DatasetName) -> Self {
         DatasetMetadata {
@@ -144,8 +151,47 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// `10.`, digits that may contain further dots, `/`, and a suffix without white space or control
 /// characters (ISO 26324; the DOI Handbook, 2.2). It is read with or without `doi:` or the address
 /// of a resolver before it, in any case, and written without.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// DOIs that differ only in the case of ASCII letters are equal (ISO 26324). Each is shown as it was written.
+///
+/// ```
+/// use accession::model::Doi;
+///
+/// let doi: Doi = "https://doi.org/10.5067/ABC".parse()?;
+/// assert_eq!(doi, "10.5067/abc".parse()?);
+/// assert_eq!(doi.to_string(), "10.5067/ABC");
+/// # Ok::<(), accession::model::ParseError>(())
+/// ```
+#[derive(Debug, Clone)]
 pub struct Doi(Box<str>);
+
+impl PartialEq for Doi {
+    fn eq(&self, other: &Doi) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+impl Eq for Doi {}
+
+impl Ord for Doi {
+    fn cmp(&self, other: &Doi) -> Ordering {
+        self.in_lower_case().cmp(other.in_lower_case())
+    }
+}
+
+impl PartialOrd for Doi {
+    fn partial_cmp(&self, other: &Doi) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Doi {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.in_lower_case().for_each(|byte| state.write_u8(byte));
+        // As of a string: no value is the beginning of another one.
+        state.write_u8(0xff);
+    }
+}
 
 impl Doi {
     /// Returns the DOI without a prefix.
@@ -164,9 +210,9 @@ impl Doi {
         format!("https://doi.org/{whole}{marks}")
     }
 
-    /// Whether both are the same DOI. DOIs are compared without case (ISO 26324).
-    pub fn is_same_as(&self, other: &Doi) -> bool {
-        self.0.eq_ignore_ascii_case(&other.0)
+    /// Its bytes, with ASCII letters in lower case.
+    fn in_lower_case(&self) -> impl Iterator<Item = u8> {
+        self.0.bytes().map(|byte| byte.to_ascii_lowercase())
     }
 }
 
@@ -256,6 +302,7 @@ impl fmt::Display for Year {
 ///
 /// Its fields are those of `dataset` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DatasetRecord {
     /// The record of the dataset.
     #[serde(flatten)]
@@ -293,6 +340,7 @@ impl DatasetRecord {
 ///
 /// Its fields are those of `dataset show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MetadataVersion {
     /// 1, 2, … within the dataset.
     #[serde(skip)]
@@ -452,6 +500,8 @@ impl fmt::Display for Temporal {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -484,8 +534,12 @@ mod tests {
     fn a_doi_is_case_insensitive() {
         let (lower, upper): (Doi, Doi) =
             ("10.5067/abc".parse().unwrap(), "10.5067/ABC".parse().unwrap());
-        assert!(lower.is_same_as(&upper));
-        assert!(!lower.is_same_as(&"10.5067/abd".parse().unwrap()));
+        let longer: Doi = "10.5067/ABCD".parse().unwrap();
+        assert_eq!((lower.as_str(), upper.as_str()), ("10.5067/abc", "10.5067/ABC"));
+        assert_eq!((lower == upper, lower.cmp(&upper)), (true, Ordering::Equal));
+        assert!(lower < longer && longer < "10.5067/abd".parse().unwrap());
+        let dois: HashSet<Doi> = [lower, upper, longer].into();
+        assert_eq!(dois.len(), 2);
     }
 
     #[test]

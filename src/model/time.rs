@@ -201,9 +201,19 @@ impl TryFrom<SystemTime> for Timestamp {
 pub struct Day(NaiveDate);
 
 impl Day {
-    /// Returns the year, the month and the day of the month, the latter two counted from 1.
-    pub fn year_month_day(self) -> (u32, u32, u32) {
-        (self.0.year().unsigned_abs(), self.0.month(), self.0.day())
+    /// Returns the year.
+    pub fn year(self) -> u32 {
+        self.0.year().unsigned_abs()
+    }
+
+    /// Returns the month, counted from 1.
+    pub fn month(self) -> u32 {
+        self.0.month()
+    }
+
+    /// Returns the day of the month, counted from 1.
+    pub fn day_of_month(self) -> u32 {
+        self.0.day()
     }
 
     /// Returns its first instant, 00:00:00Z.

@@ -40,6 +40,7 @@ const PUBLISHED: [&str; 14] = [
 
 /// A directory that is published into. While this value exists, no other process publishes the same data into
 /// it.
+#[derive(Debug)]
 pub struct PublishDirectory {
     pub root: Directory,
     /// The lock ends when the file is closed. `None`: the directory was never published into.

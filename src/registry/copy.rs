@@ -18,6 +18,7 @@ use crate::store::{self, Access, BUSY_WAIT, Store};
 
 /// The result of a backup: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BackupReport {
     /// The size of the copy in bytes.
     pub bytes: u64,
@@ -98,6 +99,7 @@ pub enum PaymentIds {
 
 /// The result of a copy: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CopyReport {
     /// The number of datasets.
     pub datasets: u64,

@@ -1,5 +1,6 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,14 +22,14 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, GranuleId, Registry, Stamp};
+/// use accession::{Change, GranuleId, IfMissing, Registry, Stamp};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let registry = Registry::create(&directory.path().join("accession.db"))?;
 /// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 /// let mut change = Change::new();
 /// change.ingest(granule_id)?;
-/// change.options.create_dataset = true;
+/// change.options = change.options.if_missing(IfMissing::Create);
 /// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
 /// let instance = applied.instance().expect("something changed");
@@ -45,6 +46,13 @@ pub struct Registry {
     published: Option<Arc<[DatasetName]>>,
 }
 
+// The path of a registry on a server has no password.
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
 /// A new registry that does not exist at its path until it is put in place, so that a failure
 /// before that leaves no file.
 pub struct NewRegistry {
@@ -53,6 +61,8 @@ pub struct NewRegistry {
     new: NewStore,
     path: PathBuf,
 }
+
+crate::model::debug_fields!(NewRegistry: registry);
 
 /// How often a change is made at most where other changes interfere with it.
 const ATTEMPTS: u32 = 8;

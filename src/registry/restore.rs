@@ -17,6 +17,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, With
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RestoreReport {
     /// The new path of the registry that was replaced. `None` means that there was none.
     pub moved: Option<PathBuf>,
@@ -169,6 +170,7 @@ fn suffix(now: Timestamp) -> String {
 
 /// What a registry has that a copy of it lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct MissingFromBackup {
     /// The datasets that the copy has by none of their names, by name.
     pub datasets: Vec<DatasetName>,

@@ -25,6 +25,7 @@ use crate::store::{
 
 /// The log of statements as it is stored.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct StatementLog {
     /// The tree of all statements.
     pub tree: StatementTree,
@@ -88,6 +89,7 @@ impl SignedCheckpoint {
 
 /// A proof that a set was stated.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProvedSet {
     /// The proof.
     pub proof: StatementProof,
@@ -361,7 +363,7 @@ impl NewStatements {
 
     fn add(&mut self, dataset: DatasetKey, subset: Option<SubsetKey>, set: StatedSet) {
         let number = self.first + self.rows.len() as u64;
-        let since = set.held.0;
+        let since = set.from;
         let text = SetStatement::of(set, self.stated).text();
         self.rows.push(StoredStatement { number, dataset, subset, since, text });
     }
@@ -381,7 +383,8 @@ fn stated_set(set: Set, doi: &Option<Doi>, changes: u64) -> StatedSet {
         identifier: set.identifier(),
         digest: set.digest(),
         granules: set.granule_count(),
-        held: (*timestamp, *until),
+        from: *timestamp,
+        until: *until,
         part: set.subset().is_some(),
         changes,
     }

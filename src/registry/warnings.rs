@@ -88,8 +88,8 @@ impl SavedSubset {
                 format!("{why}: the subset is not saved, and its identifier does not resolve here");
             Warning::new(WarningKind::SubsetNotSaved, message)
         });
-        let dataset = self.cited.set.dataset();
-        let all = self.cited.set.subset().is_none().then(|| {
+        let dataset = self.cited.period.set.dataset();
+        let all = self.cited.period.set.subset().is_none().then(|| {
             let message = format!(
                 "the selection is all that {dataset} held: the whole set is cited, and no subset is saved"
             );
@@ -104,7 +104,7 @@ impl CitationFacts {
     /// other identifiers of the day for which it is cited; and each annotation by which the set, or that from
     /// which it is selected, is questionable.
     pub fn warnings(&self, at: Option<Moment>, now: Timestamp) -> Vec<Warning> {
-        let instance = self.set.instance();
+        let instance = self.period.set.instance();
         let questionable = instance.annotations.iter().filter(|it| it.questionable);
         let questionable = questionable.map(|annotation| {
             let (identifier, dataset) = (instance.identifier, &instance.dataset);

@@ -54,8 +54,10 @@ pub struct StatedSet {
     pub digest: Digest,
     /// How many granules there are.
     pub granules: u64,
-    /// From when on they are held, and until when.
-    pub held: (Timestamp, Option<Timestamp>),
+    /// Since when they are held.
+    pub from: Timestamp,
+    /// Until when they are held. `None` means that they are held still.
+    pub until: Option<Timestamp>,
     /// Whether it is a part of what was held.
     pub part: bool,
     /// The number of the change.
@@ -71,8 +73,8 @@ impl SetStatement {
 
     /// States a set at a time.
     pub fn of(set: StatedSet, stated: Timestamp) -> Self {
-        let StatedSet { dataset, doi, identifier, digest, granules, held, part, changes } = set;
-        let (from, until) = held;
+        let StatedSet { dataset, doi, identifier, digest, granules, from, until, part, changes } =
+            set;
         let version = SetStatement::VERSION;
         SetStatement {
             version,

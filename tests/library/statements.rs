@@ -211,7 +211,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     registry.rename_dataset(&d, &name("E"), &Stamp::at(t(6), t(6))).unwrap();
     assert_eq!([added(7), added(7)], [1, 0]);
     let log = registry.add_statements(t(7), &[]).unwrap();
-    let identifier = cited.set.identifier();
+    let identifier = cited.period.set.identifier();
     let subset = Selection::Identifier { identifier, dataset: None, at: None };
     let stated = statements(&log, &registry, &[subset, day(1)]);
     let SetStatement { dataset, part, from, stated: when, changes, .. } = &stated[0].1;
@@ -508,9 +508,9 @@ fn read_site(place: &str) -> accession::error::Result<(Vec<String>, usize)> {
     let (key, witness) = (key.verification_key(), witness.verification_key());
     let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();
     let site = PublishedSite::named(place)?;
-    let (note, _, texts) = site.statements(ORIGIN, &policy, (quick(), now()))?;
-    let names = note.signatures.into_iter().map(|signature| signature.name).collect();
-    Ok((names, texts.records().count()))
+    let published = site.statements(ORIGIN, &policy, (quick(), now()))?;
+    let names = published.note.signatures.into_iter().map(|signature| signature.name).collect();
+    Ok((names, published.texts.records().count()))
 }
 
 #[test]

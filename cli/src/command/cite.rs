@@ -7,7 +7,9 @@ use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
 use accession::model::{Annotation, ParseError, WarningKind};
 use accession::registry::Granule;
-use accession::{Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers};
+use accession::{
+    Access, DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
@@ -158,8 +160,7 @@ impl Args {
         let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
-        let options =
-            files.reading(ListingOptions { column: column.clone(), ..ListingOptions::default() });
+        let options = files.reading(ListingOptions::new().column(column.clone()));
         let (listing, _) = listing(session, from, options, &self.paths)?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
@@ -204,10 +205,11 @@ impl Args {
         drop(snapshot);
         let members = match &self.select_from {
             Some(file) => {
-                let mut listing = Listing::new();
+                let mut listing = ListingBuilder::new();
                 for entry in Entries::of_file(session, file, &self.paths) {
                     listing.add(entry?)?;
                 }
+                let listing = listing.finish();
                 Some(SubsetMembers::Listed(listing))
             }
             None if self.select.is_empty() => None,
@@ -230,7 +232,7 @@ impl Args {
         };
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
-        let cited_set = cited.set.clone();
+        let cited_set = cited.period.set.clone();
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
             .with_digest(self.digest);

@@ -218,7 +218,7 @@ fn report(
     is_summary: bool,
 ) -> Result<Exit> {
     let TwoSides { counts, contents, .. } = sides;
-    let Counts { matched, only_left, only_right } = *counts;
+    let Counts { matched, only_left, only_right, .. } = *counts;
     let is_identical = counts.is_identical() && contents.other == 0;
     if session.is_json() {
         let granules = |count, ids| match is_summary {
@@ -255,7 +255,7 @@ fn report(
                 writeln!(session.out(), "nearest: {tried}")?;
             }
         }
-        let ContentCounts { compared, other, not_comparable } = contents;
+        let ContentCounts { compared, other, not_comparable, .. } = contents;
         if !is_digest_equal && compared + not_comparable > 0 {
             writeln!(
                 session.out(),
@@ -285,7 +285,7 @@ pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
 /// A set, named as itself: a subset is not the instance from which it is selected.
 fn compared(contents: &[HeldContents], index: usize) -> Compared {
     let compared = &contents[index];
-    let HeldContents { ref set, from, until } = *compared;
+    let HeldContents { ref set, from, until, .. } = *compared;
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
     let held = (contents.len() > 1).then(|| HeldPeriod {

@@ -11,8 +11,8 @@ use accession::input::ListingOptions;
 use accession::model::{Day, Warning, WarningKind, plural, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
-    Stamp, Timestamp,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
+    Moment, Registry, Stamp, Timestamp,
 };
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
@@ -117,11 +117,8 @@ impl ListingArgs {
                     .with_hint("nothing was changed; correct the date in its name"))
             }
             Some(_) => {
-                let change = ChangeOptions {
-                    note: self.note.clone(),
-                    max_replace: self.contradicting.max_replace,
-                    ..change
-                };
+                let change =
+                    change.note(self.note.clone()).max_replace(self.contradicting.max_replace);
                 Ok(Listings {
                     dataset,
                     arguments: self,
@@ -231,7 +228,7 @@ impl Listings<'_> {
     /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
     /// work, but what was accepted before is kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(Create::when(self.change.create_dataset), |registry, session| {
+        session.write(Create::when(self.change.creates_dataset()), |registry, session| {
             self.sync_each(registry, session)
         })
     }
@@ -244,7 +241,7 @@ impl Listings<'_> {
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
         let scratch = ScratchDirectory::new()?;
         let path = scratch.path().join("registry.db");
-        let copy = match session.new_registry(Create::when(self.change.create_dataset))? {
+        let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
             Some(_) => Registry::create(&path)?,
             None => {
                 session.open(Access::Read)?.copy_to(&path, PaymentIds::LeftOut)?;
@@ -304,18 +301,19 @@ impl Listings<'_> {
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));
         taken.unchanged += u64::from(applied.instances.is_empty());
-        taken.add(applied, change.all_examples);
+        taken.add(applied, change.wants_all_examples());
         Ok(())
     }
 
     fn listing(&self, dated: &Dated, session: &Session, taken: &mut Taken) -> Result<Listing> {
         let (files, paths) = (std::slice::from_ref(&dated.file), &self.arguments.paths);
         let options = self.options.clone();
-        let (mut listing, warnings) = (Listing::new(), RefCell::default());
+        let (mut builder, warnings) = (ListingBuilder::new(), RefCell::default());
         let entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
         for entry in entries.recorded().keeping(&warnings) {
-            listing.add(entry?)?;
+            builder.add(entry?)?;
         }
+        let listing = builder.finish();
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,
@@ -437,7 +435,12 @@ impl Taken {
         all.effort.steps += next.effort.steps;
         all.effort.rows += next.effort.rows;
         all.effort.checkpoints += next.effort.checkpoints;
-        for (examples, more) in all.first.iter_mut().zip(next.first) {
+        for (examples, more) in [
+            (&mut all.first.ingested, next.first.ingested),
+            (&mut all.first.deleted, next.first.deleted),
+            (&mut all.first.described, next.first.described),
+            (&mut all.first.replaced, next.first.replaced),
+        ] {
             examples.extend(more);
             if !all_examples {
                 examples.truncate(MAX_EXAMPLES);
@@ -448,7 +451,7 @@ impl Taken {
 
 /// Whether an error concerns one listing, which later ones may correct.
 fn is_left_out(error: &Error) -> bool {
-    error.rejects_listing() || error.kind() == Kind::PagesMissing
+    error.rejects_listing() || error.kind() == ErrorKind::PagesMissing
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
-use accession::mirror::{HttpOptions, PublishedSite, ask_witness};
+use accession::mirror::{HttpOptions, PublishedSite, PublishedStatements, ask_witness};
 use accession::model::{ParseError, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{LogCheckpoint, Note, Policy, Witness};
@@ -196,7 +196,7 @@ impl Sign {
     ) -> Result<u64> {
         let site = PublishedSite::named(place)?;
         let read = site.statements(origin, policy, (self.http(), now));
-        let (note, checkpoint, texts) = read.map_err(|error| match error.kind() {
+        let PublishedStatements { note, checkpoint, texts, .. } = read.map_err(|error| match error.kind() {
             ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
@@ -226,7 +226,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            match ask_witness(url, key, (&log.tree, note), old, self.http()) {
+            match ask_witness(url, key, &log.tree, note, old, self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });
@@ -347,7 +347,7 @@ impl Prove {
         let at = self.set.typed_at();
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.into_selection(now, &snapshot)?;
-        let ProvedSet { proof, is_witnessed } = snapshot.prove(&selection, at)?;
+        let ProvedSet { proof, is_witnessed, .. } = snapshot.prove(&selection, at)?;
         session.warn_all(snapshot.cite(&selection)?.warnings(at, now));
         drop(snapshot);
         if !is_witnessed {

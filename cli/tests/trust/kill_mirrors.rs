@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::Primary;
-use accession::{Access, Identifier, Import, Registry, Stamp, Timestamp};
+use accession::{Access, Identifier, IfMissing, Import, Registry, Stamp, Timestamp};
 
 use crate::dice::Dice;
 use crate::kill::{Spans, run_and_kill};
@@ -104,7 +104,7 @@ impl World {
         bytes.extend(std::fs::read(dataset.join("subsets.jsonl")).unwrap());
         bytes.extend(head);
         let mut import = Import::new();
-        import.options.create_dataset = true;
+        import.options = import.options.if_missing(IfMissing::Create);
         let reader = Primary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
         let copy = Registry::in_memory().unwrap();

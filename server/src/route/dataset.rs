@@ -361,7 +361,7 @@ impl After {
             return Ok(Some(subsets));
         }
         let position = request.position(false)?;
-        Ok(position.map(|(name, _, timestamp)| After::Instance(name, timestamp)))
+        Ok(position.map(|row| After::Instance(row.dataset, row.timestamp)))
     }
 }
 

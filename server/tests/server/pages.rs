@@ -2,8 +2,8 @@
 
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, DatasetMetadata, DatasetName, Limits, Listing, ListingEntry, Selection, Stamp,
-    Timestamp,
+    ChangeOptions, DatasetMetadata, DatasetName, Limits, ListingBuilder, ListingEntry, Selection,
+    Stamp, Timestamp,
 };
 use hyper::Method;
 
@@ -382,13 +382,14 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     let snapshot = served.registry.snapshot().unwrap();
     let selected =
         snapshot.select(&Selection::Dataset { name: name.clone(), at: None }).unwrap().set;
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     for granule in snapshot.granules(&selected).unwrap() {
         let granule_id = granule.unwrap().granule_id;
         listing
             .add(ListingEntry { granule_id, producer_granule: None, content: None, location: None })
             .unwrap();
     }
+    let listing = listing.finish();
     let (limits, options) = (Limits::NONE, ChangeOptions::default());
     let synced = served.registry.sync(&name, &listing, limits, &options, &stamp()).unwrap();
     assert_eq!(synced.instance(), None);

@@ -45,6 +45,8 @@ pub struct HttpOptions {
     pub retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
+crate::model::debug_fields!(HttpOptions: timeout, max_bytes, max_age, permits_http);
+
 /// A request that failed, and will be made again.
 #[derive(Debug)]
 pub struct Retry<'a> {

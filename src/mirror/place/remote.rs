@@ -34,6 +34,8 @@ pub struct Remote {
     pace: Mutex<Pace>,
 }
 
+crate::model::debug_fields!(Remote: address);
+
 impl Remote {
     /// A dataset at an address. Nothing is requested yet.
     ///

@@ -21,6 +21,18 @@ const MAX_BUNDLE_BYTES: u64 = StatementTree::TILE * (SetStatement::MAX_BYTES as 
 /// datasets in eighty years.
 const MAX_STATEMENTS: u64 = 4_000_000;
 
+/// The statements that a site has signed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PublishedStatements {
+    /// What was signed, with the signatures of the keys of the policy.
+    pub note: Note,
+    /// The checkpoint in it.
+    pub checkpoint: LogCheckpoint,
+    /// The texts of the statements, in their order.
+    pub texts: Spool,
+}
+
 /// Where the log of statements of a site is.
 pub(crate) struct StatementPlace<'a>(Root<'a>);
 
@@ -77,7 +89,7 @@ impl<'a> StatementPlace<'a> {
     ///
     /// [`ErrorKind::PrimaryInvalid`]: no key of the log in the policy signed it, a signature of a key of the policy is
     /// wrong, a file is missing or cut, or the statements are not those that were signed; those of requests.
-    pub fn read(&self, origin: &str, policy: &Policy) -> Result<(Note, LogCheckpoint, Spool)> {
+    pub fn read(&self, origin: &str, policy: &Policy) -> Result<PublishedStatements> {
         let refused = |error: ParseError| self.refused(CHECKPOINT, error);
         let content = self.file(CHECKPOINT, Note::MAX_BYTES as u64 + 1)?;
         let content = content.ok_or_else(|| self.refused(CHECKPOINT, "it is missing"))?;
@@ -91,7 +103,7 @@ impl<'a> StatementPlace<'a> {
         }
         self.verify(&mut note, origin, policy)?;
         let texts = self.statements(&checkpoint)?;
-        Ok((note, checkpoint, texts))
+        Ok(PublishedStatements { note, checkpoint, texts })
     }
 
     /// Verifies that a key of a log signed its checkpoint, and that no signature of a key of the policy is wrong.

@@ -22,7 +22,8 @@ const MAX_RESPONSE_BYTES: u64 = Note::MAX_BYTES as u64;
 pub fn ask_witness(
     address: &str,
     key: &VerificationKey,
-    (tree, note): (&StatementTree, &Note),
+    tree: &StatementTree,
+    note: &Note,
     old: u64,
     options: HttpOptions,
 ) -> Result<NoteSignature> {

@@ -40,6 +40,7 @@ impl<I: Iterator<Item = Result<ListingEntry>>> Cursor for Peekable<I> {
 
 /// The numbers of granules that both sides, or only one side, of a comparison have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// How many both sides have.
     pub matched: u64,
@@ -58,6 +59,7 @@ impl Counts {
 
 /// Of how many granules that two sides have the bytes were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct ContentCounts {
     /// Of how many files of both sides have an algorithm in common.
     pub compared: u64,
@@ -249,6 +251,7 @@ pub enum Difference {
 
 /// What is known of the files of a granule on both sides, where that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContentDifference {
     /// The granule.
     pub granule_id: GranuleId,
@@ -279,6 +282,8 @@ pub struct Differences<'a> {
     walk: Walk<EntriesAhead, AnySide<'a>>,
     contents: ContentCounts,
 }
+
+crate::model::debug_fields!(Differences<'_>: contents);
 
 impl Snapshot {
     /// Compares which granules two sets have. The differences can still be read after this snapshot was
@@ -427,6 +432,7 @@ impl Iterator for Differences<'_> {
 
 /// How two sides differ: how many granules they have in common and alone, and which, in temporary files.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct TwoSides {
     /// The granules of both and of one alone.
     pub counts: Counts,

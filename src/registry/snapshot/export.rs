@@ -50,6 +50,8 @@ pub struct Export<'a> {
     rest: Option<Rest>,
 }
 
+crate::model::debug_fields!(Export<'_>: snapshot);
+
 struct Rest {
     dataset: DatasetKey,
     events: Peekable<Ahead<Result<Event>>>,

@@ -99,6 +99,8 @@ pub struct Granules {
     page: vec::IntoIter<Holding>,
 }
 
+crate::model::debug_fields!(Granules);
+
 impl Granules {
     /// Begins after an id instead of at the first granule. Must be called before the first is read.
     #[must_use]
@@ -130,15 +132,15 @@ impl Granules {
     /// # Examples
     ///
     /// ```
-    /// # use accession::{Change, GranuleId, Registry, Selection, Stamp};
+    /// # use accession::{Change, GranuleId, IfMissing, Registry, Selection, Stamp};
     /// # let registry = Registry::in_memory()?;
     /// # let name: accession::DatasetName = "US.FOOL2.002".parse()?;
     /// # let mut change = Change::new();
-    /// # change.options.create_dataset = true;
+    /// # change.options = change.options.if_missing(IfMissing::Create);
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
     /// let snapshot = registry.snapshot()?;
-    /// let selected = snapshot.select(&Selection::DatasetMetadata { name, at: None })?;
+    /// let selected = snapshot.select(&Selection::Dataset { name, at: None })?;
     /// let granules = snapshot.granules(&selected.set)?;
     /// drop(snapshot);
     /// let mut lines = String::new();
@@ -227,6 +229,7 @@ impl Snapshot {
 
 /// What is known of the files of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granule {
     /// The granule.
     pub granule_id: GranuleId,
@@ -243,6 +246,8 @@ pub struct FileList {
     entries: SetEntries<SetCursor>,
 }
 
+crate::model::debug_fields!(FileList);
+
 impl Iterator for FileList {
     type Item = Result<Granule>;
 
@@ -257,6 +262,7 @@ impl Iterator for FileList {
 
 /// How much is known of the files of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileTotals {
     /// The granules of the set.
     pub granules: u64,

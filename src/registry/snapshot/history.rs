@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::view::{Snapshot, all_known, latest_known};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, FoundPeriod, GranuleId, GranulePrefix, Holding, Identifier, Instance,
-    Timestamp,
+    Annotation, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Holding,
+    Identifier, Instance, Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::store::Span;
@@ -171,6 +171,8 @@ pub struct History {
     instances: Option<Box<dyn Iterator<Item = Result<Instance>> + Send>>,
 }
 
+crate::model::debug_fields!(History: registry, since, until);
+
 impl History {
     /// Restricts the history to changes that took effect at or after `since`. Must be called before
     /// the first instance is read.
@@ -238,6 +240,7 @@ impl Iterator for History {
 ///
 /// Its fields are those of `history --granule` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct NotedPeriod {
     /// The period.
     #[serde(flatten)]
@@ -271,7 +274,7 @@ impl Snapshot {
     pub fn find_prefix(
         &self,
         prefix: &GranulePrefix,
-        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        after: Option<FoundPosition<'_>>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| read.periods_beginning(prefix, after, limit))

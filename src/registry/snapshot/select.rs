@@ -38,6 +38,7 @@ pub enum Selection {
 
 /// The set to which a [`Selection`] refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Selected {
     /// The set.
     pub set: Set,

@@ -20,6 +20,7 @@ const MOST_THREADS: usize = 16;
 
 /// The totals of [`Verifications`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VerificationTotals {
     /// The number of datasets that were verified.
     pub datasets: u64,
@@ -61,6 +62,8 @@ pub struct Verifications {
     progress: Option<Work>,
     is_over: bool,
 }
+
+crate::model::debug_fields!(Verifications: verified);
 
 impl Verifications {
     /// The totals of what was verified so far; those of everything once the iterator has ended.

@@ -48,6 +48,7 @@ impl NewAnnotation {
 ///
 /// Its fields, in this order, are those of the rows of `annotate` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Annotated {
     /// The dataset.
     pub dataset: DatasetName,

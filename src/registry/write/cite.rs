@@ -30,8 +30,30 @@ pub enum SubsetMembers {
     Listed(Listing),
 }
 
+/// The facts for the citation of a subset, and whether it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubsetCitation {
+    /// The facts for the citation.
+    pub cited: CitationFacts,
+    /// Whether the subset is stored.
+    pub state: SubsetState,
+}
+
+/// Whether a subset is stored, so that its identifier resolves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubsetState {
+    /// It was stored before, or is a whole instance.
+    Known,
+    /// It was stored for this citation.
+    Added,
+    /// It is not stored, and its identifier does not resolve.
+    NotStored,
+}
+
 /// A subset that is cited, stored or not.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SavedSubset {
     /// The facts for the citation.
     pub cited: CitationFacts,
@@ -65,7 +87,7 @@ impl Registry {
         members: &SubsetMembers,
         now: Timestamp,
     ) -> Result<CitationFacts> {
-        self.save_subset(dataset, at, members, now).map(|(cited, _)| cited)
+        Ok(self.save_subset(dataset, at, members, now)?.cited)
     }
 
     /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
@@ -79,11 +101,11 @@ impl Registry {
         at: Option<Moment>,
         members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<(CitationFacts, bool)> {
-        let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members, now)?;
-        let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
-        if is_stored {
-            return Ok((cited, false));
+    ) -> Result<SubsetCitation> {
+        let found = self.snapshot()?.preview_subset(dataset, at, members, now)?;
+        let Set::Subset { subset, instance } = &found.cited.period.set else { return Ok(found) };
+        if found.state == SubsetState::Known {
+            return Ok(found);
         }
         let stamp = Stamp::now(now);
         self.write(|transaction| {
@@ -91,13 +113,15 @@ impl Registry {
             // Another process may have stored it since.
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
-                let mut cited = cited.clone();
+                let mut cited = found.cited.clone();
                 cited.period.set = Set::Subset { subset, instance: instance.clone() };
-                return Ok(((cited, false), End::RollBack));
+                let known = SubsetCitation { cited, state: SubsetState::Known };
+                return Ok((known, End::RollBack));
             }
             stamp.record(transaction, None, Timestamp::MIN)?;
-            members.store(transaction, key, &subset)?;
-            Ok(((cited.clone(), true), End::Commit))
+            members.store(transaction, key, subset)?;
+            let cited = found.cited.clone();
+            Ok((SubsetCitation { cited, state: SubsetState::Added }, End::Commit))
         })
     }
 
@@ -117,9 +141,10 @@ impl Registry {
     ) -> Result<SavedSubset> {
         match writable.and_then(|registry| registry.cite_subset(dataset, at, members, now)) {
             Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ClockAhead) => {
-                let (cited, is_stored) =
+                let SubsetCitation { cited, state } =
                     self.snapshot()?.preview_subset(dataset, at, members, now)?;
-                Ok(SavedSubset { cited, not_stored: Some(error).filter(|_| !is_stored) })
+                let not_stored = Some(error).filter(|_| state == SubsetState::NotStored);
+                Ok(SavedSubset { cited, not_stored })
             }
             cited => Ok(SavedSubset { cited: cited?, not_stored: None }),
         }
@@ -186,10 +211,12 @@ impl Snapshot {
         at: Option<Moment>,
         members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<(CitationFacts, bool)> {
+    ) -> Result<SubsetCitation> {
         self.ask(|read| {
-            let selected = self.registry.find_subset(read, dataset, at, members, now)?;
-            Ok((cited(read, selected.0)?, selected.1))
+            let (selected, is_stored) =
+                self.registry.find_subset(read, dataset, at, members, now)?;
+            let state = if is_stored { SubsetState::Known } else { SubsetState::NotStored };
+            Ok(SubsetCitation { cited: cited(read, selected)?, state })
         })
     }
 }

@@ -10,6 +10,7 @@ use crate::store::{REGISTRY, Transaction, WorkerRow};
 
 /// Payment ids that were never issued before and will not be issued again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Lease {
     /// The ids, ascending. There may be fewer than were requested.
     pub ids: Vec<Decoded>,

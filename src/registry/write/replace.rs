@@ -200,7 +200,7 @@ impl Registry {
             let events = target.difference(wanted, claim, Coverage::All, &mut Guard::default())?;
             let expected = options.expected.or(Some(set.identifier()));
             let expected_digest = options.expected_digest.or(Some(set.digest()));
-            let options = &ChangeOptions { expected, expected_digest, ..options.clone() };
+            let options = &options.clone().expected(expected).expected_digest(expected_digest);
             let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
             Ok(applied.ended(options.dry_run))
         })

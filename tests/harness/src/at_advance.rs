@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use accession::Monitor;
 
 /// Calls a function whenever work was done, with how much; its result is whether the work goes on.
+#[derive(Debug)]
 pub struct AtAdvance<Called>(pub Called);
 
 impl<Called: Fn(u64) -> ControlFlow<()> + Send + Sync> Monitor for AtAdvance<Called> {
