@@ -262,7 +262,7 @@ struct ReadSubset {
 #[derive(Default)]
 pub(crate) struct SubsetReader {
     /// A subset that goes on in the next line: its identifier and digest, its time and its granules so far.
-    open: Option<OpenSubset>,
+    open: Option<Box<OpenSubset>>,
 }
 
 /// A subset whose granules continue in the next line.
@@ -276,7 +276,7 @@ struct OpenSubset {
 /// The members of a subset, as far as they were read.
 enum ReadMembers {
     Patterns(Vec<Pattern>),
-    Named(OpenSubset),
+    Named(Box<OpenSubset>),
 }
 
 impl SubsetReader {
@@ -307,8 +307,8 @@ impl SubsetReader {
                 if granules.has_more {
                     return Err("it has more than 1,000 granules".to_owned());
                 }
-                let named = ListingBuilder::new();
-                let mut open = open.unwrap_or(OpenSubset { set, timestamp, named });
+                let new = || Box::new(OpenSubset { set, timestamp, named: ListingBuilder::new() });
+                let mut open = open.unwrap_or_else(new);
                 if (open.set, open.timestamp) != (set, timestamp) {
                     return Err("the subset before it is cut".to_owned());
                 }
