@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, compare, pull};
 use accession::{
-    Access, Change, DatasetName, GranuleId, Limits, Registry, Selection, Stamp, Timestamp,
+    Access, Change, DatasetName, GranuleId, IfMissing, Limits, Registry, Selection, Stamp,
+    Timestamp,
 };
 
 const MILLION: usize = 1_000_000;
@@ -65,7 +66,7 @@ fn now() -> Timestamp {
 
 fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     Registry::create(path).unwrap().change(&dataset(), &change, &Stamp::now(now())).unwrap();
 }
@@ -105,7 +106,7 @@ fn child(directory: &Path) {
         assert_eq!(differ, (MirrorStatus::Diverged, 2, 1));
     });
     let policy = PullPolicy::Reset(Limits::default());
-    let options = PullOptions { policy, dry_run: true, ..PullOptions::default() };
+    let options = PullOptions::new().policy(policy).dry_run(true);
     let pulled = median(|| {
         pull(&mirror, &dataset(), &primary, options, &Stamp::now(now())).unwrap();
     });

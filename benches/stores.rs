@@ -14,8 +14,8 @@ use std::time::Instant;
 
 use accession::chain::Sweep;
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Moment, Registry, Selection,
-    Stamp, Timestamp,
+    Access, Change, DatasetName, Event, EventKind, GranuleId, IfMissing, Import, Moment, Registry,
+    Selection, Stamp, Timestamp,
 };
 
 use harness::server::{Server, client};
@@ -98,14 +98,14 @@ fn all() -> Selection {
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     change
 }
 
 fn import(registry: &Registry, granules: usize) -> f64 {
     let mut import = Import::new();
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     let at = "2001-01-02T00:00:00Z".parse().unwrap();
     for granule_id in (0..granules).map(granule_id) {
         let event = Event {
@@ -135,7 +135,7 @@ fn list_ids(registry: &Registry) -> usize {
 }
 
 /// As [`list_ids`], without the proof.
-fn list_unproved(registry: &Registry) -> usize {
+fn list_unverified(registry: &Registry) -> usize {
     let set = registry.snapshot().unwrap().select(&all()).unwrap().set;
     let pages = registry.granules_after(&set, None).into_id_pages();
     pages.map(|page| std::hint::black_box(page.unwrap()).len()).sum()
@@ -236,7 +236,7 @@ fn changes(stores: &Stores<'_>) {
 
     bare.batch_execute("SET enable_seqscan = off; SET enable_bitmapscan = off").unwrap();
     let (mut rewound, mut listed) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
-    let (mut ids, mut unproved) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
+    let (mut ids, mut unverified) = ([Vec::new(), Vec::new()], [Vec::new(), Vec::new()]);
     for round in 0..ROUNDS {
         rewound[0].push(seconds(|| hash_pages(&mut bare)));
         let before_all = ingest([format!("granule.!{round}")].into_iter());
@@ -245,13 +245,13 @@ fn changes(stores: &Stores<'_>) {
             pages(&mut bare, ALL_COLUMNS, |_| ());
         }));
         listed[1].push(seconds(|| assert!(list(&registry) > MILLION)));
-        unproved[0].push(seconds(|| pages(&mut bare, IDS, |_| ())));
-        unproved[1].push(seconds(|| assert!(list_unproved(&registry) > MILLION)));
+        unverified[0].push(seconds(|| pages(&mut bare, IDS, |_| ())));
+        unverified[1].push(seconds(|| assert!(list_unverified(&registry) > MILLION)));
         ids[0].push(seconds(|| hash_pages(&mut bare)));
         ids[1].push(seconds(|| assert!(list_ids(&registry) > MILLION)));
     }
     row("all hashed again; reading the ids in order and hashing", rewound.map(median), Some(1.5));
-    row("a list of ids, not proved; reading its pages", unproved.map(median), Some(1.3));
+    row("a list of ids, not proved; reading its pages", unverified.map(median), Some(1.3));
     row("a list of ids; reading its pages and hashing", ids.map(median), Some(1.3));
     row("a list of granules; reading its pages", listed.map(median), None);
 }

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use accession::chain::{CanonicalLists, Chain, Lanes, Sweep};
 use accession::{
-    Access, Change, DatasetName, Event, EventKind, GranuleId, Import, Registry, Stamp, Timestamp,
+    Access, Change, DatasetName, Event, EventKind, GranuleId, IfMissing, Import, Registry, Stamp,
+    Timestamp,
 };
 use md5::{Digest, Md5};
 
@@ -161,7 +162,7 @@ fn event(at: Timestamp, kind: EventKind, granule_id: &str) -> Event {
 fn import_events(registry: &Registry, name: &str, events: impl Iterator<Item = Event>) {
     let mut import = Import::new();
     events.for_each(|event| import.add(event).unwrap());
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     registry.import(&dataset(name), &import, &Stamp::now(now())).unwrap();
 }
 
@@ -180,7 +181,7 @@ fn campaign_day(n: usize) -> (Vec<String>, Vec<String>) {
 fn change(ingest: &[String], delete: &[String]) -> Change {
     let granule_id = |text: &String| GranuleId::new(text.as_str()).unwrap();
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     ingest.iter().for_each(|text| change.ingest(granule_id(text)).unwrap());
     delete.iter().for_each(|text| change.delete(granule_id(text)).unwrap());
     change

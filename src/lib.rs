@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use accession::{
-//!     Access, Change, DatasetName, GranuleId, Listing, Registry, Selection, Stamp,
+//!     Access, Change, DatasetName, GranuleId, IfMissing, ListingBuilder, Registry, Selection, Stamp,
 //! };
 //!
 //! # let directory = tempfile::tempdir()?;
@@ -25,7 +25,7 @@
 //! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 //! let mut change = Change::new();
 //! change.ingest(granule_id.clone())?;
-//! change.options.create_dataset = true;
+//! change.options = change.options.if_missing(IfMissing::Create);
 //! // It took effect on 2001-01-02, and is recorded years later. Times are always arguments: the
 //! // library reads no clock.
 //! let (at, now) = ("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
@@ -44,8 +44,9 @@
 //! }
 //!
 //! // A reader who holds files and an identifier from a paper needs no registry.
-//! let mut listing = Listing::new();
+//! let mut listing = ListingBuilder::new();
 //! listing.add(granule_id)?;
+//! let listing = listing.finish();
 //! assert_eq!(listing.identify()?.identifier, identifier);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -77,7 +78,7 @@
 //! | [`signed`] | statements, their tree, signatures, proofs and policies |
 //! | [`chain`] | the rule for identifiers and digests, recomputed from the first granule that changes |
 //! | [`minting`] | unique granule ids and payment ids |
-//! | [`error`] | the error of every operation: its kinds, and a hint for each |
+//! | [`error`] | the error of every operation, and its kinds |
 //! | [`model`] | values that are valid by construction |
 //!
 //! # Features
@@ -109,6 +110,6 @@ pub use model::{
 pub use registry::{
     Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification,
     Difference, DifferenceCounts, Differences, EarlierSet, Exported, Finding, Granules, History,
-    HistoryOptions, Import, Listing, Observer, Progress, Registry, Resolution, Selected, Selection,
-    Snapshot, Stamp, SubsetMembers, Watcher, Work,
+    HistoryOptions, IfMissing, Import, Listing, ListingBuilder, Observer, Progress, Registry,
+    Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers, Watcher, Work,
 };

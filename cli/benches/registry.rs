@@ -13,8 +13,8 @@ use std::time::Instant;
 use accession::chain::Chain;
 use accession::model::{Algorithm, Checksum, Content, FileRecord, ListingEntry};
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, GranuleId, Limits, Listing, Moment, Registry,
-    Selection, Stamp, Timestamp,
+    Access, Change, ChangeOptions, DatasetName, GranuleId, IfMissing, Limits, Listing,
+    ListingBuilder, Moment, Registry, Selection, Stamp, Timestamp,
 };
 
 const ROUNDS: usize = 7;
@@ -69,7 +69,7 @@ fn now() -> Timestamp {
 
 fn ingest(granule_ids: impl Iterator<Item = String>) -> Change {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     granule_ids.for_each(|text| change.ingest(GranuleId::new(text).unwrap()).unwrap());
     change
 }
@@ -182,7 +182,7 @@ fn rewind_relative_to_the_chain_alone(directory: &Path) {
 
 /// A listing of a million granules, each with a SHA-256 or without.
 fn listing(has_checksums: bool) -> Listing {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     for n in 0..MILLION {
         let granule_id = GranuleId::new(granule_id(n)).unwrap();
         let content = has_checksums.then(|| {
@@ -194,13 +194,13 @@ fn listing(has_checksums: bool) -> Listing {
             .add(ListingEntry { granule_id, producer_granule: None, content, location: None })
             .unwrap();
     }
-    listing
+    listing.finish()
 }
 
 /// The first `sync`, one of the same again, a change before all others and `verify` of granules with a
 /// SHA-256 each, beside those without. `bare` is what the chain alone takes.
 fn with_checksums(directory: &Path, bare: f64) {
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
     let [names, sums] = [false, true].map(|has_checksums| {
         let registry = directory.join(format!("checksums.{has_checksums}.db"));
         let registry = Registry::create(&registry).unwrap();
@@ -373,13 +373,14 @@ fn peak_memory_child(path: &Path) {
     let registry = Registry::open(path, Access::Write).unwrap();
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
     let all = Selection::Dataset { name: dataset(), at: None };
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     let set = registry.snapshot().unwrap().select(&all).unwrap().set;
     let held = registry.granules(&set);
     for granule in held {
         listing.add(granule.unwrap().granule_id).unwrap();
     }
     listing.add("granule.~".parse::<GranuleId>().unwrap()).unwrap();
+    let listing = listing.finish();
     let synced = registry
         .sync(&dataset(), &listing, Limits::default(), &ChangeOptions::default(), &stamp())
         .unwrap();

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use accession::mirror::{MirrorStatus, PullReport};
-use accession::model::{Digest, WarningKind, plural, quoted};
+use accession::model::{ChangeCounts, Digest, WarningKind, plural, quoted};
 use accession::registry::{KeptAnnotations, Skipped};
 use accession::{Access, ChangeReport, DatasetName, Identifier, Instance, Registry, Stamp};
 use serde::Serialize;
@@ -171,8 +171,7 @@ pub fn apply(
 ) -> Result<Exit> {
     let (applied, created) =
         application.make(session, |registry, stamp| Ok(change(registry, stamp)?))?;
-    let program = session.program();
-    session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
+    session.warn_all(applied.warnings(application.dataset, session.now()?));
     application.report(session, &applied, created, None, |out| {
         match (unchanged, applied.instance()) {
             (Some(why), None) => {
@@ -214,7 +213,8 @@ fn write_change_line(
 
 /// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two
 /// are left out where there are none.
-pub fn sides([ingested, deleted, described, replaced]: [u64; 4]) -> String {
+pub fn sides(counts: ChangeCounts) -> String {
+    let ChangeCounts { ingested, deleted, described, replaced, .. } = counts;
     let mut sides = format!("+{ingested} -{deleted}");
     if replaced > 0 {
         sides.push_str(&format!(" ~{replaced}"));
@@ -259,8 +259,13 @@ pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Res
 
 /// Writes that a change was rolled back, with the first granules of each side as examples.
 pub fn write_dry_run(out: &mut impl Write, applied: &ChangeReport) -> io::Result<()> {
-    let verbs = ["ingest", "delete", "describe", "replace files of"];
-    for ((verb, ids), count) in verbs.into_iter().zip(&applied.first).zip(applied.counts()) {
+    let (counts, first) = (applied.counts(), &applied.first);
+    for (verb, ids, count) in [
+        ("ingest", &first.ingested, counts.ingested),
+        ("delete", &first.deleted, counts.deleted),
+        ("describe", &first.described, counts.described),
+        ("replace files of", &first.replaced, counts.replaced),
+    ] {
         let more = count.saturating_sub(ids.len() as u64);
         ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
         if more > 0 {

@@ -12,14 +12,14 @@ use accession::citation::record;
 use accession::citation::references::{self, Reference};
 use accession::disk::{read_small, read_small_text};
 use accession::input::{
-    self, InputFormat, ListingOptions, OpenedFile, Record, Records, SearchPages, StatedFile,
+    self, InputFormat, ListedRecords, ListingOptions, OpenedFile, Record, SearchPages,
 };
 use accession::mirror::Primary;
-use accession::model::{PrimaryOptions, Timestamp, ValueError, Warning, WarningKind, quoted};
+use accession::model::{ParseError, PrimaryOptions, Timestamp, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
-    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingEntry,
-    SourceLocation,
+    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder,
+    ListingEntry, SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
@@ -115,8 +115,7 @@ pub struct Entries<'a> {
 /// The file that is being read.
 struct FileOfEntries {
     name: String,
-    records: Records,
-    deleted: u64,
+    records: ListedRecords,
     progress: Progress,
 }
 
@@ -151,13 +150,13 @@ impl<'a> Entries<'a> {
     /// The granules of one file, whose format is detected.
     pub fn of_file(session: &'a Session, file: &'a InputFile, paths: &'a PathArgs) -> Self {
         let files = std::slice::from_ref(file);
-        let options = ListingOptions { without_files: true, ..ListingOptions::default() };
+        let options = ListingOptions::new().without_files(true);
         Entries::new(session, &[], files, options, paths, MissingPages::Warn)
     }
 
     /// The same granules, which are to be deleted.
     pub fn of_deletion(mut self) -> Self {
-        self.options.of_deletion = true;
+        self.options = self.options.of_deletion(true);
         self
     }
 
@@ -179,20 +178,18 @@ impl<'a> Entries<'a> {
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
                 Error::usage(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
-            return self.entry_of(granule_id, location, Vec::new()).map(Some);
+            let granule_id = self.id_of(&granule_id, &location)?;
+            let location = Some(location);
+            return Ok(Some(ListingEntry { location, ..ListingEntry::from(granule_id) }));
         }
         loop {
-            while let Some(file) = &mut self.file {
-                let Some(record) = file.records.next() else {
-                    self.end_file();
-                    break;
-                };
-                let Record { granule_id, location, is_deleted, files, .. } = record?;
-                file.progress.advance_row();
-                if !is_deleted {
-                    return self.entry_of(granule_id, location, files).map(Some);
+            if let Some(file) = &mut self.file {
+                if let Some(record) = file.records.next().transpose()? {
+                    file.progress.advance_row();
+                    let granule_id = self.id_of(&record.granule_id, &record.location)?;
+                    return Ok(Some(Record { granule_id, ..record }.into_entry()?));
                 }
-                file.deleted += 1;
+                self.end_file();
             }
             let Some(file) = self.files.next() else {
                 self.missing.check(&self.pages, self.session)?;
@@ -202,57 +199,41 @@ impl<'a> Entries<'a> {
             let progress = Progress::new();
             progress.begin("reading", "granules", None);
             let directory = file.path().and_then(Path::parent).map(Path::to_owned);
-            let options = ListingOptions { directory, ..self.options.clone() };
-            let records = input::open(reader, &name, &options)?;
-            self.file = Some(FileOfEntries { name, records, deleted: 0, progress });
+            let options = self.options.clone().directory(directory);
+            let records = input::open(reader, &name, &options)?.listed();
+            self.file = Some(FileOfEntries { name, records, progress });
         }
     }
 
-    fn entry_of(
-        &mut self,
-        listed: GranuleId,
-        location: SourceLocation,
-        files: Vec<StatedFile>,
-    ) -> Result<ListingEntry> {
+    /// The id that a listed id or path contains.
+    fn id_of(&self, listed: &GranuleId, location: &SourceLocation) -> Result<GranuleId> {
         if self.is_recorded && self.session.is_own_file(listed.as_str()) {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
-            let error = accession::Error::new(ErrorKind::Input, message).at(location);
-            return Err(Error::from(error).with_hint(
+            return Err(Error::input(message, location.clone()).with_hint(
                 "nothing was changed; leave it out of the list, or keep the registry in another directory",
             ));
         }
-        let granule_id = match self.paths.id_of(listed.as_str()) {
-            id if id == listed.as_str() => listed.clone(),
+        match self.paths.id_of(listed.as_str()) {
+            id if id == listed.as_str() => Ok(listed.clone()),
             id => GranuleId::new(id).map_err(|cause| {
                 let listed_text = listed.as_str();
                 let listed = quoted(listed_text);
                 let message = format!("{listed} does not contain an id: {cause}");
-                let error = accession::Error::new(ErrorKind::Input, message).at(location.clone());
-                Error::from(error).with_hint(match id.is_empty() {
+                Error::input(message, location.clone()).with_hint(match id.is_empty() {
                     true if listed_text.ends_with('/') => {
                         "what ends in / is a directory: leave it out of the list, as `grep -v '/$'` does"
                     }
                     _ => "leave the line out of the list, or make the id of another part of it",
                 })
-            })?,
-        };
-        let content = StatedFile::content(files, &granule_id, &location)?;
-        Ok(ListingEntry { granule_id, producer_granule: None, content, location: Some(location) })
+            }),
+        }
     }
 
     fn end_file(&mut self) {
-        let Some(FileOfEntries { name, records, deleted, progress }) = self.file.take() else {
-            return;
-        };
+        let Some(FileOfEntries { name, records, progress }) = self.file.take() else { return };
         progress.end();
-        self.pages.add(&records);
-        let mut warnings = records.warnings();
-        if deleted > 0 {
-            let skipped = plural(deleted, "granule");
-            let message =
-                format!("{name}: skipped {skipped} that the file marks as deleted or replaced");
-            warnings.push(Warning::new(WarningKind::DeletedInFile, message));
-        }
+        self.pages.add(records.records());
+        let warnings = records.warnings(&name);
         match self.warnings {
             Some(kept) => kept.borrow_mut().extend(warnings),
             None => self.session.warn_all(warnings),
@@ -280,13 +261,13 @@ pub fn listing(
     options: ListingOptions,
     paths: &PathArgs,
 ) -> Result<(Listing, bool)> {
-    let (mut listing, mut has_paths) = (Listing::new(), false);
+    let (mut builder, mut has_paths) = (ListingBuilder::new(), false);
     for entry in Entries::new(session, &[], files, options, paths, MissingPages::Refuse) {
         let entry = entry?;
-        has_paths |= listing.count() == 0 && entry.granule_id.as_str().contains('/');
-        listing.add(entry)?;
+        has_paths |= builder.count() == 0 && entry.granule_id.as_str().contains('/');
+        builder.add(entry)?;
     }
-    Ok((listing, has_paths))
+    Ok((builder.finish(), has_paths))
 }
 
 /// Warns of granules that a list has more than once.
@@ -398,7 +379,7 @@ pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     if is_of_records && !is_list {
         let message = format!("there is no reference in this .{extension} file");
         let location = SourceLocation::Line { source: file.name().into(), line: 1 };
-        return Err(accession::Error::new(ErrorKind::Input, message).at(location).into());
+        return Err(Error::input(message, location));
     }
     Ok(references)
 }
@@ -456,7 +437,7 @@ pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
 }
 
 /// What the text of a file says.
-pub fn parsed<T: FromStr<Err = ValueError>>(text: &str, file: &InputFile) -> Result<T> {
+pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
 }
 

@@ -9,17 +9,17 @@ use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::TypedSet;
 use accession::disk::reserved;
-use accession::mirror::PublishedSite;
-use accession::model::{TimestampError, Warning, WarningKind};
+use accession::mirror::{PublishedSite, SiteRegistry};
+use accession::model::{ParseError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
     Access, DatasetName, Error, ErrorKind, Moment, Registry, Snapshot, Stamp, Timestamp,
 };
 use clap::ArgAction;
 use serde::Serialize;
-use tempfile::TempDir;
 
 use super::error::{Error as CliError, Exit, Result};
+use super::hint;
 use super::output::{
     Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_fields,
     write_message,
@@ -36,7 +36,7 @@ pub struct Session {
     out: Output,
     committed: Arc<AtomicBool>,
     /// Where what was read of a site is, which takes the place of the registry.
-    site: Option<TempDir>,
+    site: Option<SiteRegistry>,
 }
 
 /// The options that every command takes.
@@ -85,9 +85,9 @@ impl Session {
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
     pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
-        let (directory, path) = site.read(names, self.now()?)?;
-        self.options.registry = path;
-        self.site = Some(directory);
+        let registry = site.read(names, self.now()?)?;
+        self.options.registry = registry.path().to_owned();
+        self.site = Some(registry);
         Ok(())
     }
 
@@ -166,12 +166,7 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self, access: Access) -> accession::error::Result<Registry> {
-        let registry =
-            Registry::open(&self.options.registry, access).map_err(|error| match error.kind() {
-                // A relative path may be wrong because the current directory is.
-                ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
-                _ => error,
-            })?;
+        let registry = Registry::open(&self.options.registry, access)?;
         Ok(registry.observed_by(Arc::new(self.progress())))
     }
 
@@ -251,7 +246,7 @@ impl Session {
             return work(&self.open(Access::Write)?, self);
         }
         // If another process has created it since, the result of our work is not in it.
-        let is_there = |error: &Error| error.kind() == ErrorKind::RegistryExists;
+        let is_there = |error: &Error| error.kind() == ErrorKind::AlreadyExists;
         let new = match Registry::prepare(&self.options.registry) {
             Err(error) if is_there(&error) => {
                 return work(&self.open(Access::Write)?, self);
@@ -289,9 +284,15 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
-    /// Prints warnings of the library.
+    /// Prints warnings of the library, each with what to do about it.
     pub fn warn_all(&self, warnings: impl IntoIterator<Item = Warning>) {
-        warnings.into_iter().for_each(|Warning { kind, message }| self.warn(kind, &message));
+        for warning in warnings {
+            let message = match hint::of_warning(&warning, &self.program()) {
+                Some(hint) => format!("{}; {hint}", warning.message),
+                None => warning.message,
+            };
+            self.warn(warning.kind, &message);
+        }
     }
 
     /// Prints every warning about the dataset that a command reads.
@@ -492,9 +493,9 @@ impl ChangeTime {
 }
 
 impl FromStr for ChangeTime {
-    type Err = TimestampError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text {
             "now" => Ok(ChangeTime::Now),
             text => text.parse().map(|at| ChangeTime::At(Moment::of_change(at))),

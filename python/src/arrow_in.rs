@@ -136,8 +136,7 @@ impl Column {
         }
         let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.rewind()?;
-        let options =
-            ListingOptions { format: Some(InputFormat::Ndjson), ..ListingOptions::default() };
+        let options = ListingOptions::new().format(InputFormat::Ndjson);
         Ok(input::open(file, LIST, &options)?)
     }
 }

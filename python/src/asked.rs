@@ -14,6 +14,7 @@ use crate::time::now;
 
 /// A dataset of a registry, by its name.
 #[pyclass(frozen, module = "accession_registry")]
+#[derive(Debug)]
 pub struct Dataset {
     pub opened: Arc<Opened>,
     pub name: DatasetName,
@@ -21,6 +22,7 @@ pub struct Dataset {
 
 /// A set of granules: what a dataset held from one change to the next, or a subset that was cited.
 #[pyclass(frozen, module = "accession_registry")]
+#[derive(Debug)]
 pub struct Set {
     pub opened: Arc<Opened>,
     pub set: accession::Set,

@@ -30,6 +30,7 @@ fn ids_of(spool: Arc<Spool>) -> impl Iterator<Item = Result<GranuleId, Failure>>
 /// The number of granules on both sides of a comparison, and three lists of granules: those only on the left
 /// side, those only on the right side, and those with different files.
 #[pyclass(frozen, module = "accession_registry")]
+#[derive(Debug)]
 pub struct Sides {
     #[pyo3(get)]
     matched: u64,

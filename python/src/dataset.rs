@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{Change, EarlierSet, EventKind, HistoryOptions, Listing};
+use accession::{Change, EarlierSet, EventKind, HistoryOptions, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -43,7 +43,7 @@ impl Dataset {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let (at, mut change, own) = (options.at()?, Change::new(), self.opened.name.as_path());
         change.options = options.change()?;
-        let dry_run = change.options.dry_run;
+        let dry_run = change.options.is_dry_run();
         let mut taken = Vec::new();
         for (list, kind) in [(ingest, EventKind::Ingested), (delete, EventKind::Deleted)] {
             if let Some(list) = list {
@@ -104,15 +104,16 @@ impl Dataset {
         let py = ids.py();
         let options = of_change(options, "max_delete max_add create max_replace")?;
         let (at, limits, options) = (options.at()?, options.limits()?, options.change()?);
-        let mut listing = Listing::new();
+        let mut builder = ListingBuilder::new();
         let own = Some(self.opened.name.as_path());
-        let taken = ids::take(ids, column, &mut Target::Listing(&mut listing, own))?;
+        let taken = ids::take(ids, column, &mut Target::Listing(&mut builder, own))?;
         let (applied, warnings) = run(py, |token| {
-            let warnings = taken.read(&mut Target::Listing(&mut listing, own), &token)?;
+            let warnings = taken.read(&mut Target::Listing(&mut builder, own), &token)?;
+            let listing = builder.finish();
             let (registry, stamp) = (self.opened.writer(token)?, self.opened.stamp(at));
             Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;
-        record::applied(py, (&applied, &warnings), &self.name, options.dry_run)
+        record::applied(py, (&applied, &warnings), &self.name, options.is_dry_run())
     }
 
     /// Adds granules, in one change. If one is refused, nothing is changed.
@@ -197,7 +198,7 @@ impl Dataset {
             let registry = self.opened.writer(token)?;
             Ok(registry.revert(&self.name, &to, &options, &self.opened.stamp(at))?)
         })?;
-        record::applied(py, (&applied, &[]), &self.name, options.dry_run)
+        record::applied(py, (&applied, &[]), &self.name, options.is_dry_run())
     }
 
     /// The set that the dataset held at a time, or holds now.
@@ -365,7 +366,7 @@ impl Dataset {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = Keywords::of(options, &mirror::OF_IMPORT)?;
         let (wanted, at) = (mirror::Imported::of(source, &options)?, options.at()?);
-        let dry_run = wanted.options.dry_run;
+        let dry_run = wanted.options.is_dry_run();
         let imported =
             run(py, |token| mirror::import(&self.opened, &self.name, wanted, at, &token))?;
         mirror::imported(py, &imported, &self.name, dry_run)
@@ -396,19 +397,19 @@ impl Dataset {
         let of_pull = "at reset max_delete max_add max_replace create dry_run";
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP, of_pull])?;
         let (primary, at) = (NamedPrimary::of(primary, &options)?, options.at()?);
-        let change = options.change()?;
-        let options = PullOptions {
-            create_dataset: change.create_dataset,
-            policy: match options.is_set("reset")? {
-                true => PullPolicy::Reset(options.limits()?),
-                false => PullPolicy::Follow,
-            },
-            max_replace: change.max_replace,
-            dry_run: change.dry_run,
+        let policy = match options.is_set("reset")? {
+            true => PullPolicy::Reset(options.limits()?),
+            false => PullPolicy::Follow,
         };
+        let dry_run = options.is_set("dry_run")?;
+        let options = PullOptions::new()
+            .if_missing(options.if_missing()?)
+            .policy(policy)
+            .max_replace(options.limit("max_replace")?)
+            .dry_run(dry_run);
         let pulled =
             run(py, |token| mirror::pull(&self.opened, &self.name, primary, options, at, &token))?;
-        mirror::pulled(py, &self.name, &pulled, options.dry_run)
+        mirror::pulled(py, &self.name, &pulled, dry_run)
     }
 
     /// How the mirror compares with its primary, and which granules differ.

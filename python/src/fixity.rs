@@ -45,7 +45,7 @@ pub fn add<'py>(
     at: ChangeTime,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let py = files.py();
-    let dry_run = options.dry_run;
+    let dry_run = options.is_dry_run();
     let mut change = Change::stating(Coverage::Named);
     change.options = options;
     let (kind, own) = (EventKind::Described, opened.name.as_path());
@@ -108,7 +108,8 @@ pub fn check<'py>(
         let message = "unexpected files are those that no file of the whole set is";
         return Err(Failure::usage(message, "leave out for_, or unexpected"));
     }
-    let of = CheckOptions { depth, lists_unexpected, root_name };
+    let of =
+        CheckOptions::new().depth(depth).list_unexpected(lists_unexpected).root_name(root_name);
     let (result, not_recorded) = run(py, |token| {
         let registry = opened.reader(token.clone())?;
         let (writable, select) = (|| opened.writable(token), |_: &Snapshot| Ok(set.clone()));

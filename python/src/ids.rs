@@ -9,7 +9,7 @@ use std::sync::Arc;
 use accession::disk::scratch;
 use accession::input::{self, InputFormat, ListingOptions};
 use accession::model::Warning;
-use accession::{CancelToken, Listing};
+use accession::{CancelToken, Listing, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -63,11 +63,11 @@ pub fn take(
 ///
 /// Those of [`take`] and of [`Taken::read`].
 pub fn listing(given: &Bound<'_, PyAny>, column: Option<&str>) -> Result<Listing, Failure> {
-    let mut listing = Listing::new();
-    let taken = take(given, column, &mut Target::Listing(&mut listing, None))?;
+    let mut builder = ListingBuilder::new();
+    let taken = take(given, column, &mut Target::Listing(&mut builder, None))?;
     let (listing, warnings) = run(given.py(), move |token| {
-        let warnings = taken.read(&mut Target::Listing(&mut listing, None), &token)?;
-        Ok((listing, warnings))
+        let warnings = taken.read(&mut Target::Listing(&mut builder, None), &token)?;
+        Ok((builder.finish(), warnings))
     })?;
     warn_all(given.py(), &warnings)?;
     Ok(listing)
@@ -88,12 +88,8 @@ pub fn take_files(
     if given.cast::<PyString>().is_ok() || given.hasattr("__fspath__")? {
         let path: PathBuf = given.extract()?;
         let (name, directory) = (path.to_string_lossy(), path.parent().map(Path::to_owned));
-        let options = ListingOptions {
-            format,
-            skips_odd_files: true,
-            directory,
-            ..ListingOptions::default()
-        };
+        let options =
+            ListingOptions::new().format(format).skip_odd_files(true).directory(directory);
         return Ok(Taken::Records(File::open(&path)?, name.into_owned(), Box::new(options)));
     }
     match whole(given)? {
@@ -156,7 +152,7 @@ fn written(listed: &Bound<'_, PyAny>) -> Result<Taken, Failure> {
     let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
     file.rewind()?;
     let format = format_named(Some(&format))?;
-    let options = ListingOptions { format, skips_odd_files, ..ListingOptions::default() };
+    let options = ListingOptions::new().format(format).skip_odd_files(skips_odd_files);
     Ok(Taken::Records(file, LIST.to_owned(), Box::new(options)))
 }
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use accession::model::PrimaryOptions;
-use accession::{ChangeOptions, Limit, Limits, Moment};
+use accession::{ChangeOptions, IfMissing, Limit, Limits, Moment};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -150,21 +150,28 @@ impl<'a, 'py> Keywords<'a, 'py> {
         ChangeTime::of(self.get("at")?.as_ref())
     }
 
+    /// What to do if the dataset does not exist.
+    ///
+    /// # Errors
+    ///
+    /// The argument cannot be read.
+    pub fn if_missing(&self) -> Result<IfMissing, Failure> {
+        Ok(if self.is_set("create")? { IfMissing::Create } else { IfMissing::Fail })
+    }
+
     /// The options of a change.
     ///
     /// # Errors
     ///
     /// An argument cannot be read.
     pub fn change(&self) -> Result<ChangeOptions, Failure> {
-        Ok(ChangeOptions {
-            note: self.value("note")?,
-            skip_existing: self.is_set("skip_existing")?,
-            skip_missing: self.is_set("skip_missing")?,
-            create_dataset: self.is_set("create")?,
-            max_replace: self.limit("max_replace")?,
-            dry_run: self.is_set("dry_run")?,
-            ..ChangeOptions::default()
-        })
+        Ok(ChangeOptions::new()
+            .note(self.value("note")?)
+            .skip_existing(self.is_set("skip_existing")?)
+            .skip_missing(self.is_set("skip_missing")?)
+            .if_missing(self.if_missing()?)
+            .max_replace(self.limit("max_replace")?)
+            .dry_run(self.is_set("dry_run")?))
     }
 
     /// How a primary is read, as it is kept with a mirror.

@@ -8,7 +8,7 @@ use accession::mirror::{
 };
 use accession::model::{PrimaryOptions, Warning};
 use accession::registry::TwoSides;
-use accession::{CancelToken, ChangeOptions, DatasetName, Error, ErrorKind, Import};
+use accession::{CancelToken, ChangeOptions, DatasetName, Import};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -128,8 +128,7 @@ pub fn compare(
     let ComparedMirror { status: found, counts, open_findings, warnings, .. } = compared;
     sides.counts = counts;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
-    let status = serde_json::to_value(found.status).unwrap_or_default();
-    let status = status.as_str().unwrap_or_default().to_owned();
+    let status = found.status.to_string();
     let behind_by = behind.map(|behind| behind.changes_ago);
     Ok(((status, behind_by, open_findings, sides.into()), warnings))
 }
@@ -154,14 +153,12 @@ impl Imported {
     /// An argument cannot be read.
     pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
         let format: Option<String> = options.value("format")?;
-        let reading = accession::input::ListingOptions {
-            format: ids::format_named(format.as_deref())?,
-            column: options.value("column")?,
-            ingested_column: options.value("ingested")?,
-            deleted_column: options.value("deleted")?,
-            unfinished_day: Some(now().day()),
-            ..Default::default()
-        };
+        let reading = accession::input::ListingOptions::new()
+            .format(ids::format_named(format.as_deref())?)
+            .column(options.value("column")?)
+            .ingested_column(options.value("ingested")?)
+            .deleted_column(options.value("deleted")?)
+            .unfinished_day(now().day());
         let (options, http) = (options.change()?, options.source()?);
         Ok(Imported { source, reading, options, http })
     }
@@ -218,9 +215,7 @@ pub fn import(
         warnings = events.records().warnings();
         let mut pages = SearchPages::default();
         pages.add(events.records());
-        pages
-            .missing()
-            .map_or(Ok(()), |missing| Err(Error::new(ErrorKind::PagesMissing, missing)))?;
+        pages.missing().map_or(Ok(()), |missing| Err(Failure::pages_missing(missing)))?;
     }
     Ok((registry.import(dataset, &import, &opened.stamp(at))?, warnings))
 }

@@ -19,7 +19,15 @@ pub struct Opened {
     state: Owned<Mutex<Option<Connections>>>,
 }
 
+// The address may have a password.
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened").finish_non_exhaustive()
+    }
+}
+
 /// As the command line does it: reading never writes, and the first change opens it for writing.
+#[derive(Debug)]
 pub struct Connections {
     reader: Registry,
     writer: Option<Registry>,
@@ -34,15 +42,11 @@ impl Opened {
     pub fn open(name: &Path, create: bool, by: Option<String>) -> Result<Self, Failure> {
         if create && !Registry::exists(name)? {
             match Registry::prepare(name).and_then(|new| new.put_in_place()) {
-                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 created => created?,
             }
         }
-        let reader = Registry::open(name, Access::Read).map_err(|error| match error.kind() {
-            // A relative path may be wrong because the current directory is.
-            ErrorKind::RegistryMissing => error.in_path(Registry::full_name(name)),
-            _ => error,
-        })?;
+        let reader = Registry::open(name, Access::Read)?;
         let connections = Some(Connections { reader, writer: None });
         let state = Owned::new(Mutex::new(connections));
         Ok(Opened { name: name.to_owned(), by, state })
@@ -86,7 +90,8 @@ impl Opened {
     pub fn writable(&self, token: CancelToken) -> Result<Registry, Error> {
         self.writer(token).map_err(|failure| match failure {
             Failure::Library(error) => error,
-            _ => Error::new(ErrorKind::CannotOpen, "the registry was closed"),
+            // It was closed meanwhile.
+            _ => Error::interrupted(),
         })
     }
 

@@ -25,6 +25,7 @@ use crate::work::run;
 
 /// A registry: the datasets of an archive, and every set of granules that they ever held.
 #[pyclass(frozen, module = "accession_registry")]
+#[derive(Debug)]
 pub struct Registry {
     opened: Arc<Opened>,
 }

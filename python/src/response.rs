@@ -23,7 +23,7 @@ pub fn read_page(
 ) -> Result<(Vec<Row>, u64, Option<u64>), Failure> {
     let (format, of_deletion) = (format_named(Some(format))?, true);
     let options =
-        ListingOptions { format, of_deletion, skips_odd_files: true, ..ListingOptions::default() };
+        ListingOptions::new().format(format).of_deletion(of_deletion).skip_odd_files(true);
     let mut records = input::open(Cursor::new(page), name, &options)?;
     let (mut rows, mut granules) = (Vec::new(), 0);
     for record in records.by_ref() {

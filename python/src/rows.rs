@@ -70,6 +70,12 @@ pub struct Rows {
     reading: Owned<Mutex<Reading>>,
 }
 
+impl std::fmt::Debug for Rows {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rows").field("title", &self.title).finish_non_exhaustive()
+    }
+}
+
 /// How far a list was iterated over.
 #[derive(Default)]
 struct Reading {

@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use accession::disk::reserved;
 use accession::fixity::FoundFiles;
-use accession::input::{Record, Records, SearchPages, StatedFile};
+use accession::input::{Records, SearchPages};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    CancelToken, Change, Error, ErrorKind, EventKind, GranuleId, Listing, ListingEntry,
-    SourceLocation,
+    CancelToken, Change, EventKind, GranuleId, ListingBuilder, ListingEntry, SourceLocation,
 };
 
 use crate::error::Failure;
@@ -20,7 +19,7 @@ pub const LIST: &str = "item";
 /// Where a list of granules goes.
 pub enum Target<'a> {
     /// A set, and the registry in which it is recorded, if it is.
-    Listing(&'a mut Listing, Option<&'a Path>),
+    Listing(&'a mut ListingBuilder, Option<&'a Path>),
     /// Granules of one kind of a change, and the registry.
     Change(&'a mut Change, EventKind, &'a Path),
     /// What was found of files, whatever granules they belong to.
@@ -43,16 +42,17 @@ impl Target<'_> {
         !matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
-    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Error> {
+    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Failure> {
         if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
             self
             && reserved::is_own(registry, entry.granule_id.as_str())
         {
             let what = quoted(entry.granule_id.as_str());
-            let message = format!("{what} is a file of the registry itself: leave it out");
-            return Err(Error::new(ErrorKind::Input, message).at(entry.location));
+            let place = entry.location.map_or_else(String::new, |location| format!("{location}: "));
+            let message = format!("{place}{what} is a file of the registry itself: leave it out");
+            return Err(Failure::Here("input", message, ""));
         }
-        match self {
+        let added = match self {
             Target::Listing(listing, _) => listing.add(entry),
             Target::Change(change, EventKind::Ingested, _) => change.ingest(entry),
             Target::Change(change, EventKind::Deleted, _) => change.delete(entry),
@@ -64,7 +64,8 @@ impl Target<'_> {
                 }
             }
             Target::Found(found) => found.add(&entry, |path| path),
-        }
+        };
+        Ok(added?)
     }
 
     /// Adds an id, which is the one with this number, from 1.
@@ -91,36 +92,29 @@ impl Target<'_> {
 ///
 /// A value is not an id; a listing lacks pages; it is cancelled.
 pub fn read_records(
-    mut records: Records,
+    records: Records,
     target: &mut Target<'_>,
     token: &CancelToken,
 ) -> Result<Vec<Warning>, Failure> {
-    let mut deleted = 0;
+    let mut records = records.listed();
     for (number, record) in records.by_ref().enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
             token.check()?;
         }
-        if record.is_deleted {
-            deleted += 1;
-            continue;
-        }
-        let Record { granule_id, location, files, .. } = record;
-        let content = StatedFile::content(files, &granule_id, &location)?;
-        let location = Some(location);
-        target.add(ListingEntry { granule_id, producer_granule: None, content, location })?;
+        target.add(record.into_entry()?)?;
     }
+    let deleted = records.deleted();
+    let records = records.records();
     let (mut warnings, mut pages) = (records.warnings(), SearchPages::default());
     if deleted > 0 {
         let message =
             format!("skipped granules that the list marks as deleted or replaced: {deleted}");
         warnings.push(Warning::new(WarningKind::DeletedInFile, message));
     }
-    pages.add(&records);
+    pages.add(records);
     match pages.missing() {
-        Some(missing) if target.is_whole() => {
-            Err(accession::Error::new(ErrorKind::PagesMissing, missing).into())
-        }
+        Some(missing) if target.is_whole() => Err(Failure::pages_missing(missing)),
         Some(missing) => {
             warnings.push(Warning::new(WarningKind::PagesMissing, missing));
             Ok(warnings)

@@ -49,7 +49,7 @@ pub fn duration(argument: &str, given: &Bound<'_, PyAny>) -> Result<Duration, Fa
 }
 
 /// When a change takes effect, as `--at` says it.
-#[derive(Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct ChangeTime {
     /// `None` means now.
     pub at: Option<Timestamp>,

@@ -1,5 +1,6 @@
 //! How a server is set up.
 
+use std::fmt;
 use std::time::Duration;
 
 use crate::pages::Site;
@@ -22,12 +23,24 @@ pub struct Config {
     pub registration: Option<Registration>,
 }
 
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config").field("site", &self.site).finish_non_exhaustive()
+    }
+}
+
 /// How clients register subsets.
 pub struct Registration {
     /// Opens the registry for writing, once for each of them. It shows what [`Config::open`] shows.
     pub open: Box<dyn Fn() -> Result<Registry> + Send + Sync>,
     /// The token that a client must have. `None` means none.
     pub token: Option<String>,
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").finish_non_exhaustive()
+    }
 }
 
 /// The limits on what all clients together may use. What one of them may use is the business of a proxy.

@@ -70,5 +70,5 @@ mod state;
 /// The body of a request or of a response.
 pub use axum::body::Body;
 pub use config::{Config, Registration, ServerLimits};
-pub use listener::{Server, Service};
+pub use listener::{BindError, Server, Service};
 pub use publish::{SiteSettings, publish_pages};

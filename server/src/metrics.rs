@@ -85,9 +85,14 @@ impl Metrics {
 /// How many datasets are reported, by name: each takes five lines.
 pub const MAX_DATASETS: u32 = 1_000;
 
-/// A dataset, how many of its files are not as recorded (`None` means that none was ever checked), and
-/// whether its last listing was refused.
-pub type Reported = (DatasetRecord, Option<u64>, bool);
+/// What is reported of a dataset.
+pub struct Reported {
+    pub listed: DatasetRecord,
+    /// How many of its files are not as recorded. `None` means that none was ever checked.
+    pub open_findings: Option<u64>,
+    /// Whether its last listing was refused.
+    pub is_refused: bool,
+}
 
 /// What is known of datasets. None, if the registry cannot be read now.
 pub fn of_datasets(reported: Option<&[Reported]>) -> String {
@@ -97,7 +102,7 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     write(&mut text, "registry_readable", "gauge", help, &is_readable);
     let mut describe = |name: &str, help: &str, value: &dyn Fn(&Reported) -> Option<String>| {
         let rows = reported.unwrap_or_default().iter().filter_map(|reported| {
-            let labels = format!("{{dataset=\"{}\"}}", reported.0.dataset.name);
+            let labels = format!("{{dataset=\"{}\"}}", reported.listed.dataset.name);
             Some((labels, value(reported)?))
         });
         let rows: Vec<(String, String)> = rows.collect();
@@ -105,22 +110,24 @@ pub fn of_datasets(reported: Option<&[Reported]>) -> String {
     };
     let seconds = |time: Timestamp| format!("{:.6}", time.as_micros() as f64 / 1e6);
     let help = "Granules that are held, of the first 1000 datasets by name.";
-    describe("dataset_granules", help, &|(listed, ..)| {
+    describe("dataset_granules", help, &|Reported { listed, .. }| {
         Some(listed.latest.as_ref().map_or(0, |latest| latest.granules).to_string())
     });
     let help = "When the last change was recorded.";
-    describe("dataset_last_change_timestamp_seconds", help, &|(listed, ..)| {
+    describe("dataset_last_change_timestamp_seconds", help, &|Reported { listed, .. }| {
         listed.latest.as_ref().map(|latest| seconds(latest.recorded))
     });
     let help = "When a sync last found that the dataset is its listing.";
-    describe("dataset_last_confirmed_timestamp_seconds", help, &|(listed, ..)| {
+    describe("dataset_last_confirmed_timestamp_seconds", help, &|Reported { listed, .. }| {
         listed.confirmed.as_ref().map(|confirmed| seconds(confirmed.recorded))
     });
     let help = "Files that are not as recorded, of datasets whose files were checked.";
-    describe("dataset_open_findings", help, &|(_, open, _)| open.map(|it| it.to_string()));
+    describe("dataset_open_findings", help, &|reported| {
+        reported.open_findings.map(|open| open.to_string())
+    });
     let help = "Whether the last listing was refused by a sync.";
-    describe("dataset_listing_refused", help, &|(.., is_refused)| {
-        Some(u8::from(*is_refused).to_string())
+    describe("dataset_listing_refused", help, &|reported| {
+        Some(u8::from(reported.is_refused).to_string())
     });
     text
 }

@@ -86,6 +86,15 @@ pub enum ByteRange {
     Unsatisfiable,
 }
 
+/// The row after which a page begins.
+#[derive(Debug)]
+pub struct RowPosition {
+    pub dataset: DatasetName,
+    /// `None` unless many granules were looked up.
+    pub granule_id: Option<GranuleId>,
+    pub timestamp: Timestamp,
+}
+
 impl Request {
     fn of(parts: &Parts) -> Self {
         let Parts { method, uri, version, headers, .. } = parts;
@@ -255,10 +264,7 @@ impl Request {
     /// # Errors
     ///
     /// It is not one.
-    pub fn position(
-        &self,
-        has_granule: bool,
-    ) -> Result<Option<(DatasetName, Option<GranuleId>, Timestamp)>, Problem> {
+    pub fn position(&self, has_granule: bool) -> Result<Option<RowPosition>, Problem> {
         let Some(after) = self.parameter("after").filter(|after| !after.is_empty()) else {
             return Ok(None);
         };
@@ -269,7 +275,8 @@ impl Request {
                 false => (rest, None),
             };
             let granule_id = granule_id.map(str::parse).transpose().ok()?;
-            Some((name.parse().ok()?, granule_id, timestamp.parse().ok()?))
+            let (dataset, timestamp) = (name.parse().ok()?, timestamp.parse().ok()?);
+            Some(RowPosition { dataset, granule_id, timestamp })
         };
         let row = if has_granule { "NAME@TIME/GRANULE" } else { "NAME@TIME" };
         let problem = || Problem::usage(format!("The parameter after is {row} of a row."));

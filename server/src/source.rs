@@ -102,7 +102,7 @@ impl Source {
     ) -> Result<T> {
         let opened = self.current().clone();
         match work(&opened.reading(deadline)) {
-            Err(error) if matches!(error.kind(), ErrorKind::Replaced | ErrorKind::Changed) => {
+            Err(error) if error.kind() == ErrorKind::Replaced => {
                 let opened = self.reopen(opened.generation)?;
                 work(&opened.reading(deadline))
             }
@@ -261,6 +261,15 @@ mod tests {
         while source.read(|_| Ok(())).await.is_err() {}
     }
 
+    /// The error of a registry whose file was removed.
+    fn replaced() -> accession::Error {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let registry = Registry::create(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        registry.snapshot().err().unwrap()
+    }
+
     #[tokio::test]
     async fn requests_do_not_wait_while_the_registry_is_opened_again() {
         let (go_on, goes_on) = channel::<()>();
@@ -279,7 +288,7 @@ mod tests {
             let source = Arc::clone(&source);
             tokio::spawn(async move {
                 let work = |reading: &RegistryReading| match reading.generation {
-                    0 => Err(accession::Error::new(ErrorKind::Replaced, "replaced")),
+                    0 => Err(replaced()),
                     generation => Ok(generation),
                 };
                 source.read(work).await

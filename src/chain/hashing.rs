@@ -53,6 +53,8 @@ pub struct Hashing {
     batch: Batch,
 }
 
+crate::model::debug_fields!(Hashing: instances);
+
 /// What hashing a batch continues.
 struct Pass {
     chains: Chains,
@@ -142,6 +144,8 @@ pub struct Hashed {
     /// Those of all instances, in order. Empty means that only the names were hashed.
     lists: Vec<ListsOfSome>,
 }
+
+crate::model::debug_fields!(Hashed);
 
 impl Hashed {
     /// The identifiers and the digests of the instances, in order. Without lists there are none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Serialize, Serializer};
 
-use super::recognise::{FoundCitation, ParsedField, Part};
+use super::recognise::{FoundCitation, ParsedField, Part, PartGranules};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
     Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern, Timestamp,
@@ -17,6 +17,7 @@ use crate::registry::{
 
 /// The result of checking several citations.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CheckedCitations {
     /// Whether every citation is known, states nothing that contradicts the registry, and is of a set that
     /// is not questionable.
@@ -72,6 +73,7 @@ fn serialize_rows<S: Serializer>(
 
 /// A set, and the citations of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CitedSet {
     /// The identifier of the set.
     pub identifier: Identifier,
@@ -112,6 +114,8 @@ pub struct Checker {
     places: HashMap<Identifier, usize>,
 }
 
+crate::model::debug_fields!(Checker: snapshot, now);
+
 impl Checker {
     /// Begins to check. `now` is the present time: a date in the future agrees with nothing.
     ///
@@ -142,7 +146,7 @@ impl Checker {
     /// # Errors
     ///
     /// An error of the store: the registry cannot be read.
-    pub fn is_of_registry(&self, pasted: &FoundCitation) -> Result<bool> {
+    pub fn is_checkable(&self, pasted: &FoundCitation) -> Result<bool> {
         match pasted.doi.as_ref().filter(|_| !pasted.names_set()) {
             Some(doi) => Ok(!self.snapshot.datasets_with_doi(doi)?.is_empty()),
             None => Ok(true),
@@ -334,7 +338,7 @@ impl Checker {
         {
             let (name, at) = (row.set.dataset(), Some(Moment::Instant(period.from)));
             let set = match self.snapshot.preview_subset(name, at, &members, self.now) {
-                Ok((cited, _)) => cited.period.set,
+                Ok(found) => found.cited.period.set,
                 Err(error)
                     if matches!(error.kind(), ErrorKind::SelectsNothing | ErrorKind::TooLong) =>
                 {
@@ -343,12 +347,12 @@ impl Checker {
                 Err(error) => return Err(error),
             };
             let identifier = set.identifier();
-            let granules = [set.granule_count(), set.instance().granules];
+            let (selected, of) = (set.granule_count(), set.instance().granules);
+            let granules = PartGranules { selected, of };
             if part.identifiers.iter().any(|stated| *stated != ParsedField::Read(identifier))
                 || part.granules.is_some_and(|stated| stated != granules)
             {
-                let [own, all] = granules;
-                let is = format!("that part is DI:{identifier}, {own} of {all} granules");
+                let is = format!("that part is DI:{identifier}, {selected} of {of} granules");
                 return Ok(Some(is));
             }
             match &part.digest {

@@ -8,7 +8,7 @@ use super::record;
 use super::typed::TypedDataset;
 use crate::model::{
     Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Doi, Identifier, Instance,
-    Licence, Moment, Pattern, Set, SubsetCriteria, Timestamp, ValueError, is_interpreted, plural,
+    Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural,
 };
 use crate::registry::{CitationFacts, ListingSummary, Period};
 
@@ -39,9 +39,9 @@ impl Citation {
     pub fn new(cited: CitationFacts, at: Option<Moment>, accessed: Day) -> Self {
         let resolver = cited.dataset.dataset.resolver.as_ref();
         let resolver = resolver.map(|resolver| resolver.as_str().trim_end_matches('/').to_owned());
-        let as_of = at.unwrap_or_else(|| first_moment(cited.from(), cited.until()));
+        let as_of = at.unwrap_or_else(|| first_moment(cited.period.from(), cited.period.until()));
         let digest_as_of = at.unwrap_or_else(|| {
-            let period = cited.digest_period();
+            let period = cited.period.digest_period();
             first_moment(period.from, period.until)
         });
         let (states_digest, is_listed) = (false, false);
@@ -54,8 +54,8 @@ impl Citation {
     }
 
     /// The period in which what is cited was in force.
-    pub fn period(&self) -> &CitationFacts {
-        &self.cited
+    pub fn period(&self) -> &Period {
+        &self.cited.period
     }
 
     /// The record of the dataset.
@@ -65,12 +65,12 @@ impl Citation {
 
     /// The identifier of the cited granules.
     pub(super) fn identifier(&self) -> Identifier {
-        self.cited.set.identifier()
+        self.cited.period.set.identifier()
     }
 
     /// The identifier of the instance from which the subset is selected. `None` if all of it is cited.
     pub(super) fn whole(&self) -> Option<Identifier> {
-        self.cited.set.subset().map(|_| self.cited.set.instance().identifier)
+        self.cited.period.set.subset().map(|_| self.cited.period.set.instance().identifier)
     }
 
     /// Names the digest in words, too. A tuple has no place for it.
@@ -159,7 +159,7 @@ impl Citation {
     /// a subset how it was selected; and the digest, if it is wanted.
     pub(super) fn statement(&self) -> String {
         let named = self.permanent_address().unwrap_or_else(|| self.prefixed_identifier());
-        let (as_of, granules) = (self.as_of, self.cited.set.granule_count());
+        let (as_of, granules) = (self.as_of, self.cited.period.set.granule_count());
         let mut statement = match self.is_listed {
             true => format!("{named}, {} listed on {as_of}", plural(granules, "granule")),
             false => format!("{named}, as held at {as_of}"),
@@ -167,13 +167,13 @@ impl Citation {
         if let Some(archive) = self.archive() {
             statement.push_str(&format!(" by {archive}"));
         }
-        if let Set::Subset { subset, instance } = &self.cited.set {
+        if let Set::Subset { subset, instance } = &self.cited.period.set {
             let (granules, of_granules) = (subset.granules, instance.granules);
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
         }
         if self.states_digest {
-            statement.push_str(&format!(", {}", self.cited.set.digest()));
+            statement.push_str(&format!(", {}", self.cited.period.set.digest()));
         }
         statement
     }
@@ -181,7 +181,7 @@ impl Citation {
     /// The title of the cited set, which other sets of the dataset do not have.
     pub(super) fn title_of_set(&self) -> String {
         let (title, as_of) = (self.title(), self.as_of);
-        match &self.cited.set {
+        match &self.cited.period.set {
             Set::Instance(instance) if self.is_listed => {
                 let granules = plural(instance.granules, "granule");
                 format!("{title}, {granules} listed on {as_of}")
@@ -196,10 +196,11 @@ impl Citation {
 
     /// What was noted about the set, and that its dataset was withdrawn.
     pub(super) fn notes(&self) -> impl Iterator<Item = String> {
-        let noted = self.cited.annotations().map(|Annotation { note, questionable, .. }| {
-            let label = if *questionable { "Questionable" } else { "Noted" };
-            format!("{label}: {}", single_line(note))
-        });
+        let noted =
+            self.cited.period.annotations().map(|Annotation { note, questionable, .. }| {
+                let label = if *questionable { "Questionable" } else { "Noted" };
+                format!("{label}: {}", single_line(note))
+            });
         let withdrawn = self.cited.dataset.withdrawn.as_ref();
         noted.chain(withdrawn.map(|it| single_line(&it.of(&self.record().name))))
     }
@@ -295,10 +296,11 @@ pub(super) fn encoded(address: &str) -> String {
 ///
 /// ```
 /// use accession::citation::{Citation, CitationFormat, listed_dataset};
-/// use accession::{GranuleId, Listing};
+/// use accession::{GranuleId, ListingBuilder};
 ///
-/// let mut listing = Listing::new();
+/// let mut listing = ListingBuilder::new();
 /// listing.add("A.1".parse::<GranuleId>()?)?;
+/// let listing = listing.finish();
 /// let dataset = listed_dataset(&["10.9999/FOO".parse()?], None)?;
 /// let now = "2001-01-05T12:00:00Z".parse()?;
 /// let citation = Citation::of_list(dataset, &listing.identify()?, now);
@@ -309,7 +311,7 @@ pub(super) fn encoded(address: &str) -> String {
 pub fn listed_dataset(
     of: &[TypedDataset],
     record: Option<&str>,
-) -> Result<DatasetMetadata, ValueError> {
+) -> Result<DatasetMetadata, ParseError> {
     let (mut named, mut doi) = (None, None);
     for given in of {
         let is_new = match given {
@@ -317,7 +319,7 @@ pub fn listed_dataset(
             TypedDataset::Doi(given) => doi.replace(given.clone()).is_none(),
         };
         if !is_new {
-            return Err(ValueError::new(
+            return Err(ParseError::new(
                 "one list is of one dataset: give one DOI, one name or both",
             ));
         }
@@ -327,14 +329,14 @@ pub fn listed_dataset(
     let mut dataset = DatasetMetadata::named(named.clone().unwrap_or_else(placeholder));
     record.map_or(Ok(()), |record| record::read(record, &mut dataset))?;
     match (&doi, &dataset.doi) {
-        (Some(given), Some(stated)) if !given.is_same_as(stated) => {
+        (Some(given), Some(stated)) if given != stated => {
             let message = format!("the record is that of {stated}, and not of {given}");
-            return Err(ValueError::new(message));
+            return Err(ParseError::new(message));
         }
         _ => dataset.doi = doi.or(dataset.doi),
     }
     if named.is_none() {
-        let nameless = || ValueError::new("the dataset has neither a DOI nor a name");
+        let nameless = || ParseError::new("the dataset has neither a DOI nor a name");
         let doi = dataset.doi.as_ref().ok_or_else(nameless)?;
         dataset.name = name_of(doi);
         dataset.title.get_or_insert_with(|| doi.to_string());

@@ -64,8 +64,17 @@ pub struct Part {
     pub identifiers: Vec<ParsedField<Identifier>>,
     /// Its digest.
     pub digest: Option<ParsedField<DigestPrefix>>,
-    /// The numbers of its granules and of those of the whole set: `9 of 11 granules`.
-    pub granules: Option<[u64; 2]>,
+    /// The numbers of granules that are stated. `None` means that none are.
+    pub granules: Option<PartGranules>,
+}
+
+/// The numbers of granules of a part and of the whole set: `9 of 11 granules`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartGranules {
+    /// How many granules the part has.
+    pub selected: u64,
+    /// How many granules the whole set has.
+    pub of: u64,
 }
 
 impl FoundCitation {
@@ -89,7 +98,7 @@ impl FoundCitation {
 /// let found = find(text);
 /// assert_eq!(found.len(), 1);
 /// assert_eq!(found[0].date, Some(ParsedField::Read("2001-01-05".parse()?)));
-/// # Ok::<(), accession::model::TimestampError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 pub fn find(text: &str) -> Vec<FoundCitation> {
     references(text).iter().flat_map(citations_of).collect()
@@ -159,13 +168,12 @@ pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
 /// any: it cites their datasets without an identifier, if they are datasets of a registry. Only the one that
 /// a field declares counts, if one does.
 pub fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Vec<Doi> {
-    let is_cited = |doi: &Doi| {
-        found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited.is_same_as(doi)))
-    };
+    let is_cited =
+        |doi: &Doi| found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited == doi));
     let mut lacking: Vec<Doi> = Vec::new();
     let stated = reference.doi.clone().map_or_else(|| dois(&reference.text), |doi| vec![doi]);
     for doi in stated.into_iter().filter(|doi| !is_cited(doi)) {
-        if lacking.iter().all(|known| !known.is_same_as(&doi)) {
+        if !lacking.contains(&doi) {
             lacking.push(doi);
         }
     }
@@ -226,11 +234,11 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
 }
 
 /// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
-fn granules_of_part(after: &str) -> Option<[u64; 2]> {
+fn granules_of_part(after: &str) -> Option<PartGranules> {
     let words: Vec<&str> = after.split_whitespace().collect();
     words.windows(4).find_map(|words| match words {
         [part, "of", whole, granules] if granules.starts_with("granule") => {
-            Some([part.parse().ok()?, whole.parse().ok()?])
+            Some(PartGranules { selected: part.parse().ok()?, of: whole.parse().ok()? })
         }
         _ => None,
     })

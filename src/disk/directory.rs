@@ -28,6 +28,8 @@ pub struct Directory {
     handle: OwnedFd,
 }
 
+crate::model::debug_fields!(Directory: path);
+
 impl Directory {
     /// Opens a directory that the user named. It may be a symbolic link.
     pub fn open(path: &Path) -> Result<Self> {

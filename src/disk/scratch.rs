@@ -52,6 +52,8 @@ pub struct ScratchDirectory {
     _lock: Lock,
 }
 
+crate::model::debug_fields!(ScratchDirectory: path);
+
 impl ScratchDirectory {
     /// Creates an empty directory that only the owner of the process can read.
     ///
@@ -209,6 +211,8 @@ pub struct SpooledRecords<'spool> {
     memory: &'spool [u8],
     left: u64,
 }
+
+crate::model::debug_fields!(SpooledRecords<'_>: left);
 
 impl SpooledRecords<'_> {
     /// Reads the next record as a value.

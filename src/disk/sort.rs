@@ -78,6 +78,8 @@ pub struct SortedEntries {
     merge: Merge,
 }
 
+crate::model::debug_fields!(SortedEntries);
+
 impl SortedEntries {
     pub fn of(sorter: &Sorter) -> Result<Self> {
         Ok(SortedEntries { merge: Merge::of(sorter)? })

@@ -92,6 +92,7 @@ pub(super) enum Stability {
 
 /// A file that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckedFile {
     /// The file, and what is recorded of it.
     pub file: RecordedFile,
@@ -163,6 +164,7 @@ fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, Fi
 ///
 /// Its fields, in this order, are those of the rows of `fixity check` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FileFinding {
     /// The granule. `None` means that no granule has the file.
     pub granule: Option<String>,
@@ -191,6 +193,7 @@ impl FileFinding {
 
 /// How much was read, and how much was wrong.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CheckSummary {
     /// The files of granules.
     pub files: u64,

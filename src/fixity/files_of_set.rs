@@ -33,6 +33,7 @@ const SAMPLED: u64 = 1_000;
 
 /// The files of a set, in canonical order of the granules. They can be read from the first one again. A
 /// granule without records is one file, of which nothing is known.
+#[derive(Debug)]
 pub struct FilesOfSet {
     registry: Registry,
     set: Set,
@@ -124,7 +125,7 @@ fn recorded(granule: Granule) -> Vec<RecordedFile> {
 }
 
 /// The directory that has the files of a set, and how they are read.
-#[derive(Clone)]
+#[derive(Debug, Clone)]
 pub struct FileTree {
     /// Its path.
     pub root: PathBuf,
@@ -143,12 +144,37 @@ impl FileTree {
 /// What of the files of a set is checked.
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
-    /// How much of each file.
-    pub depth: Depth,
-    /// Whether files of the directory that no granule of the set has are findings, too.
-    pub lists_unexpected: bool,
-    /// The name under which checks of the directory are recorded. `None` means `HOST:PATH`.
-    pub root_name: Option<String>,
+    depth: Depth,
+    list_unexpected: bool,
+    root_name: Option<String>,
+}
+
+impl CheckOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        CheckOptions::default()
+    }
+
+    /// How much of each file is checked. Default: what [`Depth`] defaults to.
+    #[must_use]
+    pub fn depth(mut self, depth: Depth) -> Self {
+        self.depth = depth;
+        self
+    }
+
+    /// Whether files of the directory that no granule of the set has are findings, too. Default: no.
+    #[must_use]
+    pub fn list_unexpected(mut self, list_unexpected: bool) -> Self {
+        self.list_unexpected = list_unexpected;
+        self
+    }
+
+    /// The name under which checks of the directory are recorded. Default: `HOST:PATH`.
+    #[must_use]
+    pub fn root_name(mut self, root_name: impl Into<Option<String>>) -> Self {
+        self.root_name = root_name.into();
+        self
+    }
 }
 
 /// Begins to check files of a set below a directory. What was checked is recorded once a minute, and when it
@@ -167,9 +193,9 @@ pub fn check(
     (tree, options): (FileTree, CheckOptions),
     stamp: &Stamp,
 ) -> Result<FixityRun> {
-    let (root, CheckOptions { depth, lists_unexpected, root_name }) = (tree.open()?, options);
+    let (root, CheckOptions { depth, list_unexpected, root_name }) = (tree.open()?, options);
     // Before the set is read, so that a file that is registered meanwhile is not unexpected.
-    let listed = lists_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+    let listed = list_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
     let set = select(&registry.snapshot()?)?;
     let work = FilesOfSet::new(registry, set.clone()).begin(&root, &tree.reading)?;
     let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
@@ -182,7 +208,7 @@ pub fn check(
     let recorded = (is_present && depth == Depth::Content)
         .then(|| writable().and_then(|registry| begin(&registry, true)));
     let (check, not_recorded) = match recorded {
-        Some(Err(error)) if error.kind().is_of_recording() => {
+        Some(Err(error)) if error.prevents_recording() => {
             (begin(registry, false)?, Some(format!("{error}: the check is not recorded")))
         }
         Some(check) => (check?, None),
@@ -288,7 +314,7 @@ pub fn compute(
     let (root, reading) = (tree.open()?, tree.reading);
     let (watcher, dataset, stamp) = (registry.watcher(), dataset.clone(), stamp.clone());
     // A granule that was deleted meanwhile needs no checksum.
-    let options = ChangeOptions { note, skip_missing: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().note(note).skip_missing(true);
     let files = FilesOfSet::without(registry, &dataset, &algorithm)?;
     let work = files.begin(&root, &reading)?;
     let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
@@ -317,6 +343,8 @@ pub struct FixityRun {
     summary: CheckSummary,
     not_recorded: Option<Warning>,
 }
+
+crate::model::debug_fields!(FixityRun);
 
 /// What becomes of what was found out.
 #[expect(clippy::large_enum_variant, reason = "a run has one")]
@@ -522,9 +550,9 @@ impl Statement {
         self.change.options.clone_from(&self.options);
         let applied = self.registry.change_computed(&self.dataset, &self.change, &self.stamp)?;
         self.change = Change::stating(Coverage::Named);
-        self.contradicted.extend(applied.contradicted.iter().map(|(granule_id, contradiction)| {
-            let path = contradiction.path(granule_id).to_owned();
-            let granule = Some(granule_id.to_string());
+        self.contradicted.extend(applied.contradicted.iter().map(|conflict| {
+            let path = conflict.path().to_owned();
+            let granule = Some(conflict.granule_id().to_string());
             FileFinding { granule, ..FileFinding::at(path, FileProblem::CHANGING) }
         }));
         Ok(())

@@ -143,6 +143,8 @@ pub struct ComparedFiles {
     summary: CheckSummary,
 }
 
+crate::model::debug_fields!(ComparedFiles: summary);
+
 impl ComparedFiles {
     /// How many files were compared so far, and how many of them are findings.
     pub fn summary(&self) -> CheckSummary {

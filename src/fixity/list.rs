@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Detail, Error};
 use crate::model::{Algorithm, Checksum, FileRecord, GranuleId, Set, Warning, WarningKind, plural};
 use crate::registry::{Granule, Registry};
 
@@ -56,6 +56,7 @@ impl ListStyle {
 
 /// What was listed of an algorithm, and what has no checksum of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ListedChecksums {
     /// The algorithm.
     pub algorithm: Algorithm,
@@ -83,7 +84,7 @@ impl ListedChecksums {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NoChecksums`]: no file has one; those of reading the list, and of `each`.
+/// [`Detail::NoChecksums`](crate::error::Detail::NoChecksums): no file has one; those of reading the list, and of `each`.
 pub fn each_checksum<E: From<Error>>(
     registry: &Registry,
     set: &Set,
@@ -122,5 +123,5 @@ pub fn each_checksum<E: From<Error>>(
 fn no_checksums(set: &Set, what: &str) -> Error {
     let (dataset, identifier) = (set.dataset(), set.identifier());
     let message = format!("no file of {identifier} in {dataset} has a {what}");
-    Error::new(ErrorKind::NoChecksums, message)
+    Error::new(Detail::NoChecksums, message)
 }

@@ -5,6 +5,7 @@
 //! returned is a prefix without a gap. At most [`WINDOW`] files are taken from the input ahead of the one
 //! that is returned next, so the memory does not depend on their number.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
@@ -136,6 +137,12 @@ impl ReadOptions {
 pub struct FileReader<I> {
     files: InOrder<Reads, I>,
     has_ended: bool,
+}
+
+impl<I> fmt::Debug for FileReader<I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FileReader").finish_non_exhaustive()
+    }
 }
 
 /// Reads one file after another.

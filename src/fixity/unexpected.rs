@@ -104,6 +104,8 @@ pub struct UnexpectedFiles {
     expected: Peekable<SortedEntries>,
 }
 
+crate::model::debug_fields!(UnexpectedFiles);
+
 impl UnexpectedFiles {
     fn is_expected(&mut self, path: &[u8]) -> Result<bool> {
         while let Some(expected) = self.expected.peek() {

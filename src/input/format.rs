@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::error::{Error, ErrorKind};
-use crate::model::{Algorithm, Day, Moment, Timestamp, TimestampError};
+use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::model::{Algorithm, Day, Moment, NO_OFFSET, ParseError, Timestamp};
 
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +62,14 @@ impl InputFormat {
 }
 
 impl FromStr for InputFormat {
-    type Err = UnknownInputFormat;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownInputFormat> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let known = InputFormat::ALL.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, format)| format).ok_or(UnknownInputFormat)
+        known.map(|(_, format)| format).ok_or_else(|| {
+            let names = InputFormat::ALL.map(|(name, _)| name).join(", ");
+            ParseError::new(format!("the formats are auto, {names}"))
+        })
     }
 }
 
@@ -77,63 +80,165 @@ impl fmt::Display for InputFormat {
     }
 }
 
-/// The error for a name that no [`InputFormat`] has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the formats are auto, {}", InputFormat::ALL.map(|(name, _)| name).join(", "))]
-pub struct UnknownInputFormat;
-
 /// How a file is to be read.
+///
+/// ```
+/// use accession::input::{InputFormat, ListingOptions};
+///
+/// let options = ListingOptions::new().format(InputFormat::Csv).column("name".to_owned());
+/// # assert_ne!(options, ListingOptions::new());
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListingOptions {
-    /// The format. `None` means that it is detected from the content ([`InputFormat::detect`]).
-    pub format: Option<InputFormat>,
-    /// The column or field with the ids. `None` means the usual one of the format.
-    pub column: Option<String>,
-    /// Whether the dates of ingest and deletion are read. If so, a file without them is refused.
-    pub with_dates: bool,
-    /// The column or field that has the time of ingest. `None` means the usual one.
-    pub ingested_column: Option<String>,
-    /// The column or field that has the time of deletion. `None` means the usual one, if it exists.
-    pub deleted_column: Option<String>,
-    /// Events that a file dates without a time are left out on this day and later, and counted
-    /// ([`super::Events::left_out`]): such a day can still get more of them. `None` means that
-    /// all are read.
-    pub unfinished_day: Option<Day>,
-    /// Whether sizes and checksums of files are ignored.
-    pub without_files: bool,
-    /// Whether sizes, checksums and paths of files that cannot be read are skipped and counted
-    /// ([`super::Records::warnings`]), instead of refused.
-    pub skips_odd_files: bool,
-    /// The algorithm of checksums that do not name it. `None` means that the number of digits says
-    /// it. A format without checksums is refused then.
-    pub algorithm: Option<Algorithm>,
-    /// The column of a table with the size of a file in bytes. `None` means none. If this one or one of
-    /// the next two is named, a file that is not a table is refused.
-    pub size_column: Option<String>,
-    /// The column of a table with the checksum of a file. `None` means none.
-    pub checksum_column: Option<String>,
-    /// The column of a table with the path of the file. `None` means that it equals the id.
-    pub path_column: Option<String>,
-    /// The directory of the file, beside which the data files of an S3 Inventory are. `None` means the
-    /// current one.
-    pub directory: Option<PathBuf>,
-    /// The directory in which the data files of an S3 Inventory have their whole keys. `None` means that
-    /// they are looked for beside the manifest. Any other format is refused then.
-    pub root: Option<PathBuf>,
-    /// Whether an ETag that may be an MD5 checksum is one. If so, any format but an S3 Inventory is
-    /// refused.
-    pub etag_is_md5: bool,
-    /// Whether the granules are to be deleted. A list of deleted granules is refused otherwise.
-    pub of_deletion: bool,
+    pub(super) format: Option<InputFormat>,
+    pub(super) column: Option<String>,
+    pub(super) with_dates: bool,
+    pub(super) ingested_column: Option<String>,
+    pub(super) deleted_column: Option<String>,
+    pub(super) unfinished_day: Option<Day>,
+    pub(super) without_files: bool,
+    pub(super) skip_odd_files: bool,
+    pub(super) algorithm: Option<Algorithm>,
+    pub(super) size_column: Option<String>,
+    pub(super) checksum_column: Option<String>,
+    pub(super) path_column: Option<String>,
+    pub(super) directory: Option<PathBuf>,
+    pub(super) root: Option<PathBuf>,
+    pub(super) etag_is_md5: bool,
+    pub(super) of_deletion: bool,
 }
 
 impl ListingOptions {
+    /// Returns the default options: the format is detected, and sizes and checksums are read.
+    pub fn new() -> Self {
+        ListingOptions::default()
+    }
+
+    /// The format. Default: it is detected from the content ([`InputFormat::detect`]).
+    #[must_use]
+    pub fn format(mut self, format: impl Into<Option<InputFormat>>) -> Self {
+        self.format = format.into();
+        self
+    }
+
+    /// The column or field with the ids. Default: the usual one of the format.
+    #[must_use]
+    pub fn column(mut self, column: impl Into<Option<String>>) -> Self {
+        self.column = column.into();
+        self
+    }
+
+    /// Whether to read the dates of ingest and deletion. If so, a file without them is refused. Default: no.
+    #[must_use]
+    pub fn with_dates(mut self, with_dates: bool) -> Self {
+        self.with_dates = with_dates;
+        self
+    }
+
+    /// The column or field with the time of ingest. Default: the usual one.
+    #[must_use]
+    pub fn ingested_column(mut self, ingested_column: impl Into<Option<String>>) -> Self {
+        self.ingested_column = ingested_column.into();
+        self
+    }
+
+    /// The column or field with the time of deletion. Default: the usual one, if it exists.
+    #[must_use]
+    pub fn deleted_column(mut self, deleted_column: impl Into<Option<String>>) -> Self {
+        self.deleted_column = deleted_column.into();
+        self
+    }
+
+    /// Leaves out and counts events that a file dates without a time on this day and later
+    /// ([`super::Events::left_out`]): such a day can still get more of them. Default: all are read.
+    #[must_use]
+    pub fn unfinished_day(mut self, unfinished_day: impl Into<Option<Day>>) -> Self {
+        self.unfinished_day = unfinished_day.into();
+        self
+    }
+
+    /// Whether to ignore sizes and checksums of files. Default: they are read.
+    #[must_use]
+    pub fn without_files(mut self, without_files: bool) -> Self {
+        self.without_files = without_files;
+        self
+    }
+
+    /// Whether to skip and count sizes, checksums and paths of files that cannot be read
+    /// ([`super::Records::warnings`]). Default: they are refused.
+    #[must_use]
+    pub fn skip_odd_files(mut self, skip_odd_files: bool) -> Self {
+        self.skip_odd_files = skip_odd_files;
+        self
+    }
+
+    /// The algorithm of checksums that do not name it. A format without checksums is refused then. Default: it
+    /// follows from the number of digits.
+    #[must_use]
+    pub fn algorithm(mut self, algorithm: impl Into<Option<Algorithm>>) -> Self {
+        self.algorithm = algorithm.into();
+        self
+    }
+
+    /// The column of a table with the size of a file in bytes. If this column or one of the next two is set, a
+    /// file that is not a table is refused. Default: none.
+    #[must_use]
+    pub fn size_column(mut self, size_column: impl Into<Option<String>>) -> Self {
+        self.size_column = size_column.into();
+        self
+    }
+
+    /// The column of a table with the checksum of a file. Default: none.
+    #[must_use]
+    pub fn checksum_column(mut self, checksum_column: impl Into<Option<String>>) -> Self {
+        self.checksum_column = checksum_column.into();
+        self
+    }
+
+    /// The column of a table with the path of the file. Default: the path equals the id.
+    #[must_use]
+    pub fn path_column(mut self, path_column: impl Into<Option<String>>) -> Self {
+        self.path_column = path_column.into();
+        self
+    }
+
+    /// The directory of the file, beside which the data files of an S3 Inventory are. Default: that of the path,
+    /// if the file is opened by one, else the current directory.
+    #[must_use]
+    pub fn directory(mut self, directory: impl Into<Option<PathBuf>>) -> Self {
+        self.directory = directory.into();
+        self
+    }
+
+    /// The directory in which the data files of an S3 Inventory have their whole keys. Any other format is refused
+    /// then. Default: the data files are beside the manifest.
+    #[must_use]
+    pub fn root(mut self, root: impl Into<Option<PathBuf>>) -> Self {
+        self.root = root.into();
+        self
+    }
+
+    /// Whether to read ETags that may be MD5 checksums as such. If so, any format but an S3 Inventory is refused.
+    /// Default: no.
+    #[must_use]
+    pub fn etag_is_md5(mut self, etag_is_md5: bool) -> Self {
+        self.etag_is_md5 = etag_is_md5;
+        self
+    }
+
+    /// Whether the granules are to be deleted. Default: no, and a list of deleted granules is refused.
+    #[must_use]
+    pub fn of_deletion(mut self, of_deletion: bool) -> Self {
+        self.of_deletion = of_deletion;
+        self
+    }
+
     /// Rejects options that have no effect on a log (a manifest, a published directory or an address), which
     /// is always read whole.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotOfFormat`]: an option names a column or another format, leaves files out, or reads
+    /// [`Detail::NotOfFormat`](crate::error::Detail::NotOfFormat): an option names a column or another format, leaves files out, or reads
     /// them in a way that logs do not support.
     pub fn check_log(&self) -> Result<(), Error> {
         let columns = [&self.column, &self.ingested_column, &self.deleted_column];
@@ -143,13 +248,24 @@ impl ListingOptions {
         let format = self.format.filter(|format| *format != InputFormat::Manifest);
         if let Some(format) = format {
             let message = format!("this is a published log, and not of the format {format}");
-            return Err(Error::new(ErrorKind::NotOfFormat, message));
+            return Err(Error::new(Detail::NotOfFormat, message));
         }
         if self.without_files {
             let message = "a log is read whole: its sizes and checksums cannot be left out";
-            return Err(Error::new(ErrorKind::NotOfFormat, message));
+            return Err(Error::new(Detail::NotOfFormat, message));
         }
         self.check_files(InputFormat::Manifest)
+    }
+
+    /// Refuses options that have no effect on a directory, whose files are not opened.
+    pub(super) fn check_directory(&self) -> Result<(), Error> {
+        let ListingOptions { without_files, skip_odd_files, .. } = *self;
+        let options = ListingOptions { without_files, skip_odd_files, ..ListingOptions::default() };
+        if *self == options {
+            return Ok(());
+        }
+        let message = "this is a directory: its files are listed by name, and are not opened";
+        Err(Error::new(Detail::NotOfFormat, message))
     }
 
     /// Refuses the options of files in a format that they cannot apply to.
@@ -162,7 +278,7 @@ impl ListingOptions {
             _ if is_inventory => {
                 let message =
                     "the file is not an S3 inventory, so it has no data files and no ETags";
-                Err(Error::new(ErrorKind::NotOfFormat, message))
+                Err(Error::new(Detail::NotOfFormat, message))
             }
             InputFormat::Csv => Ok(()),
             _ if names_columns => Err(Error::not_a_table()),
@@ -176,7 +292,7 @@ impl ListingOptions {
             {
                 Err({
                     let message = "the file has no checksums, so it needs no algorithm";
-                    Error::new(ErrorKind::NotOfFormat, message)
+                    Error::new(Detail::NotOfFormat, message)
                 })
             }
             _ => Ok(()),
@@ -200,10 +316,8 @@ pub(super) fn parse_time(text: &str) -> Result<Moment, Error> {
     text.parse::<Moment>()
         .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
         .map_err(|cause| {
-            let kind = match cause {
-                TimestampError::NoOffset => ErrorKind::NoOffset,
-                _ => ErrorKind::Input,
-            };
-            Error::refused(kind, text, cause)
+            let class: Class =
+                if cause == NO_OFFSET { Detail::NoOffset.into() } else { ErrorKind::Input.into() };
+            Error::refused(class, text, cause)
         })
 }

@@ -43,12 +43,14 @@
 mod catalogues;
 mod checksums;
 mod content;
+mod directory;
 mod error;
 mod file;
 mod format;
 mod inventory;
 mod json;
 mod lines;
+mod listing;
 mod old_payment_ids;
 mod pdr;
 mod records;
@@ -60,7 +62,8 @@ mod warning;
 pub use content::StatedFile;
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
-pub use format::{InputFormat, ListingOptions, UnknownInputFormat};
+pub use format::{InputFormat, ListingOptions};
+pub use listing::ListedRecords;
 pub use old_payment_ids::old_payment_ids;
 pub use records::{Events, Records, SearchPages, open};
 

@@ -16,11 +16,7 @@ fn located(bytes: &[u8], name: &str, options: &ListingOptions) -> Result<Vec<Str
 }
 
 fn read_lines(bytes: &[u8]) -> Result<Vec<String>, String> {
-    located(
-        bytes,
-        "ids.txt",
-        &ListingOptions { format: Some(InputFormat::Lines), ..ListingOptions::default() },
-    )
+    located(bytes, "ids.txt", &ListingOptions::new().format(InputFormat::Lines))
 }
 
 #[test]
@@ -30,10 +26,7 @@ fn a_data_file_of_an_inventory_that_is_written_to_while_it_is_read_is_refused() 
     std::fs::write(&path, "\"A\"\n\"B\"\n").unwrap();
     let manifest = r#"{"fileFormat":"CSV","fileSchema":"Key","files":[{"key":"x/data.csv","size":8,"MD5checksum":"MD5"}]}"#;
     let manifest = manifest.replace("MD5\"}", &format!("{}\"}}", md5_of("\"A\"\n\"B\"\n")));
-    let options = ListingOptions {
-        directory: Some(directory.path().to_owned()),
-        ..ListingOptions::default()
-    };
+    let options = ListingOptions::new().directory(directory.path().to_owned());
     let read = || open(std::io::Cursor::new(manifest.clone()), "manifest.json", &options).unwrap();
     assert!(read().all(|record| record.is_ok()));
     let mut records = read();
@@ -101,7 +94,7 @@ fn a_line_of_10_mb_is_refused_without_being_kept() {
 }
 
 fn read_table(bytes: &[u8], column: Option<&str>) -> Result<Vec<String>, String> {
-    let options = ListingOptions { column: column.map(str::to_owned), ..ListingOptions::default() };
+    let options = ListingOptions::new().column(column.map(str::to_owned));
     located(bytes, "ids.csv", &options)
 }
 
@@ -269,7 +262,7 @@ fn a_page_is_refused_in_every_structured_format() {
         if matches!(format, InputFormat::Lines | InputFormat::Csv) {
             continue;
         }
-        let options = ListingOptions { format: Some(format), ..ListingOptions::default() };
+        let options = ListingOptions::new().format(format);
         let error = open(&b"<html>\n"[..], "file", &options).err().unwrap();
         assert!(error.to_string().contains("HTML"), "{format}: {error}");
     }
@@ -297,7 +290,7 @@ fn group(files: usize, path: impl Fn(usize) -> String) -> String {
 #[test]
 fn a_granule_of_many_files_costs_a_lookup_a_file() {
     let begun = std::time::Instant::now();
-    let options = ListingOptions { skips_odd_files: true, ..ListingOptions::default() };
+    let options = ListingOptions::new().skip_odd_files(true);
     let delivery = Cursor::new(group(40_000, |number| format!("A.{number}")));
     let mut records = open(delivery, "file", &options).unwrap();
     assert_eq!(records.next().unwrap().unwrap().files.len(), 40_000);
@@ -371,11 +364,7 @@ fn a_group_of_a_delivery_is_one_granule_and_long_lines_are_refused() {
     let files = [spec("A.met", "METADATA"), spec("A.hdf", "HDF"), spec("B.hdf", "HDF")].concat();
     let record = [group(&files), group(&spec("C.hdf", "HDF"))].concat();
     assert_eq!(ids(record.clone(), "a.pdr").unwrap(), ["A.hdf", "C.hdf"]);
-    let options = ListingOptions {
-        format: Some(InputFormat::Pdr),
-        column: Some("FILE_ID".to_owned()),
-        ..ListingOptions::default()
-    };
+    let options = ListingOptions::new().format(InputFormat::Pdr).column("FILE_ID".to_owned());
     let every = open(Cursor::new(record), "a.pdr", &options).unwrap();
     assert_eq!(every.map(Result::unwrap).count(), 4);
     let error = ids(group(&spec("A.met", "METADATA")), "a.pdr").unwrap_err();
@@ -410,8 +399,7 @@ fn a_document_is_read_whole_or_refused() {
     // Neither a member that is skipped nor one that is read fills memory.
     for key in ["Other", "Path"] {
         let long = format!("[{{\"IsDir\":false,\"{key}\":\"{}\"}}]", "y".repeat(20 << 20));
-        let options =
-            ListingOptions { format: Some(InputFormat::Rclone), ..ListingOptions::default() };
+        let options = ListingOptions::new().format(InputFormat::Rclone);
         let error = located(long.as_bytes(), "a.json", &options).unwrap_err();
         assert!(error.contains("a row has more than 16777216 bytes"), "{error}");
     }

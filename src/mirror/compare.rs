@@ -31,6 +31,8 @@ pub struct Comparison {
     pub(super) head: Box<FoundHead>,
 }
 
+crate::model::debug_fields!(Comparison: status, mirror);
+
 /// What `mirror status` says after a pull that left what is known here of some granules.
 pub(super) const LEFT: &str = "the mirror has the same granules, of which some have other bytes";
 
@@ -57,7 +59,7 @@ pub enum Outcome {
 ///
 /// # Errors
 ///
-/// As [`Snapshot::select`] on the primary; [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a
+/// As [`Snapshot::select`] on the primary; [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a
 /// line of the log.
 pub fn compare(
     mirror: &Registry,

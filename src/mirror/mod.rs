@@ -23,6 +23,7 @@ mod source;
 pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};
 pub use place::HEAD;
+pub use place::PublishedStatements;
 #[doc(hidden)]
 pub use place::{Address, HttpOptions, Remote};
 pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
@@ -34,7 +35,7 @@ pub use pull::pull;
 pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
 pub use replica::{LogCopy, read_replica};
-pub use site::PublishedSite;
+pub use site::{PublishedSite, SiteRegistry};
 pub use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, MirrorComparison, Primary};
 
@@ -67,6 +68,8 @@ pub enum MirrorStatus {
     Rewritten,
 }
 
+crate::model::shown_as_json!(MirrorStatus);
+
 impl MirrorStatus {
     /// Why a mirror may not be pulled. `None`: it may.
     pub fn refusal(self) -> Option<&'static str> {
@@ -82,6 +85,7 @@ impl MirrorStatus {
 
 /// When an identifier was in force, and how long ago that is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryPosition {
     /// The beginning of the period.
     pub since: Timestamp,
@@ -102,6 +106,7 @@ pub struct FirstDifference {
 
 /// A mirror and its primary, as far as their histories say: before any granule is compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HistoryComparison {
     /// In one word.
     pub status: MirrorStatus,
@@ -127,7 +132,7 @@ impl HistoryComparison {
         held == self.primary.digest
     }
 
-    /// Why a mirror was not changed, and what the user can do.
+    /// Why a mirror was not changed.
     fn why_not_changed(&self, mirror: &DatasetName) -> String {
         let primary = &self.primary;
         let why = match self.status {
@@ -149,9 +154,7 @@ impl HistoryComparison {
                 primary.dataset
             ),
         };
-        format!(
-            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
-        )
+        format!("{mirror} was not changed: it {why}")
     }
 }
 
@@ -168,9 +171,7 @@ impl Warning {
     pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
         let at = found.timestamp;
-        let message = format!(
-            "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name} --note TEXT` withdraws it here"
-        );
-        Warning::new(WarningKind::PrimaryWithdrawn, message)
+        let message = format!("{name}: the primary withdrew its dataset at {at}{note}");
+        Warning::new(WarningKind::PrimaryWithdrawn, message).of_dataset(name)
     }
 }

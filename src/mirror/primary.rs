@@ -11,7 +11,7 @@ use super::place::{
     check_age_of_file, named, source_name,
 };
 use crate::disk::{self, scratch};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{DatasetName, PrimaryOptions, Timestamp, quoted};
 use crate::registry::{self, Access, Registry, Withdrawn};
 
@@ -23,6 +23,8 @@ pub struct OpenPrimary {
     /// The latest time that a change may have.
     pub(super) not_after: Timestamp,
 }
+
+crate::model::debug_fields!(OpenPrimary: options, not_after);
 
 impl OpenPrimary {
     /// Opens a manifest, compressed with gzip or not, which is read when it is compared; or a published
@@ -233,7 +235,7 @@ impl Error {
         let shown = quoted(&path.to_string_lossy()).to_string();
         let what = format!("it has neither {HEAD} nor {DATASETS}/");
         let message = format!("no dataset is published in the directory {shown}: {what}");
-        Error::new(ErrorKind::NoPublishedDataset, message).in_path(path)
+        Error::new(Detail::NoPublishedDataset, message).in_path(path)
     }
 
     fn has_no_age(name: &str) -> Self {

@@ -5,26 +5,57 @@ use super::compare::{LEFT, Outcome, compare};
 use super::primary::OpenPrimary;
 use crate::error::Result;
 use crate::model::{
-    Content, ContentChange, Coverage, DatasetName, EventKind, Limit, Limits, ListingEntry, Warning,
-    WarningKind, Withdrawal, plural,
+    Content, ContentChange, ContentUpdate, Coverage, DatasetName, EventKind, Limit, Limits,
+    ListingEntry, Warning, WarningKind, Withdrawal, plural,
 };
 use crate::registry::{
-    Change, ChangeOptions, ChangeReport, ContentDifference, Difference, Guard, MAX_EXAMPLES,
-    Registry, Stamp, Taken,
+    Change, ChangeOptions, ChangeReport, ContentDifference, Difference, Guard, IfMissing,
+    MAX_EXAMPLES, Registry, Stamp, Taken,
 };
 
 /// The options of a pull.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PullOptions {
-    /// Whether the mirror is created if it does not exist.
-    pub create_dataset: bool,
-    /// Which mirrors may be changed.
-    pub policy: PullPolicy,
-    /// Of how many granules other bytes may be taken than are known here from elsewhere. `None` means the
-    /// limit of the dataset. Without one, what is known here stays.
-    pub max_replace: Option<Limit>,
-    /// Whether the change is rolled back after everything was checked and computed.
-    pub dry_run: bool,
+    if_missing: IfMissing,
+    policy: PullPolicy,
+    max_replace: Option<Limit>,
+    pub(super) dry_run: bool,
+}
+
+impl PullOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        PullOptions::default()
+    }
+
+    /// What to do if the mirror does not exist. Default: [`IfMissing::Fail`].
+    #[must_use]
+    pub fn if_missing(mut self, if_missing: IfMissing) -> Self {
+        self.if_missing = if_missing;
+        self
+    }
+
+    /// Which mirrors may be changed. Default: [`PullPolicy::Follow`].
+    #[must_use]
+    pub fn policy(mut self, policy: PullPolicy) -> Self {
+        self.policy = policy;
+        self
+    }
+
+    /// How many granules may get a different size or checksum than this registry recorded from another source.
+    /// Default: the limit of the dataset. Without one, the recorded values stay.
+    #[must_use]
+    pub fn max_replace(mut self, max_replace: impl Into<Option<Limit>>) -> Self {
+        self.max_replace = max_replace.into();
+        self
+    }
+
+    /// Whether to roll the change back after everything was checked and computed. Default: it is committed.
+    #[must_use]
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
 }
 
 /// Which mirrors a pull may change.
@@ -51,6 +82,7 @@ impl PullPolicy {
 
 /// The result of a pull.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct PullReport {
     /// The status of the mirror before the pull.
     pub before: HistoryComparison,
@@ -67,6 +99,7 @@ pub struct PullReport {
 
 /// The granules of which the primary states other bytes than are known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnresolvedConflicts {
     /// How many there are.
     pub granules: u64,
@@ -100,7 +133,7 @@ impl PullReport {
         let not_identical = if self.left.granules > 0 {
             let UnresolvedConflicts { granules, named } = &self.left;
             let message = format!(
-                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
+                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}",
                 plural(*granules, "granule"),
                 named.join("; ")
             );
@@ -155,7 +188,7 @@ pub fn pull(
     options: PullOptions,
     stamp: &Stamp,
 ) -> Result<PullReport> {
-    if !options.create_dataset && !mirror.snapshot()?.has_dataset(dataset)? {
+    if options.if_missing == IfMissing::Fail && !mirror.snapshot()?.has_dataset(dataset)? {
         return Err(crate::error::Error::dataset_unknown(dataset));
     }
     let mut comparison = compare(mirror, dataset, primary)?;
@@ -243,14 +276,13 @@ pub fn pull(
         let applied = mirror.take(dataset, &taken, stamp, options.dry_run)?;
         return Ok(PullReport { applied, ..pulled });
     }
-    change.options = ChangeOptions {
-        expected: Some(before.primary.identifier),
-        expected_digest: (is_whole && knows_the_same).then_some(before.primary.digest),
-        create_dataset: options.create_dataset,
-        record: Some(comparison.head.head.record.clone()),
-        dry_run: options.dry_run,
-        ..ChangeOptions::default()
-    };
+    let digest = before.primary.digest;
+    change.options = ChangeOptions::new()
+        .expected(before.primary.identifier)
+        .expected_digest((is_whole && knows_the_same).then_some(digest))
+        .if_missing(options.if_missing)
+        .record(comparison.head.head.record.clone())
+        .dry_run(options.dry_run);
     let applied = mirror.change_and_take(dataset, &change, stamp, &taken, &guard)?;
     Ok(PullReport { applied, ..pulled })
 }
@@ -272,9 +304,9 @@ fn content_after(
         return None;
     }
     let after = |stated: &Content| known.after(granule_id, stated, Coverage::Whole);
-    let (content, effect, contradiction) = after(stated);
-    let is_former = |former: &Content| after(former).1 != ContentChange::Replaces;
+    let ContentUpdate { content, change, conflict } = after(stated);
+    let is_former = |former: &Content| after(former).change != ContentChange::Replaces;
     let is_replaced = replaced.as_ref().is_some_and(|former| former.iter().any(is_former));
-    let contradiction = contradiction.filter(|_| effect == ContentChange::Replaces && !is_replaced);
-    Some((content, contradiction.map(|it| it.of(granule_id))))
+    let conflict = conflict.filter(|_| change == ContentChange::Replaces && !is_replaced);
+    Some((content, conflict.map(|it| it.to_string())))
 }

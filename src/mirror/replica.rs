@@ -21,12 +21,14 @@ pub struct LogCopy {
     changes: LogChanges,
 }
 
+crate::model::debug_fields!(LogCopy: source);
+
 /// Reads the log of a primary at an address into an import (`None`: it is elsewhere): what a dataset, which was copied from the same address
 /// before, does not have yet, and all cited subsets and annotations.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line is wrong; those of requests.
+/// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line is wrong; those of requests.
 pub fn read_replica(
     primary: &Primary,
     registry: Option<&Registry>,
@@ -95,7 +97,7 @@ fn copy(
         })
     })?;
     import.keep_beside(subsets, annotations);
-    import.options.record = Some(of.head.record.clone());
+    import.options = std::mem::take(&mut import.options).record(of.head.record.clone());
     import.withdrawn.clone_from(&of.head.withdrawn);
     Ok((*of, last, changes))
 }
@@ -107,7 +109,7 @@ impl OpenPrimary {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): what is wrong, and in which line.
     pub fn read_into(
         &self,
         import: &mut Import,

@@ -3,19 +3,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::place::{Address, DATASETS, HttpOptions, Remote, StatementPlace};
+use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
 use super::primary::OpenPrimary;
 use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
-use crate::disk::{Directory, Spool, read_small, scratch};
+use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal};
-use crate::registry::{Import, Registry, Stamp};
-use crate::signed::{LogCheckpoint, Note, Policy};
+use crate::registry::{IfMissing, Import, Registry, Stamp};
+use crate::signed::Policy;
 
 /// The directory of the shards of a site.
 pub const SHARDS: &str = "di";
@@ -53,13 +53,30 @@ pub struct Shard {
     pub digests: BTreeMap<String, Identifier>,
 }
 
+/// The datasets that were read of a site, in a temporary registry. Its file is removed when this is dropped.
+#[derive(Debug)]
+pub struct SiteRegistry {
+    path: PathBuf,
+    // Removes the file.
+    _directory: TempDir,
+}
+
+impl SiteRegistry {
+    /// The path of the registry.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
 /// A site as `accession publish` writes it: at an address, or in a directory.
+#[derive(Debug)]
 pub struct PublishedSite {
     root: Root,
     /// The dataset whose directory was named in place of the root.
     dataset: Option<DatasetName>,
 }
 
+#[derive(Debug)]
 enum Root {
     Address(Address),
     Directory(PathBuf),
@@ -114,14 +131,14 @@ impl PublishedSite {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`]: none of these keys signed it, a file is missing, or is not what was signed;
+    /// [`ErrorKind::PrimaryInvalid`]: none of these keys signed it, a file is missing, or is not what was signed;
     /// those of requests.
     pub fn statements(
         &self,
         origin: &str,
         policy: &Policy,
         (options, now): (&PrimaryOptions, Timestamp),
-    ) -> Result<(Note, LogCheckpoint, Spool)> {
+    ) -> Result<PublishedStatements> {
         let remote;
         let place = match &self.root {
             Root::Address(address) => {
@@ -134,14 +151,14 @@ impl PublishedSite {
         place.read(origin, policy)
     }
 
-    /// Reads the datasets to which names lead into a registry, of which the path is returned, in a directory
-    /// that is removed when it is dropped. Each change is proved by its identifier.
+    /// Reads the datasets to which names lead into a temporary registry. Each change is proved by its
+    /// identifier.
     ///
     /// # Errors
     ///
     /// A DOI, by which nothing is found there; a shard or a log cannot be read or is damaged;
     /// [`ErrorKind::Temporary`].
-    pub fn read(&self, names: &[TypedSet], now: Timestamp) -> Result<(TempDir, PathBuf)> {
+    pub fn read(&self, names: &[TypedSet], now: Timestamp) -> Result<SiteRegistry> {
         let directory = tempfile::tempdir().map_err(|error| scratch::unusable("create", error))?;
         let path = directory.path().join("site.db");
         let registry = Registry::create(&path)?;
@@ -176,7 +193,7 @@ impl PublishedSite {
         }
         for name in datasets {
             let mut import = Import::new();
-            import.options.create_dataset = true;
+            import.options = import.options.if_missing(IfMissing::Create);
             self.dataset(&name, now)?.read_into(&mut import, |_| {})?;
             // Nothing was recorded after a withdrawal, of which the time is shown.
             let withdrawal = import.withdrawn.clone();
@@ -189,7 +206,7 @@ impl PublishedSite {
                 registry.withdraw_dataset(&name, &note, &stamp)?;
             }
         }
-        Ok((directory, path))
+        Ok(SiteRegistry { path, _directory: directory })
     }
 
     /// The datasets that held sets whose identifiers begin with these digits.
@@ -218,14 +235,14 @@ impl PublishedSite {
                     let path = path.display();
                     let what =
                         format!("{path} does not exist: is this the root of a published site?");
-                    Error::new(ErrorKind::NotPublished, what)
+                    Error::new(ErrorKind::PrimaryInvalid, what)
                 })?;
                 let text = read_small(file, MAX_SHARD_BYTES).map_err(cannot)?;
                 (text, path.to_string_lossy().into_owned())
             }
         };
         serde_json::from_slice(&text).map_err(|error| {
-            Error::new(ErrorKind::NotPublished, format!("{name} is not what a site publishes"))
+            Error::new(ErrorKind::PrimaryInvalid, format!("{name} is not what a site publishes"))
                 .because(error)
         })
     }

@@ -44,6 +44,8 @@ pub struct Primary {
     retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
+crate::model::debug_fields!(Primary: options);
+
 #[derive(Clone)]
 enum Origin {
     /// An address or a path that a user names. It may be a pipe or a device.
@@ -65,6 +67,8 @@ pub struct MirrorComparison {
     registry: Registry,
     stamp: Stamp,
 }
+
+crate::model::debug_fields!(MirrorComparison: dataset, comparison);
 
 /// A mirror that was compared with its primary.
 #[derive(Debug)]

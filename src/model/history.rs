@@ -1,5 +1,7 @@
 //! The history of a dataset: what was ingested and deleted, and what was in force between.
 
+use std::ops::AddAssign;
+
 use serde::{Deserialize, Serialize};
 
 use super::content::Content;
@@ -67,14 +69,51 @@ impl Instance {
     }
 
     /// How many granules its change ingested, deleted, described and replaced.
-    pub fn counts(&self) -> [u64; 4] {
-        [self.ingested, self.deleted, self.described, self.replaced]
+    pub fn counts(&self) -> ChangeCounts {
+        let Instance { ingested, deleted, described, replaced, .. } = *self;
+        ChangeCounts { ingested, deleted, described, replaced }
     }
 
     /// Whether it was in force at an instant, or at any time of a day.
     pub fn is_in_force_during(&self, at: Moment) -> bool {
         self.timestamp <= at.last_instant()
             && self.until.is_none_or(|until| at.first_instant() < until)
+    }
+}
+
+/// How many granules changes ingest, delete, describe and replace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ChangeCounts {
+    /// How many granules are ingested.
+    pub ingested: u64,
+    /// How many granules are deleted.
+    pub deleted: u64,
+    /// How many granules stay held, and get more metadata of their files.
+    pub described: u64,
+    /// How many granules stay held, and get other files or other checksums.
+    pub replaced: u64,
+}
+
+impl ChangeCounts {
+    /// Counts one more granule.
+    pub(crate) fn add_one(&mut self, kind: EventKind) {
+        *match kind {
+            EventKind::Ingested => &mut self.ingested,
+            EventKind::Deleted => &mut self.deleted,
+            EventKind::Described => &mut self.described,
+            EventKind::Replaced => &mut self.replaced,
+        } += 1;
+    }
+}
+
+impl AddAssign for ChangeCounts {
+    fn add_assign(&mut self, other: ChangeCounts) {
+        let ChangeCounts { ingested, deleted, described, replaced } = other;
+        self.ingested += ingested;
+        self.deleted += deleted;
+        self.described += described;
+        self.replaced += replaced;
     }
 }
 
@@ -117,6 +156,7 @@ impl Withdrawal {
 ///
 /// Its fields are those of `find` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct FoundPeriod {
     /// The dataset.
     pub dataset: DatasetName,
@@ -131,6 +171,24 @@ pub struct FoundPeriod {
     pub withdrawn: Option<Withdrawal>,
     /// Where the granule can be fetched. `None` means that it is not known.
     pub url: Option<String>,
+}
+
+impl FoundPeriod {
+    /// Where the next page of periods begins: after this one.
+    pub fn position(&self) -> FoundPosition<'_> {
+        FoundPosition { dataset: &self.dataset, granule_id: &self.granule, ingested: self.ingested }
+    }
+}
+
+/// A place in the order of [`FoundPeriod`]s, after which a page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FoundPosition<'a> {
+    /// The dataset of the last period before the page.
+    pub dataset: &'a DatasetName,
+    /// Its granule.
+    pub granule_id: &'a GranuleId,
+    /// Its time of ingest.
+    pub ingested: Timestamp,
 }
 
 /// What happens to one granule at an instant.
@@ -296,6 +354,7 @@ impl Annotation {
 ///
 /// Its fields, in this order, are those of `refused` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct RefusedListing {
     /// When it was refused.
     #[serde(rename = "at")]
@@ -308,6 +367,7 @@ pub struct RefusedListing {
 ///
 /// Its fields, in this order, are those of `confirmed` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub struct Confirmation {
     /// When it was recorded.
     #[serde(rename = "timestamp")]

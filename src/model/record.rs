@@ -1,6 +1,8 @@
 //! The record of a dataset: its fields, and what happened to it.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
@@ -13,7 +15,7 @@ use super::dataset_name::DatasetName;
 use super::history::{Confirmation, Instance, Withdrawal};
 use super::licence::Licence;
 use super::limit::Limits;
-use super::message::{ValueError, quoted, strip_prefix_of_any_case};
+use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 use super::time::Moment;
 use super::time::Timestamp;
 use super::web_address::GranuleUrl;
@@ -93,6 +95,11 @@ impl DatasetMetadata {
     /// The greatest number of creators, of keywords and of former names that is read from JSON.
     pub const MAX_NAMES: usize = 10_000;
 
+    /// Whether both have the same DOI with the same case, which `==` ignores.
+    pub(crate) fn spells_doi_as(&self, other: &DatasetMetadata) -> bool {
+        self.doi.as_ref().map(Doi::as_str) == other.doi.as_ref().map(Doi::as_str)
+    }
+
     /// Returns a record that has only a name.
     pub fn named(name: DatasetName) -> Self {
         DatasetMetadata {
@@ -144,8 +151,47 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// `10.`, digits that may contain further dots, `/`, and a suffix without white space or control
 /// characters (ISO 26324; the DOI Handbook, 2.2). It is read with or without `doi:` or the address
 /// of a resolver before it, in any case, and written without.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+///
+/// DOIs that differ only in the case of ASCII letters are equal (ISO 26324). Each is shown as it was written.
+///
+/// ```
+/// use accession::model::Doi;
+///
+/// let doi: Doi = "https://doi.org/10.5067/ABC".parse()?;
+/// assert_eq!(doi, "10.5067/abc".parse()?);
+/// assert_eq!(doi.to_string(), "10.5067/ABC");
+/// # Ok::<(), accession::model::ParseError>(())
+/// ```
+#[derive(Debug, Clone)]
 pub struct Doi(Box<str>);
+
+impl PartialEq for Doi {
+    fn eq(&self, other: &Doi) -> bool {
+        self.0.eq_ignore_ascii_case(&other.0)
+    }
+}
+
+impl Eq for Doi {}
+
+impl Ord for Doi {
+    fn cmp(&self, other: &Doi) -> Ordering {
+        self.in_lower_case().cmp(other.in_lower_case())
+    }
+}
+
+impl PartialOrd for Doi {
+    fn partial_cmp(&self, other: &Doi) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Doi {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.in_lower_case().for_each(|byte| state.write_u8(byte));
+        // As of a string: no value is the beginning of another one.
+        state.write_u8(0xff);
+    }
+}
 
 impl Doi {
     /// Returns the DOI without a prefix.
@@ -164,21 +210,21 @@ impl Doi {
         format!("https://doi.org/{whole}{marks}")
     }
 
-    /// Whether both are the same DOI. DOIs are compared without case (ISO 26324).
-    pub fn is_same_as(&self, other: &Doi) -> bool {
-        self.0.eq_ignore_ascii_case(&other.0)
+    /// Its bytes, with ASCII letters in lower case.
+    fn in_lower_case(&self) -> impl Iterator<Item = u8> {
+        self.0.bytes().map(|byte| byte.to_ascii_lowercase())
     }
 }
 
 impl FromStr for Doi {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"US/FOOL2"`: does not begin with `10.` and digits
     /// - `"10.9999"`: no suffix
     /// - `"10.9999/a b"`: a space
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         const BEFORE: [&str; 5] = [
             "https://doi.org/",
             "http://doi.org/",
@@ -200,7 +246,7 @@ impl FromStr for Doi {
             true => Ok(Doi(bare.into())),
             false => {
                 let message = "a DOI looks like 10.5067/ABC/123, but";
-                Err(ValueError::new(format!("{message} {} does not", quoted(text))))
+                Err(ParseError::new(format!("{message} {} does not", quoted(text))))
             }
         }
     }
@@ -218,26 +264,26 @@ impl Year {
     }
 }
 
-fn not_a_year() -> ValueError {
-    ValueError::new("a year has four digits, 1000 to 9999")
+fn not_a_year() -> ParseError {
+    ParseError::new("a year has four digits, 1000 to 9999")
 }
 
 impl TryFrom<u16> for Year {
-    type Error = ValueError;
+    type Error = ParseError;
 
-    fn try_from(number: u16) -> Result<Self, ValueError> {
+    fn try_from(number: u16) -> Result<Self, ParseError> {
         if (1_000..=9_999).contains(&number) { Ok(Year(number)) } else { Err(not_a_year()) }
     }
 }
 
 impl FromStr for Year {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"99"`, `"20010"`, `"02001"`: not four digits
     /// - `"+2001"`, `"MMI"`: characters that are not digits
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         // `u16` would also read a sign and leading zeros.
         if text.len() != 4 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(not_a_year());
@@ -256,6 +302,7 @@ impl fmt::Display for Year {
 ///
 /// Its fields are those of `dataset` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DatasetRecord {
     /// The record of the dataset.
     #[serde(flatten)]
@@ -293,6 +340,7 @@ impl DatasetRecord {
 ///
 /// Its fields are those of `dataset show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct MetadataVersion {
     /// 1, 2, … within the dataset.
     #[serde(skip)]
@@ -360,7 +408,7 @@ impl Keyword {
 }
 
 impl FromStr for Keyword {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// Removes white space at the ends.
     ///
@@ -368,7 +416,7 @@ impl FromStr for Keyword {
     ///
     /// - `" "`, or 201 characters: the length
     /// - `"a\nb"`: a control character
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let keyword = text.trim();
         let chars = keyword.chars().count();
         if chars == 0 || chars > Keyword::MAX_CHARS || keyword.contains(char::is_control) {
@@ -376,7 +424,7 @@ impl FromStr for Keyword {
             let given = quoted(text);
             let message =
                 format!("a keyword has 1 to {max} characters on one line, unlike {given}");
-            return Err(ValueError::new(message));
+            return Err(ParseError::new(message));
         }
         Ok(Keyword(keyword.into()))
     }
@@ -393,7 +441,7 @@ impl FromStr for Keyword {
 /// let temporal: Temporal = "2001-01-01/..".parse()?;
 /// assert_eq!(temporal.to_string(), "2001-01-01/..");
 /// assert!("2001-01-02/2001-01-01".parse::<Temporal>().is_err());
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Temporal {
@@ -404,17 +452,17 @@ pub struct Temporal {
 }
 
 impl FromStr for Temporal {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"2001-01-01"`, `"a/b/c"`, `"../.."`: not two ends, one of them known
     /// - `"2001-02-30/.."`: not a time
     /// - `"2001-01-02/2001-01-01"`: reversed
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let form = || {
             let given = quoted(text);
-            ValueError::new(format!(
+            ParseError::new(format!(
                 "a period is START/END: two dates or times, of which one may be .., unlike {given}"
             ))
         };
@@ -431,7 +479,7 @@ impl FromStr for Temporal {
             (None, None) => Err(form()),
             (Some(start), Some(end)) if end.last_instant() < start.first_instant() => {
                 let message = format!("the period {} ends before it starts", quoted(text));
-                Err(ValueError::new(message))
+                Err(ParseError::new(message))
             }
             _ => Ok(temporal),
         }
@@ -452,6 +500,8 @@ impl fmt::Display for Temporal {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
+
     use super::*;
 
     #[test]
@@ -484,8 +534,12 @@ mod tests {
     fn a_doi_is_case_insensitive() {
         let (lower, upper): (Doi, Doi) =
             ("10.5067/abc".parse().unwrap(), "10.5067/ABC".parse().unwrap());
-        assert!(lower.is_same_as(&upper));
-        assert!(!lower.is_same_as(&"10.5067/abd".parse().unwrap()));
+        let longer: Doi = "10.5067/ABCD".parse().unwrap();
+        assert_eq!((lower.as_str(), upper.as_str()), ("10.5067/abc", "10.5067/ABC"));
+        assert_eq!((lower == upper, lower.cmp(&upper)), (true, Ordering::Equal));
+        assert!(lower < longer && longer < "10.5067/abd".parse().unwrap());
+        let dois: HashSet<Doi> = [lower, upper, longer].into();
+        assert_eq!(dois.len(), 2);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! How values that are strings are shown, written as JSON, and read from it.
 
+use std::borrow::Borrow;
 use std::fmt;
 use std::marker::PhantomData;
 use std::str::FromStr;
@@ -36,7 +37,31 @@ macro_rules! debug {
     )+ };
 }
 
-pub(crate) use {debug, shown_as_str};
+/// Shows values for debugging by the name of their type, and some of their fields.
+macro_rules! debug_fields {
+    ($value:ident $(<$lifetime:lifetime>)? $(: $($field:ident),+)?) => {
+        impl std::fmt::Debug for $value $(<$lifetime>)? {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.debug_struct(stringify!($value))
+                    $($(.field(stringify!($field), &self.$field))+)?
+                    .finish_non_exhaustive()
+            }
+        }
+    };
+}
+
+/// Shows values as the name that they have in JSON.
+macro_rules! shown_as_json {
+    ($($value:ty),+) => { $(
+        impl std::fmt::Display for $value {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                serde::Serialize::serialize(self, f)
+            }
+        }
+    )+ };
+}
+
+pub(crate) use {debug, debug_fields, shown_as_json, shown_as_str};
 
 /// Writes values as JSON as they are shown, and reads them as they are parsed.
 macro_rules! serde_as_text {
@@ -54,6 +79,60 @@ macro_rules! serde_as_text {
         }
     )+ };
 }
+
+/// Converts values that are strings into these, and strings into them as they are parsed.
+macro_rules! converted_as_str {
+    ($($value:ty),+) => { $(
+        impl AsRef<str> for $value {
+            fn as_ref(&self) -> &str {
+                self.as_str()
+            }
+        }
+
+        impl TryFrom<&str> for $value {
+            type Error = <$value as FromStr>::Err;
+
+            fn try_from(text: &str) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+
+        impl TryFrom<String> for $value {
+            type Error = <$value as FromStr>::Err;
+
+            fn try_from(text: String) -> Result<Self, Self::Error> {
+                text.parse()
+            }
+        }
+    )+ };
+}
+
+/// Looks values up by the string that they are: `Eq`, `Ord` and `Hash` of both agree.
+macro_rules! borrowed_as_str {
+    ($($value:ty),+) => { $(
+        impl Borrow<str> for $value {
+            fn borrow(&self) -> &str {
+                self.as_str()
+            }
+        }
+    )+ };
+}
+
+converted_as_str!(
+    DatasetName,
+    Doi,
+    FilePath,
+    GranuleId,
+    GranuleUrl,
+    Keyword,
+    Licence,
+    Orcid,
+    Pattern,
+    WebAddress
+);
+
+// Not `Doi`, which ignores case.
+borrowed_as_str!(DatasetName, FilePath, GranuleId, Keyword, Orcid, WebAddress);
 
 shown_as_str!(
     Algorithm,
@@ -134,6 +213,15 @@ mod tests {
         for other in [serde_json::Value::from(refused), 1.into(), serde_json::Value::Null] {
             serde_json::from_value::<T>(other).unwrap_err();
         }
+    }
+
+    #[test]
+    fn a_map_is_searched_by_the_string_of_its_key() {
+        let name: DatasetName = "US".to_owned().try_into().unwrap();
+        let names = std::collections::HashMap::from([(name, 1)]);
+        assert_eq!((names.get("US"), names.get("us")), (Some(&1), None));
+        assert_eq!(GranuleId::try_from("a b").unwrap().as_ref(), "a b");
+        GranuleId::try_from("a\tb").unwrap_err();
     }
 
     #[test]

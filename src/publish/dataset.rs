@@ -14,8 +14,8 @@ use super::files::{
 use crate::disk::{Directory, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{
-    Head, HeadFile, Lines, LinesDigest, LogWriter, MAX_LINE_BYTES, Position, Segment, Segments,
-    continued_subsets, verified, write_annotations, write_subsets,
+    Head, HeadFile, LatestSet, Lines, LinesDigest, LogWriter, MAX_LINE_BYTES, Position, Segment,
+    Segments, continued_subsets, verified, write_annotations, write_subsets,
 };
 use crate::mirror::{FoundHead, HEAD, LOG, PublishedDirectory, read_log};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
@@ -23,6 +23,7 @@ use crate::registry::{DatasetRecord, MetadataVersion, Registry, Selection, Snaps
 
 /// What was published of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[non_exhaustive]
 pub struct PublishedDataset {
     /// Its name.
     pub dataset: DatasetName,
@@ -390,7 +391,7 @@ fn check_compressed(log: &Directory, segments: &Segments) -> Result<()> {
 /// to the last one that was published, which has the same time, identifier and number of granules,
 /// is assumed to be the same.
 fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
-    let Some((timestamp, identifier, digest)) = head.latest() else { return Ok(true) };
+    let Some(LatestSet { timestamp, identifier, digest }) = head.latest() else { return Ok(true) };
     let in_force = instance_at(snapshot, name, timestamp)?;
     let is_same = in_force.is_some_and(|in_force| {
         (in_force.timestamp, in_force.identifier, in_force.digest, in_force.granules)
@@ -405,7 +406,7 @@ const OTHERS: u32 = 10_000;
 /// Whether what was published under a name is the history of a dataset that had the name before, and
 /// has another one now.
 pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
-    let Some((timestamp, identifier, _)) = head.latest() else { return Ok(false) };
+    let Some(LatestSet { timestamp, identifier, .. }) = head.latest() else { return Ok(false) };
     if is_continued(snapshot, name, head)? {
         return Ok(false);
     }
@@ -428,9 +429,7 @@ fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result
     let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
     match snapshot.select(&selection) {
         Ok(selected) => Ok(Some(selected.instance().clone())),
-        Err(error) if matches!(error.kind(), ErrorKind::NoHistory | ErrorKind::BeforeHistory) => {
-            Ok(None)
-        }
+        Err(error) if error.kind() == ErrorKind::NoHistory => Ok(None),
         Err(error) => Err(error),
     }
 }

@@ -23,7 +23,7 @@
 //!   registry without changes from publishing that has stopped.
 //! - No snapshot of the registry is held while files are written, compressed or made durable.
 //! - A directory into which nothing was published is refused if it has a file that would be replaced
-//!   ([`ErrorKind::NotReplaced`](crate::ErrorKind::NotReplaced)).
+//!   ([`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists)).
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
 mod dataset;

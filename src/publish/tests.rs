@@ -10,7 +10,8 @@ use crate::mirror::{self, OpenPrimary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, EarlierSet, Import, Listing, PaymentIds, Registry, Stamp, SubsetMembers,
+    Change, ChangeOptions, EarlierSet, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
+    Stamp, SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -37,7 +38,7 @@ fn registry() -> Registry {
     let registry = Registry::in_memory().unwrap();
     let mut change = Change::new();
     (0..90).for_each(|number| change.ingest(id(&format!("A{number}"))).unwrap());
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     registry.change(&name(), &change, &stamp(0)).unwrap();
     let mut change = Change::new();
     change.ingest(id("B")).unwrap();
@@ -55,8 +56,9 @@ fn change(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn sync(registry: &Registry, _: &Path) -> Outcome {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
+    let listing = listing.finish();
     let options = ChangeOptions::default();
     Ok(registry.sync(&name(), &listing, Limits::default(), &options, &stamp(2)).map(drop)?)
 }
@@ -93,8 +95,9 @@ fn edit(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn cite(registry: &Registry, _: &Path) -> Outcome {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A1", "B"].iter().try_for_each(|text| listing.add(id(text)))?;
+    let listing = listing.finish();
     let members = SubsetMembers::Listed(listing);
     Ok(registry.cite_subset(&name(), None, &members, second(100)).map(drop)?)
 }
@@ -115,7 +118,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
     let primary = OpenPrimary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     let mirror: DatasetName = "mirror".parse()?;
     Ok(mirror::pull(registry, &mirror, &primary, options, &stamp(2)).map(drop)?)
 }
@@ -131,7 +134,7 @@ fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
     let registry = Registry::in_memory().unwrap();
     let mut change = Change::new();
     (0..6_000).for_each(|number| change.ingest(id(&format!("A{number:04}"))).unwrap());
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     registry.change(&name(), &change, &stamp(0)).unwrap();
     let verified = |fault: &Arc<Fault>| registry.with_fault(fault.clone()).verify(&name());
     let sound = Fault::passing(ErrorKind::Damaged, usize::MAX);

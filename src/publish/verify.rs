@@ -17,13 +17,16 @@ use super::tile::Tile;
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::HEAD;
-use crate::mirror::log::{Head, HeadFile, Lines, LinesDigest, write_annotations, write_subsets};
-use crate::model::{DatasetFilter, DatasetName, Digest, Timestamp};
+use crate::mirror::log::{
+    Head, HeadFile, LatestSet, Lines, LinesDigest, write_annotations, write_subsets,
+};
+use crate::model::{DatasetFilter, DatasetName, Digest, Instance, Timestamp};
 use crate::registry::{DatasetRecord, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
 /// What was found of a dataset in a published directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VerifiedFiles {
     /// The name of the dataset's directory.
     pub dataset: DatasetName,
@@ -39,6 +42,7 @@ pub struct VerifiedFiles {
 
 /// A published file that is not as it was published, or that the registry does not continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct OtherFile {
     /// The file, relative to the directory.
     pub file: String,
@@ -89,6 +93,7 @@ pub fn verify<E: From<Error>>(
 
 /// What was found of the log of statements in a published directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct VerifiedStatements {
     /// How many statements are published.
     pub statements: u64,
@@ -262,7 +267,7 @@ impl VerifiedFiles {
                 for (name, digest) in [(SUBSETS, head.subsets), (ANNOTATIONS, head.annotations)] {
                     self.take(directory, check_beside(directory, name, digest))?;
                 }
-                let latest = head.latest().map(|(_, _, digest)| digest);
+                let latest = head.latest().map(|latest| latest.digest);
                 let cited = snapshot.subsets(present)?.into_iter().map(|subset| subset.digest);
                 let digests: BTreeSet<Digest> = latest.into_iter().chain(cited).collect();
                 if let Some(lists) = lists {
@@ -313,9 +318,13 @@ fn check_beside(directory: &Directory, name: &str, announced: LinesDigest) -> Re
 fn is_current(snapshot: &Snapshot, listed: &DatasetRecord, head: &Head) -> Result<bool> {
     let DatasetRecord { dataset, former_names, withdrawn, latest, .. } = listed;
     let latest = latest.as_ref();
-    let latest = latest.map(|latest| (latest.timestamp, latest.identifier, latest.digest));
+    let latest = latest.map(|latest| {
+        let Instance { timestamp, identifier, digest, .. } = *latest;
+        LatestSet { timestamp, identifier, digest }
+    });
     if (&head.record, &head.former_names, &head.withdrawn, head.latest())
         != (dataset, former_names, withdrawn, latest)
+        || !head.record.spells_doi_as(dataset)
     {
         return Ok(false);
     }

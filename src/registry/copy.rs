@@ -19,6 +19,7 @@ use crate::store::{self, Access, BUSY_WAIT, Store};
 
 /// The result of a backup: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct BackupReport {
     /// The size of the copy in bytes.
     pub bytes: u64,
@@ -35,7 +36,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): a file already exists; of another
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a file already exists; of another
     /// kind: the registry cannot be read, or the copy cannot be written.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackupReport> {
@@ -54,13 +55,13 @@ impl Registry {
         });
         drop(progress);
         drop(read);
-        if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotAFile) {
+        if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported) {
             return self.back_up_rows(target);
         }
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
         // registry instead of that of the temporary file.
-        let of_registry = |error: Error| match error.is_of_registry() {
+        let of_registry = |error: Error| match error.is_from_store() {
             true => error.in_path(self.path().unwrap_or(Path::new(""))),
             false => error,
         };
@@ -101,6 +102,7 @@ pub enum PaymentIds {
 
 /// The result of a copy: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct CopyReport {
     /// The number of datasets.
     pub datasets: u64,
@@ -119,7 +121,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): there is a registry at the
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): there is a registry at the
     /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
     pub fn copy_to(&self, target: &Path, payment_ids: PaymentIds) -> Result<CopyReport> {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
@@ -188,12 +190,12 @@ impl Registry {
             };
             let path = directory.join(file);
             match self.back_up(&path) {
-                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 backed_up => return Ok((path, backed_up?)),
             }
         }
         let message = format!("there are {MAX_SUFFIX} backups of this second already");
-        Err(Error::new(ErrorKind::RegistryExists, message).in_path(directory))
+        Err(Error::new(ErrorKind::AlreadyExists, message).in_path(directory))
     }
 
     /// What the backups of this registry are called.

@@ -1,5 +1,6 @@
 //! The registry itself: opening it, beginning and ending work on it, and which of its datasets are shown.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,14 +23,14 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, GranuleId, Registry, Stamp};
+/// use accession::{Change, GranuleId, IfMissing, Registry, Stamp};
 ///
 /// let directory = tempfile::tempdir()?;
 /// let registry = Registry::create(&directory.path().join("accession.db"))?;
 /// let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
 /// let mut change = Change::new();
 /// change.ingest(granule_id)?;
-/// change.options.create_dataset = true;
+/// change.options = change.options.if_missing(IfMissing::Create);
 /// let stamp = Stamp::at("2001-01-02T00:00:00Z".parse()?, "2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.change(&"US.FOOL2.002".parse()?, &change, &stamp)?;
 /// let instance = applied.instance().expect("something changed");
@@ -48,6 +49,13 @@ pub struct Registry {
     has_small_pages: bool,
 }
 
+// The path of a registry on a server has no password.
+impl fmt::Debug for Registry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registry").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
 /// A new registry that does not exist at its path until it is put in place, so that a failure
 /// before that leaves no file.
 pub struct NewRegistry {
@@ -56,6 +64,8 @@ pub struct NewRegistry {
     new: NewStore,
     path: PathBuf,
 }
+
+crate::model::debug_fields!(NewRegistry: registry);
 
 /// How often a change is made at most where other changes interfere with it.
 const ATTEMPTS: u32 = 8;
@@ -90,7 +100,11 @@ impl Registry {
     /// The same with another time to wait for another writer.
     pub fn open_waiting(path: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let store = Store::open(path, access, busy_wait);
-        let store = store.map_err(|error| error.in_registry(&store::shown_name(path)))?;
+        let store = store.map_err(|error| match error.kind() {
+            // A relative path may be wrong because the current directory is.
+            ErrorKind::RegistryMissing => error.in_registry(&store::full_name(path)),
+            _ => error.in_registry(&store::shown_name(path)),
+        })?;
         Ok(Registry::of(store))
     }
 
@@ -98,7 +112,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The error of a registry: a file exists there (`registry-exists`), or cannot be created.
+    /// The error of a registry: a file exists there (`already-exists`), or cannot be created.
     pub fn create(path: &Path) -> Result<Self> {
         Registry::prepare(path)?.put_in_place()?;
         Registry::open(path, Access::Write)
@@ -232,8 +246,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAServer`](crate::ErrorKind::NotAServer): the registry is a file; of kind
-    /// `no-citus`: the extension is not installed; of kind `denied`: the role is not the owner of
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported): the registry is a file; of kind
+    /// `unsupported`: the extension is not installed; of kind `denied`: the role is not the owner of
     /// the tables.
     pub fn distribute(&self) -> Result<u64> {
         self.store().distribute().map_err(|error| self.named(error))
@@ -285,7 +299,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAFile`](crate::ErrorKind::NotAFile); of kind `registry-address`: it is
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported); of kind `address`: it is
     /// neither the path of a file nor the address of a registry, and is not repeated, since it can
     /// contain a password.
     pub fn check_is_file(name: &Path, what: &'static str) -> Result<()> {
@@ -373,7 +387,7 @@ impl NewRegistry {
     ///
     /// # Errors
     ///
-    /// The error of a registry: of kind `registry-exists` if another process has created a file
+    /// The error of a registry: of kind `already-exists` if another process has created a file
     /// there; of kind `busy` if a clone of the registry is still in use.
     pub fn put_in_place(self) -> Result<()> {
         let NewRegistry { registry, new, path } = self;

@@ -1,5 +1,7 @@
 //! A list of granules, in any order and of any length.
 
+use std::sync::Arc;
+
 use serde::Serialize;
 
 use super::batches::{MergedEvent, MergedEvents};
@@ -8,30 +10,54 @@ use super::proof::{Recomputed, Recomputing};
 use super::snapshot::Granule;
 use super::staging::{Sorted, Staging};
 use crate::error::Result;
-use crate::model::{Digest, Event, EventKind, Identifier, ListingEntry, Timestamp};
+use crate::model::{Digest, Event, EventKind, Identifier, ListingEntry, Timestamp, Warning};
 
 /// A list of granules, in any order and of any length, such as the content of a disk, a bucket or a
 /// catalogue.
 ///
-/// A list of more than about 8 MiB is kept in a temporary file. An id that is listed more than
-/// once counts once, except for a citation, where it is refused.
+/// [`Listing::read`] reads a file or a directory, and a [`ListingBuilder`] takes one granule after the other.
+/// A list does not change, and clones share it. More than about 8 MiB are kept in a temporary file. An id that
+/// is listed more than once counts once, except for a citation, where it is refused.
 ///
 /// # Examples
 ///
 /// ```
-/// use accession::{GranuleId, Listing};
+/// use accession::{GranuleId, ListingBuilder};
 ///
-/// let mut listing = Listing::new();
+/// let mut builder = ListingBuilder::new();
 /// for text in ["B", "A", "B"] {
-///     listing.add(text.parse::<GranuleId>()?)?;
+///     builder.add(text.parse::<GranuleId>()?)?;
 /// }
+/// let listing = builder.finish();
 /// let identified = listing.identify()?;
 /// assert_eq!(identified.identifier.to_string(), "8f714d3efb0e51ed23fb7eeecca3009b");
 /// assert_eq!((identified.granules, identified.repeated), (2, 1));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Listing {
+    staging: Arc<Staging>,
+    skipped: SkippedEntries,
+    warnings: Arc<[Warning]>,
+}
+
+/// What is not part of a list that was read, and was counted instead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct SkippedEntries {
+    /// Files and directories whose names begin with `.`.
+    pub hidden: u64,
+    /// Symbolic links to directories.
+    pub directory_links: u64,
+    /// Entries of a directory that are neither files nor directories, such as pipes.
+    pub special: u64,
+    /// Granules that a file marks as deleted or replaced.
+    pub deleted: u64,
+}
+
+/// Collects granules for a [`Listing`].
+#[derive(Debug, Default)]
+pub struct ListingBuilder {
     staging: Staging,
 }
 
@@ -39,6 +65,7 @@ pub struct Listing {
 ///
 /// Its fields, in this order, are those of `identify` in the command line's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ListingSummary {
     /// The identifier of the listed granules, each counted once.
     pub identifier: Identifier,
@@ -51,17 +78,49 @@ pub struct ListingSummary {
     pub repeated: u64,
 }
 
-impl Listing {
-    /// Creates an empty list.
+impl ListingBuilder {
+    /// Creates a builder without granules.
     pub fn new() -> Self {
-        Listing::default()
+        ListingBuilder::default()
     }
 
     /// Adds a granule.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written;
+    /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the metadata of the files.
     pub fn add(&mut self, entry: impl Into<ListingEntry>) -> Result<()> {
         let ListingEntry { granule_id, producer_granule, content, location } = entry.into();
         let (at, kind) = (Timestamp::EPOCH, EventKind::Ingested);
         self.staging.add(&Event { at, kind, granule_id, producer_granule, content, location })
+    }
+
+    /// How many ids were added, repeated ones included.
+    pub fn count(&self) -> u64 {
+        self.staging.count()
+    }
+
+    /// The list of the granules that were added.
+    pub fn finish(self) -> Listing {
+        self.finish_reading(SkippedEntries::default(), Vec::new())
+    }
+
+    /// As [`ListingBuilder::finish`], of a list that was read.
+    pub(crate) fn finish_reading(self, skipped: SkippedEntries, warnings: Vec<Warning>) -> Listing {
+        Listing { staging: Arc::new(self.staging), skipped, warnings: warnings.into() }
+    }
+}
+
+impl Listing {
+    /// What was not read into the list, and counted instead.
+    pub fn skipped(&self) -> SkippedEntries {
+        self.skipped
+    }
+
+    /// Warnings about the file that was read, such as ids that look like comments.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// Whether the list is empty.
@@ -69,7 +128,7 @@ impl Listing {
         self.staging.is_empty()
     }
 
-    /// How many ids were added, repeated ones included.
+    /// How many ids are listed, repeated ones included.
     pub fn count(&self) -> u64 {
         self.staging.count()
     }
@@ -98,7 +157,7 @@ impl Listing {
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
-    /// [`ErrorKind::StatedFile`](crate::ErrorKind::StatedFile): an id is listed twice, with other bytes.
+    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): an id is listed twice, with other bytes.
     pub fn identify(&self) -> Result<ListingSummary> {
         self.identify_watched(&Watcher::new())
     }
@@ -120,8 +179,7 @@ impl Listing {
         Ok(ListingSummary { identifier, digest, granules, repeated: self.repeated(granules)? })
     }
 
-    /// The listed granules in canonical order, each once, with its files. Granules that are added later are
-    /// not included.
+    /// The listed granules in canonical order, each once, with its files.
     ///
     /// # Errors
     ///

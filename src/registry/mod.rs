@@ -35,7 +35,7 @@ mod write;
 pub use cancel::CancelToken;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
 pub use handle::{NewRegistry, Registry};
-pub use listing::{Listing, ListingSummary};
+pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
 pub(crate) use observer::OpenWork;
 pub use observer::{Observer, Progress, Watcher, Work};
@@ -44,9 +44,10 @@ pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
-    DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals, Granule,
-    Granules, HeldContents, History, HistoryOptions, IdPages, NotedPeriod, Period, Presence,
-    Resolution, Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
+    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
+    LastSubsets, Neighbours, NotedPeriod, Period, Presence, Resolution, Selected, Selection,
+    SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
@@ -56,15 +57,16 @@ pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck, Import,
-    KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck, ReturnedGranules, SavedSubset,
-    SharedDoi, Skipped, Stamp, SubsetMembers, WorkCounts,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck,
+    IfMissing, Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
+    ReturnedGranules, SavedSubset, SharedDoi, Skipped, Stamp, SubsetCitation, SubsetMembers,
+    SubsetState, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
-pub use crate::model::{DatasetRecord, FoundPeriod, MetadataVersion};
+pub use crate::model::{DatasetRecord, FoundPeriod, FoundPosition, MetadataVersion};
 pub use crate::store::Span;
 pub use crate::store::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 

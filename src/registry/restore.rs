@@ -16,6 +16,7 @@ use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, With
 
 /// The result of a restore: what was copied, verified and replaced.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct RestoreReport {
     /// The new path of the registry that was replaced. `None` means that there was none.
     pub moved: Option<PathBuf>,
@@ -46,7 +47,7 @@ pub struct RestoreReport {
 /// The error of a registry: the backup is not a readable registry, the target is being written
 /// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
 /// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
-/// work was cancelled. In each case the target is unchanged, but if it is `moved-away`: then
+/// work was cancelled. In each case the target is unchanged, but if it is `misplaced`: then
 /// renaming failed, and failed again when the names were to be restored.
 ///
 /// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
@@ -61,8 +62,8 @@ pub fn restore(
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
     // Where SQLite cannot create a file beside it, it reports that it is read-only.
     let of_copy = |error: Error| match error.kind() {
-        _ if !error.is_of_registry() => error,
-        ErrorKind::Full | ErrorKind::ReadOnly | ErrorKind::ReservedName => error.in_path(target),
+        _ if !error.is_from_store() => error,
+        ErrorKind::Full | ErrorKind::Denied | ErrorKind::InvalidPath => error.in_path(target),
         _ => error.in_path(copy),
     };
     for name in [target, copy] {
@@ -157,6 +158,7 @@ fn suffix(now: Timestamp) -> String {
 
 /// What a registry has that a copy of it lacks.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+#[non_exhaustive]
 pub struct MissingFromBackup {
     /// The datasets that the copy has by none of their names, by name.
     pub datasets: Vec<DatasetName>,

@@ -25,6 +25,7 @@ use crate::store::{
 
 /// The log of statements as it is stored.
 #[derive(Debug, Clone, Default)]
+#[non_exhaustive]
 pub struct StatementLog {
     /// The tree of all statements.
     pub tree: StatementTree,
@@ -88,6 +89,7 @@ impl SignedCheckpoint {
 
 /// A proof that a set was stated.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ProvedSet {
     /// The proof.
     pub proof: StatementProof,
@@ -361,7 +363,7 @@ impl NewStatements {
 
     fn add(&mut self, dataset: DatasetKey, subset: Option<SubsetKey>, set: StatedSet) {
         let number = self.first + self.rows.len() as u64;
-        let since = set.held.0;
+        let since = set.from;
         let text = SetStatement::of(set, self.stated).text();
         self.rows.push(StoredStatement { number, dataset, subset, since, text });
     }
@@ -381,7 +383,8 @@ fn stated_set(set: Set, doi: &Option<Doi>, changes: u64) -> StatedSet {
         identifier: set.identifier(),
         digest: set.digest(),
         granules: set.granule_count(),
-        held: (*timestamp, *until),
+        from: *timestamp,
+        until: *until,
         part: set.subset().is_some(),
         changes,
     }
@@ -530,7 +533,7 @@ fn stored(read: &store::View, set: &Set) -> Result<Vec<StoredStatement>> {
 pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option<String>> {
     match StatementLog::read(read).and_then(|_| compare_with_history(read)) {
         Ok(()) => Ok(None),
-        Err(error) if error.kind().is_of_content() => Ok(Some(error.reason())),
+        Err(error) if error.concerns_content() => Ok(Some(error.reason())),
         Err(error) => Err(error),
     }
 }
@@ -563,7 +566,7 @@ fn compare_with_history(read: &store::View) -> Result<()> {
 /// What was read. `None` means that it is damaged or out of reach, which verifying its dataset finds.
 fn known<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
-        Err(error) if error.kind().is_of_content() => Ok(None),
+        Err(error) if error.concerns_content() => Ok(None),
         Err(error) if error.kind() == ErrorKind::Unreachable => Ok(None),
         read => read.map(Some),
     }

@@ -26,6 +26,7 @@ const SHOWN_FINDINGS: u32 = 10;
 ///
 /// Its fields, in this order, are those of the rows of `status` in the command line's JSON.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct DatasetStatus {
     /// The dataset.
     pub dataset: DatasetName,
@@ -48,6 +49,7 @@ pub struct DatasetStatus {
 
 /// The last change of a dataset.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct LastChange {
     /// When it took effect.
     pub timestamp: Timestamp,
@@ -57,6 +59,7 @@ pub struct LastChange {
 
 /// What checks of the files of a dataset found.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct FilesChecked {
     /// How many files are not as recorded, each counted in every directory.
     pub open: u64,
@@ -78,6 +81,7 @@ pub struct StatusThresholds {
 
 /// A primary of a mirror.
 #[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
 pub struct Mirrored {
     /// Its address, or the path of its file.
     pub source: String,
@@ -293,6 +297,7 @@ impl Snapshot {
 
 /// A primary that was read for a dataset, which mirrors it.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct KnownPrimary {
     /// The dataset.
     pub dataset: DatasetName,

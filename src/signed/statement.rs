@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{DatasetName, Digest, Doi, Identifier, Moment, Timestamp, ValueError};
+use crate::model::{DatasetName, Digest, Doi, Identifier, Moment, ParseError, Timestamp};
 
 /// That a dataset held a set, and when that was said.
 ///
@@ -54,8 +54,10 @@ pub struct StatedSet {
     pub digest: Digest,
     /// How many granules there are.
     pub granules: u64,
-    /// From when on they are held, and until when.
-    pub held: (Timestamp, Option<Timestamp>),
+    /// Since when they are held.
+    pub from: Timestamp,
+    /// Until when they are held. `None` means that they are held still.
+    pub until: Option<Timestamp>,
     /// Whether it is a part of what was held.
     pub part: bool,
     /// The number of the change.
@@ -71,8 +73,8 @@ impl SetStatement {
 
     /// States a set at a time.
     pub fn of(set: StatedSet, stated: Timestamp) -> Self {
-        let StatedSet { dataset, doi, identifier, digest, granules, held, part, changes } = set;
-        let (from, until) = held;
+        let StatedSet { dataset, doi, identifier, digest, granules, from, until, part, changes } =
+            set;
         let version = SetStatement::VERSION;
         SetStatement {
             version,
@@ -96,8 +98,8 @@ impl SetStatement {
     /// - `{"accession_statement":2,…}`: another version
     /// - `{"dataset": …}`: not in canonical form
     /// - times that contradict each other, such as an end after it was stated
-    pub fn read(bytes: &[u8]) -> Result<Self, ValueError> {
-        let refused = |why: &str| ValueError::new(format!("not a statement of an archive: {why}"));
+    pub fn read(bytes: &[u8]) -> Result<Self, ParseError> {
+        let refused = |why: &str| ParseError::new(format!("not a statement of an archive: {why}"));
         if bytes.len() > SetStatement::MAX_BYTES {
             return Err(refused("it is longer than 60,000 bytes"));
         }

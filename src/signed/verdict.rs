@@ -15,6 +15,7 @@ use crate::model::{Moment, Timestamp, plural, quoted};
 
 /// What was found of a proof: it is proved if there is no problem.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProofVerdict {
     /// What is stated.
     pub statement: SetStatement,
@@ -44,8 +45,11 @@ pub enum ListedBy {
     Names,
 }
 
+crate::model::shown_as_json!(ListedBy);
+
 /// A witness that has seen a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Cosignature {
     /// Its name in the policy.
     pub name: String,
@@ -57,6 +61,7 @@ pub struct Cosignature {
 
 /// Why a proof proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct ProofProblem {
     /// `inclusion`, `signature`, `quorum`, `date` or `list`.
     pub code: &'static str,
@@ -257,7 +262,8 @@ mod tests {
                 identifier: "8f714d3efb0e51ed23fb7eeecca3009b".parse().unwrap(),
                 digest: listed.digest,
                 granules: 2,
-                held: ("2001-01-03T00:00:00Z".parse().unwrap(), None),
+                from: "2001-01-03T00:00:00Z".parse().unwrap(),
+                until: None,
                 part: changes == 5,
                 changes,
             };

@@ -10,6 +10,7 @@ use super::rows::{Access, Watch};
 use super::session::{StoreSession, Transaction, View};
 use super::sqlite::{self, NewFile};
 use super::{Error, Result};
+use crate::error::Detail;
 
 /// An open registry. Clones share its connections.
 #[derive(Clone)]
@@ -48,7 +49,7 @@ pub(crate) enum NewStore {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress),
+/// [`ErrorKind::Address`](super::ErrorKind::Address),
 /// [`ErrorKind::Unreachable`](super::ErrorKind::Unreachable);
 /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
 pub(crate) fn exists(name: &Path) -> Result<bool> {
@@ -97,9 +98,9 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
-    /// [`ErrorKind::Orphaned`](super::ErrorKind::Orphaned),
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName),
+    /// [`ErrorKind::AlreadyExists`](super::ErrorKind::AlreadyExists),
+    /// [`ErrorKind::Misplaced`](super::ErrorKind::Misplaced),
+    /// [`ErrorKind::InvalidPath`](super::ErrorKind::InvalidPath),
     /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn create(
         name: &Path,
@@ -144,7 +145,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
-    /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly).
+    /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
         let begin =
             || of_opened!(&self.opened, store => Ok(Box::new(store.transaction(watch)?) as _));
@@ -183,13 +184,13 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAServer`](super::ErrorKind::NotAServer),
-    /// [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus), [`ErrorKind::Busy`](super::ErrorKind::Busy),
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported): the registry is a file, or the extension is
+    /// not installed. [`ErrorKind::Busy`](super::ErrorKind::Busy),
     /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn distribute(&self) -> Result<u64> {
         match &self.opened {
             Opened::File(_) => Err(Error::stored(
-                super::ErrorKind::NotAServer,
+                Detail::NotAServer,
                 "this registry is a file; distribute needs one on a PostgreSQL server",
             )),
             #[cfg(feature = "postgres")]
@@ -218,7 +219,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use, or the errors of
-    /// writing. [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
+    /// writing. [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported).
     pub fn close(self, file: &NewFile) -> Result<()> {
         match self.opened {
             Opened::File(store) => file.close(store.into_connection()?),
@@ -251,7 +252,7 @@ impl NewStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a
+    /// [`ErrorKind::AlreadyExists`](super::ErrorKind::AlreadyExists): another process has created a
     /// registry there. [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
     pub fn put_in_place(self, store: Option<Store>) -> Result<()> {
         match self {
@@ -281,8 +282,8 @@ const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryAddress`], which does not repeat it: it is an address of another kind, or the
-/// parameters of one, either of which can contain a password. [`ErrorKind::NoPostgres`].
+/// [`ErrorKind::Address`], which does not repeat it: it is an address of another kind, or the
+/// parameters of one, either of which can contain a password. [`ErrorKind::Unsupported`].
 fn kind_of(name: &Path) -> Result<Kind> {
     let text = name.to_string_lossy().to_ascii_lowercase();
     if SCHEMES.iter().any(|scheme| text.starts_with(scheme)) {
@@ -290,7 +291,7 @@ fn kind_of(name: &Path) -> Result<Kind> {
         return Ok(Kind::Server);
         #[cfg(not(feature = "postgres"))]
         return Err(Error::stored(
-            super::ErrorKind::NoPostgres,
+            super::ErrorKind::Unsupported,
             "this program was built without the feature `postgres`",
         ));
     }
@@ -325,7 +326,7 @@ fn kind_of(name: &Path) -> Result<Kind> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotAFile`], [`ErrorKind::RegistryAddress`].
+/// [`ErrorKind::Unsupported`], [`ErrorKind::Address`].
 #[cfg_attr(not(feature = "postgres"), expect(unused_variables, reason = "there are only files"))]
 pub(crate) fn check_is_file(name: &Path, what: &str) -> Result<()> {
     match kind_of(name)? {
@@ -374,7 +375,7 @@ mod tests {
     #[test]
     fn the_address_of_a_server_needs_the_feature() {
         let error = kind_of(Path::new("postgres://user@localhost/archive")).err().unwrap();
-        assert_eq!(error.kind(), super::super::ErrorKind::NoPostgres);
+        assert_eq!(error.kind(), super::super::ErrorKind::Unsupported);
         assert!(error.to_string().contains("`postgres`"), "{error}");
     }
 }

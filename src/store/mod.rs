@@ -35,8 +35,9 @@ pub(crate) use page::paged;
 pub use rows::Span;
 pub use rows::{Access, BUSY_WAIT, OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use rows::{
-    DatasetKey, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation, StoredContent,
-    StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch, WorkerRow,
+    DatasetKey, NamedDataset, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation,
+    StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch,
+    WorkerRow,
 };
 pub(crate) use session::{Transaction, View};
 pub(crate) use sqlite::{MAGIC_BYTES, NewFile, is_database, limit_memory};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Annotation, Content, DatasetMetadata, FailedAttempt, GranuleId, Instance, LastPull, Limits,
-    Timestamp, Withdrawal,
+    Annotation, Content, DatasetMetadata, DatasetName, FailedAttempt, GranuleId, Instance,
+    LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// Whether a registry is opened for reading or for writing.
@@ -51,6 +51,7 @@ pub(crate) struct SourceKey(pub(in crate::store) u64);
 
 /// A primary that was read for a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct StoredSource {
     /// Where it is: a URL or an absolute path.
     pub source: String,
@@ -113,6 +114,15 @@ pub(crate) struct StoredInstance {
     pub instance: Instance,
     /// Whether its row agrees with its checksum.
     pub is_sound: bool,
+}
+
+/// A dataset whose record was not read.
+#[derive(Debug)]
+pub(crate) struct NamedDataset {
+    pub key: DatasetKey,
+    pub name: DatasetName,
+    /// When it was withdrawn, and why. `None` means that it is not withdrawn.
+    pub withdrawn: Option<Withdrawal>,
 }
 
 /// A dataset as it is stored.
@@ -182,6 +192,7 @@ pub struct RootState {
 
 /// A file that is not as it is recorded: what the last check of it has found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct OpenFinding {
     /// The name of the root directory.
     pub root: String,

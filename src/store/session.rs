@@ -228,7 +228,7 @@ impl View {
     /// # Errors
     ///
     /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced),
-    /// [`ErrorKind::Changed`](super::ErrorKind::Changed).
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced).
     pub fn check_unchanged(&self) -> Result<()> {
         self.session()?.check_unchanged()
     }
@@ -239,11 +239,11 @@ impl View {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReservedName`](super::ErrorKind::ReservedName),
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists),
+    /// [`ErrorKind::InvalidPath`](super::ErrorKind::InvalidPath),
+    /// [`ErrorKind::AlreadyExists`](super::ErrorKind::AlreadyExists),
     /// [`ErrorKind::Full`](super::ErrorKind::Full);
     /// [`ErrorKind::Interrupted`](super::ErrorKind::Interrupted): `progress` returned `Break`;
-    /// [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported).
     pub fn copy_beside(
         &self,
         target: &Path,

@@ -72,7 +72,7 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     let snapshot = registry.snapshot().unwrap();
     let selected = snapshot.select(&at("ONE", 2)).unwrap();
     assert_eq!(selected.instance().annotations.len(), 3);
-    assert_eq!(snapshot.cite(&at("ONE", 2)).unwrap().set.instance().annotations.len(), 3);
+    assert_eq!(snapshot.cite(&at("ONE", 2)).unwrap().period.set.instance().annotations.len(), 3);
     let resolution = snapshot.resolve(selected.set.identifier(), None, None).unwrap();
     let counts = resolution.rows.iter().map(|row| row.set.instance().annotations.len());
     assert_eq!(counts.collect::<Vec<_>>(), [3, 0]);
@@ -131,16 +131,16 @@ fn what_cannot_be_annotated_is_refused() {
     let patterns = SubsetMembers::Patterns(vec!["B".parse().unwrap()]);
     let at_2 = Some(Moment::Instant(second(2)));
     let cited = registry.cite_subset(&name("ONE"), at_2, &patterns, now()).unwrap();
-    let identifier = cited.set.identifier();
+    let identifier = cited.period.set.identifier();
     let refused = |selection: &Selection| {
         let refused = registry.annotate(selection, &new("note", false), &stamp("A", 0));
         refused.unwrap_err().kind()
     };
     let of_subset = Selection::Identifier { identifier, dataset: None, at: None };
-    assert_eq!(refused(&of_subset), ErrorKind::NotAnInstance);
-    let digest = cited.set.digest().to_string().parse().unwrap();
-    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::NotAnInstance);
-    assert_eq!(refused(&at("ONE", 0)), ErrorKind::BeforeHistory);
+    assert_eq!(refused(&of_subset), ErrorKind::IdentifierUnknown);
+    let digest = cited.period.set.digest().to_string().parse().unwrap();
+    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::IdentifierUnknown);
+    assert_eq!(refused(&at("ONE", 0)), ErrorKind::NoHistory);
     assert_eq!(refused(&at("NONE", 1)), ErrorKind::DatasetUnknown);
     let kind = |note: &str| NewAnnotation::new(note).unwrap_err().kind();
     assert_eq!(kind(" \n"), ErrorKind::Input);

@@ -158,11 +158,11 @@ fn a_subset_that_is_cited_again_at_a_later_date_neither_agrees_nor_disagrees() {
     };
     let first = cite("2001-01-05");
     let again = cite("2001-02-10");
-    assert_eq!(again.set.subset(), first.set.subset(), "it is stored once");
+    assert_eq!(again.period.set.subset(), first.period.set.subset(), "it is stored once");
     for (date, agrees) in
         [("2001-01-05", Some(true)), ("2001-02-10", None), ("2500-01-01", Some(false))]
     {
-        let identifier = again.set.identifier();
+        let identifier = again.period.set.identifier();
         let text = format!("{{ doi:10.9999/US/FOOL2, {date}, DI:{identifier} }}");
         let (verdicts, _) = checked(&registry, &text);
         assert_eq!(verdicts[0].agrees, agrees, "{date}");
@@ -200,7 +200,7 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
             .unwrap();
         let selection = Selection::Dataset { name: name("US"), at };
         let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
-        let identifier = cited.set.identifier();
+        let identifier = cited.period.set.identifier();
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         let resolved = citation.clone().with_resolver(Some("https://data.example.org"));
         let formats = CitationFormat::ALL.iter();

@@ -154,7 +154,7 @@ fn a_citation_leads_to_the_site_that_resolves_its_identifier() {
     let citation = Citation::new(cited.clone(), at, "2026-01-02".parse().unwrap());
     // The record takes precedence over the environment.
     let citation = citation.with_resolver(Some("https://other.example"));
-    let address = format!("https://data.example.org/DI:{}", cited.set.identifier());
+    let address = format!("https://data.example.org/DI:{}", cited.period.set.identifier());
     let written = |format| citation.render(format);
     for (format, expected) in [
         (CitationFormat::Text, format!(" ({address}, as held at 2001-01-05 by US). ")),

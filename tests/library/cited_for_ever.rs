@@ -215,8 +215,8 @@ impl World {
             Err(error) if error.kind().as_str() == "selects-nothing" => return,
             cited => cited.unwrap(),
         };
-        let identifier = cited.set.identifier();
-        let moment = at.unwrap_or(Moment::Instant(cited.set.instance().timestamp));
+        let identifier = cited.period.set.identifier();
+        let moment = at.unwrap_or(Moment::Instant(cited.period.set.instance().timestamp));
         let text = Citation::new(cited, at, self.now.day()).render(format);
         self.written.push(Written { text, identifier, moment });
     }
@@ -312,7 +312,7 @@ impl World {
                 assert_eq!(latest.unwrap().set.identifier(), *identifier);
             }
             (None, latest) => {
-                let kind = if self.changes.is_empty() { "no-history" } else { "nothing-known" };
+                let kind = "no-history";
                 assert_eq!(latest.unwrap_err().kind().as_str(), kind);
             }
         }

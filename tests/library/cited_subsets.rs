@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Access, Listing, Moment, Observer, Pattern, Progress, Registry, Selection, Stamp, Subset,
-    SubsetCriteria, SubsetMembers, Timestamp, Work,
+    Access, ListingBuilder, Moment, Observer, Pattern, Progress, Registry, Selection, Stamp,
+    Subset, SubsetCriteria, SubsetMembers, Timestamp, Work,
 };
 use proptest::prelude::*;
 
@@ -160,9 +160,9 @@ fn history_of(sets: &[&[&str]]) -> (Registry, History) {
 }
 
 fn named<'a>(ids: impl IntoIterator<Item = &'a str>) -> SubsetMembers {
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     ids.into_iter().for_each(|text| named.add(id(text)).unwrap());
-    SubsetMembers::Listed(named)
+    SubsetMembers::Listed(named.finish())
 }
 
 fn patterns(texts: &[&str]) -> SubsetMembers {
@@ -175,7 +175,7 @@ fn selections_with_the_same_meaning_are_one() {
     let cite = |texts: &[&str]| {
         let wanted = patterns(texts);
         let cited = registry.cite_subset(&name("dataset"), None, &wanted, now()).unwrap();
-        cited.set.subset().unwrap().clone()
+        cited.period.set.subset().unwrap().clone()
     };
     let first = cite(&["A*", "B*"]);
     assert_eq!(cite(&["B**", "A*", "A***"]), first);
@@ -194,7 +194,7 @@ fn of_a_subset_only_the_period_of_its_first_citation_is_known() {
     let (registry, _) = history_of(&[&["A1", "A2"], &["B1"], &["B1"], &["A3"], &["A3"]]);
     let at = Some(Moment::Instant(second(1)));
     let cited = registry.cite_subset(&name("dataset"), at, &patterns(&["A*"]), now()).unwrap();
-    let part = cited.set.subset().unwrap();
+    let part = cited.period.set.subset().unwrap();
     let known = |seconds: i64| {
         let at = Some(Moment::Instant(second(seconds)));
         let snapshot = registry.snapshot().unwrap();
@@ -228,7 +228,7 @@ fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
     let selection = Selection::Dataset { name: name("dataset"), at: None };
     let cited = before.cite(&selection).unwrap();
     assert_eq!(cited.dataset.withdrawn, None);
-    assert_eq!(cited.dataset.latest.as_ref(), Some(cited.set.instance()));
+    assert_eq!(cited.dataset.latest.as_ref(), Some(cited.period.set.instance()));
     let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
     assert!(cited.dataset.withdrawn.is_some());
 }

@@ -6,8 +6,8 @@
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, DatasetMetadata, EarlierSet, EventKind, Import, Limits, Listing, Moment,
-    Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, DatasetMetadata, EarlierSet, EventKind, Import, Limits, ListingBuilder,
+    Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 
 use harness::events::event;
@@ -46,8 +46,9 @@ const WRITES: [Write; 10] = [
         registry.change(&name("NEW"), &change(["new"], []), stamp).map(drop)
     }),
     ("sync", |registry, stamp| {
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         listing.add(id("new"))?;
+        let listing = listing.finish();
         let (most, options) = (Limits::NONE, ChangeOptions::default());
         registry.sync(&name("D"), &listing, most, &options, stamp).map(drop)
     }),
@@ -148,12 +149,13 @@ fn what_stores_nothing_is_not_refused() {
     let registry = registry();
     let stamp = || Stamp::now(days_later(5_000));
     let mut change = Change::new();
-    change.options.skip_existing = true;
+    change.options = change.options.skip_existing(true);
     change.ingest(id("A")).unwrap();
     assert_eq!(registry.change(&name("D"), &change, &stamp()).unwrap().instance(), None);
     // A listing that changes nothing is recorded as confirmed, at this time.
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
+    let listing = listing.finish();
     let options = ChangeOptions::default();
     let refused =
         registry.sync(&name("D"), &listing, Limits::default(), &options, &stamp()).unwrap_err();
@@ -161,7 +163,7 @@ fn what_stores_nothing_is_not_refused() {
     // A rehearsal says what the command would.
     let mut change = Change::new();
     change.ingest(id("new")).unwrap();
-    change.options.dry_run = true;
+    change.options = change.options.dry_run(true);
     let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
     assert_eq!(refused.kind().as_str(), "clock-ahead");
 }
@@ -174,9 +176,9 @@ fn a_subset_is_not_saved_and_one_that_is_saved_can_be_cited() {
     assert_eq!(cite(days_later(5_000)).unwrap_err().kind().as_str(), "clock-ahead");
     assert!(registry.snapshot().unwrap().subsets(&name("D")).unwrap().is_empty());
     let saved = cite(days_later(1)).unwrap();
-    assert_eq!(cite(days_later(5_000)).unwrap().set, saved.set);
+    assert_eq!(cite(days_later(5_000)).unwrap().period.set, saved.period.set);
     // The time of the tests is later than that.
-    assert_eq!(cite(now()).unwrap().set, saved.set);
+    assert_eq!(cite(now()).unwrap().period.set, saved.period.set);
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use accession::model::{Algorithm, Checksum, Content, Coverage, Digest, FilePath, FileRecord};
 use accession::registry::SharedDoi;
 use accession::{
-    Access, Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, Import, Limit,
-    Limits, Listing, ListingEntry, Moment, Registry, Selection, Set, SourceLocation, Stamp,
+    Access, Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, IfMissing,
+    Import, Limit, Limits, ListingBuilder, ListingEntry, Moment, Registry, Selection, Set,
+    SourceLocation, Stamp,
 };
 
 use harness::events::event;
@@ -36,11 +37,7 @@ fn sha256(granule: &str, byte: u8) -> ListingEntry {
 }
 
 fn accepting(granules: u64) -> ChangeOptions {
-    ChangeOptions {
-        max_replace: Some(Limit::Granules(granules)),
-        note: Some("processed again".to_owned()),
-        ..ChangeOptions::default()
-    }
+    ChangeOptions::new().max_replace(Limit::Granules(granules)).note("processed again".to_owned())
 }
 
 /// States some files of granules, and leaves the others as they are known.
@@ -63,8 +60,9 @@ fn sync(
     entries: impl IntoIterator<Item = ListingEntry>,
     options: &ChangeOptions,
 ) -> accession::error::Result<ChangeReport> {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     entries.into_iter().for_each(|entry| listing.add(entry).unwrap());
+    let listing = listing.finish();
     let stamp = Stamp::at(second(at), now());
     registry.sync(&name("D"), &listing, Limits::default(), options, &stamp)
 }
@@ -141,7 +139,7 @@ fn other_bytes_are_refused_unless_a_limit_accepts_them_and_both_are_kept() {
     }
     assert_eq!(listed(&registry, None), ["A A 7 sha-256:01,md5:050505", "B B ? sha-256:02"]);
     // What was known of the bytes goes, and what is stated stays; before it, what was known then.
-    let rehearsed = ChangeOptions { dry_run: true, ..accepting(1) };
+    let rehearsed = accepting(1).dry_run(true);
     for options in [rehearsed, accepting(1)] {
         let applied = add(&registry, 4, [sha256("A", 9), sha256("B", 2)], options).unwrap();
         assert_eq!(sides(&applied), [0, 0, 0, 1]);
@@ -157,7 +155,7 @@ fn other_bytes_are_refused_unless_a_limit_accepts_them_and_both_are_kept() {
 fn a_limit_of_the_dataset_needs_no_note_and_one_of_the_change_does() {
     let registry = with_granules(new_registry());
     add(&registry, 2, [sha256("A", 1)], ChangeOptions::default()).unwrap();
-    let unnoted = ChangeOptions { note: None, ..accepting(1) };
+    let unnoted = accepting(1).note(None);
     assert_eq!(add(&registry, 3, [sha256("A", 2)], unnoted).unwrap_err().kind(), ErrorKind::Input);
     registry
         .edit_dataset_with(&name("D"), SharedDoi::Refused, &Stamp::now(now()), |_, limits| {
@@ -173,7 +171,7 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let registry = new_registry();
     let ids: Vec<String> = (0..25).map(|n| format!("G{n:02}")).collect();
     let mut granules = Change::new();
-    granules.options.create_dataset = true;
+    granules.options = granules.options.if_missing(IfMissing::Create);
     ids.iter().for_each(|granule| granules.ingest(sha256(granule, 1)).unwrap());
     registry.change(&name("D"), &granules, &Stamp::at(second(1), now())).unwrap();
     let others = |number: usize| ids[..number].iter().map(|granule| sha256(granule, 2));
@@ -187,8 +185,9 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     let error = add(&registry, 2, some(), ChangeOptions::default()).unwrap_err().to_string();
     assert!(!error.contains("algorithm?"), "{error}");
     // What a listing leaves as it is agrees, too.
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     some().for_each(|entry| listing.add(entry).unwrap());
+    let listing = listing.finish();
     let options = ChangeOptions::default();
     let stamp = Stamp::at(second(2), now());
     let error =
@@ -210,7 +209,7 @@ fn one_input_that_contradicts_itself_is_never_accepted() {
         let all = [at(sha256("A", 1), 1)].into_iter().chain(browse);
         let all = all.chain([at(sha256("A", 2), 20_000)]);
         let error = add(&registry, 2, all, options).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::StatedFile);
+        assert_eq!(error.kind(), ErrorKind::Input);
         assert!(error.to_string().contains("is listed twice, with sha-256 0101"), "{error}");
     }
     assert!(listed(&registry, None).is_empty());
@@ -263,7 +262,7 @@ fn a_revert_to_a_digest_is_that_of_the_dataset_although_another_has_had_it_since
 fn an_import_counts_content_from_the_row_on() {
     let registry = new_registry();
     let mut import = Import::new();
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     let mut add = |granule: &str, at: i64, kind: EventKind, byte: Option<u8>| {
         import
             .add(accession::Event {
@@ -299,7 +298,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     let (_, registry) = new_registry_in(directory.path());
     let ids: Vec<String> = (0..20_000).map(|n| format!("granule.{n:06}")).collect();
     let mut granules = Change::new();
-    granules.options.create_dataset = true;
+    granules.options = granules.options.if_missing(IfMissing::Create);
     for (n, granule) in ids.iter().enumerate().rev() {
         let whole = (granule.as_str(), None, Some((Algorithm::Sha256, n as u8)));
         let browse = ("z/browse.png", Some(n as u64), None);

@@ -16,7 +16,7 @@ use accession::fixity::{
     Root,
 };
 use accession::model::{Algorithm, Checksum, FileContent};
-use accession::{CancelToken, Error, ErrorKind, Observer, Progress, Watcher};
+use accession::{CancelToken, DatasetName, Error, ErrorKind, Observer, Progress, Watcher};
 use tempfile::TempDir;
 
 use harness::at_advance::AtAdvance;
@@ -389,7 +389,7 @@ fn a_token_cancels_the_check_within_a_file() {
 fn an_error_of_the_input_ends_the_check_at_its_place() {
     let mut tree = Tree::new();
     tree.file("A", b"abc");
-    let error = Error::new(ErrorKind::Damaged, "a row is damaged");
+    let error = Error::from("".parse::<DatasetName>().unwrap_err());
     let files = [Ok(abc("A")), Err(error), Ok(abc("A"))].into_iter();
     let mut check = FileReader::start(
         &tree.root(),
@@ -400,7 +400,7 @@ fn an_error_of_the_input_ends_the_check_at_its_place() {
     )
     .unwrap();
     assert_eq!(check.next().unwrap().unwrap().problem(), None);
-    assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Damaged);
+    assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Usage);
     assert!(check.next().is_none());
 }
 

@@ -8,8 +8,8 @@ use accession::mirror::{self, OpenPrimary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, DatasetFilter, EarlierSet, Import, Limits, Listing, Moment, Registry, Selection,
-    Set, Stamp, SubsetMembers,
+    ChangeOptions, DatasetFilter, EarlierSet, Import, Limits, Listing, ListingBuilder, Moment,
+    Registry, Selection, Set, Stamp, SubsetMembers,
 };
 
 use crate::stored::{even, granule_id, latest};
@@ -81,9 +81,10 @@ impl World {
             let cited = registry.cite_subset(&dataset, Some(first()), &wanted, now()).unwrap();
             cited.period.set
         };
-        let mut list = Listing::new();
+        let mut list = ListingBuilder::new();
         list.add(id(&granule_id(1_000))).unwrap();
         list.add(id(&granule_id(2_000))).unwrap();
+        let list = list.finish();
         let patterns = cite(SubsetMembers::Patterns(vec!["granule.001*".parse().unwrap()]));
         let named = cite(SubsetMembers::Listed(list));
         World { directory, path, registry, later, patterns, named }
@@ -168,13 +169,13 @@ impl World {
     fn listing(&self, without: &[usize]) -> Listing {
         let mut held = even(GRANULES);
         held.extend([1, 3].map(granule_id));
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         let left_out: Vec<String> = without.iter().copied().map(granule_id).collect();
         let wanted = held.iter().filter(|held| **held != granule_id(2_000));
         for granule_id in wanted.filter(|held| !left_out.contains(held)) {
             listing.add(id(granule_id)).unwrap();
         }
-        listing
+        listing.finish()
     }
 
     pub fn sync(&self, without: &[usize]) -> Done {
@@ -211,8 +212,7 @@ impl World {
     }
 
     pub fn pull(&self) -> Done {
-        let options =
-            PullOptions { policy: PullPolicy::Reset(Limits::default()), ..PullOptions::default() };
+        let options = PullOptions::new().policy(PullPolicy::Reset(Limits::default()));
         let (dataset, stamp) = (name("dataset"), self.stamp());
         mirror::pull(&self.registry, &dataset, &self.primary(), options, &stamp)?;
         Ok(())

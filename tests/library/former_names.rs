@@ -9,8 +9,8 @@ use std::fmt::Debug;
 use accession::citation::check::Checker;
 use accession::citation::recognise::find;
 use accession::{
-    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, Listing, Moment, Registry,
-    Selection, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, DatasetName, EarlierSet, Identifier, Limits, ListingBuilder, Moment,
+    Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -74,8 +74,9 @@ fn registry_of(steps: &[Step]) -> (Registry, History) {
                 let _ = registry.cite_subset(&dataset, at, &wanted, now());
             }
             Step::CiteNamed(count) => {
-                let mut named = Listing::new();
+                let mut named = ListingBuilder::new();
                 history.held().iter().take(*count).for_each(|it| named.add(id(it)).unwrap());
+                let named = named.finish();
                 let _ = registry.cite_subset(&dataset, None, &SubsetMembers::Listed(named), now());
             }
             Step::Rename => {
@@ -202,12 +203,13 @@ fn add_changes(
 ) {
     let stamp = Stamp::at(second(1_000), now());
     let mut change = Change::new();
-    change.options.dry_run = true;
+    change.options = change.options.dry_run(true);
     change.ingest(id("new")).unwrap();
     add("change", outcome(registry.change(dataset, &change, &stamp)));
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     listing.add(id("new")).unwrap();
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let listing = listing.finish();
+    let options = ChangeOptions::new().dry_run(true);
     let most = Limits::NONE;
     add("sync", outcome(registry.sync(dataset, &listing, most, &options, &stamp)));
     for at in history.sets.keys() {

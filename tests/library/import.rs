@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use accession::chain::{Lanes, Sweep};
 use accession::error::Result;
 use accession::registry::WorkCounts;
-use accession::{ChangeReport, Event, EventKind, Import, Registry, Stamp};
+use accession::{ChangeReport, Event, EventKind, IfMissing, Import, Registry, Stamp};
 use proptest::prelude::*;
 
 use harness::events::event;
@@ -43,7 +43,7 @@ fn import(registry: &Registry, dataset: &str, events: &[Event]) -> Result<Change
     for event in events {
         import.add(event.clone())?;
     }
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     registry.import(&name(dataset), &import, &Stamp::now(now()))
 }
 
@@ -172,7 +172,7 @@ fn events_from_the_first_that_was_left_out_wait_for_the_next_import() {
             import.add(event(second(seconds), EventKind::Ingested, granule_id)).unwrap();
         }
         (import.until, import.left_out) = (until, left_out);
-        import.options.create_dataset = true;
+        import.options = import.options.if_missing(IfMissing::Create);
         import
     };
     let stamp = Stamp::now(now());

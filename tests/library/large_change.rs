@@ -1,7 +1,7 @@
 //! A change of more granules than are kept in memory.
 
 use accession::registry::Withdrawn;
-use accession::{Change, Identifier, Stamp};
+use accession::{Change, Identifier, IfMissing, Stamp};
 
 use harness::history::{id, name, now, second};
 use harness::oracle::naive;
@@ -22,7 +22,7 @@ fn shuffled() -> impl Iterator<Item = usize> {
 
 fn ingest_all() -> Change {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     shuffled().for_each(|number| change.ingest(id(&granule_id(number))).unwrap());
     change
 }

@@ -7,7 +7,9 @@ use std::process::{Command, Stdio};
 
 use accession::model::{Algorithm, Checksum};
 use accession::registry::NewAnnotation;
-use accession::{Change, Listing, ListingEntry, Moment, Registry, Selection, Stamp, SubsetMembers};
+use accession::{
+    Change, ListingBuilder, ListingEntry, Moment, Registry, Selection, Stamp, SubsetMembers,
+};
 
 use harness::exported::{import_of, manifest_of};
 use harness::history::{change, id, instances, name, now, second, stating, with_file};
@@ -35,7 +37,7 @@ fn registry() -> Registry {
     }
     second_change.delete(id("granule.00007")).unwrap();
     second_change.ingest(with_file("A_2.nc", "A_2.nc", Some(7), Some(sum(1)))).unwrap();
-    second_change.options.note = Some("tab \t, line \n, quote \", ü".to_owned());
+    second_change.options = second_change.options.note("tab \t, line \n, quote \", ü".to_owned());
     let half = "2001-01-01T00:00:01.500Z".parse().unwrap();
     registry.change(&us, &second_change, &Stamp::at(half, now())).unwrap();
     registry.change(&us, &change(["granule.00007"], ["A_1"]), &stamp(2)).unwrap();
@@ -59,8 +61,9 @@ fn registry() -> Registry {
         SubsetMembers::Patterns(vec!["granule.0000*".parse().unwrap(), "A*".parse().unwrap()]);
     let at = Some(Moment::Instant(half));
     registry.cite_subset(&us, at, &patterns, second(3)).unwrap();
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     many.iter().skip(500).take(1_200).for_each(|text| named.add(id(text)).unwrap());
+    let named = named.finish();
     registry.cite_subset(&us, None, &SubsetMembers::Listed(named), second(4)).unwrap();
 
     let selection = Selection::Dataset { name: us.clone(), at };

@@ -4,8 +4,8 @@ use accession::mirror::{HttpOptions, OpenPrimary, PullOptions, compare, pull};
 use accession::model::Checksum;
 use accession::registry::Withdrawn;
 use accession::{
-    Change, ChangeOptions, DatasetMetadata, ErrorKind, Import, Limits, Listing, Pattern, Registry,
-    Stamp, SubsetMembers,
+    Change, ChangeOptions, DatasetMetadata, ErrorKind, IfMissing, Import, Limits, ListingBuilder,
+    Pattern, Registry, Stamp, SubsetMembers,
 };
 
 use crate::properties::resealed;
@@ -30,7 +30,7 @@ fn world_of(lines: &[String]) -> World {
 fn refused(lines: &[String]) -> String {
     let world = world_of(lines);
     let error = world.pull(0, FOLLOW).unwrap_err();
-    assert_eq!(error.kind().as_str(), "input", "{error}");
+    assert_eq!(error.kind().as_str(), "primary-invalid", "{error}");
     assert_eq!(world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     error.to_string()
 }
@@ -113,14 +113,13 @@ fn control_characters_in_notes_and_metadata_are_refused() {
     // Nor is such a note entered, which would be in the log for ever.
     let mut change = Change::new();
     change.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
-    change.options.create_dataset = true;
-    change.options.note = Some("a\u{1b}b".to_owned());
+    change.options = change.options.if_missing(IfMissing::Create).note("a\u{1b}b".to_owned());
     let registry = Registry::in_memory().unwrap();
     let error = registry.change(&name("us"), &change, &Stamp::now(now())).unwrap_err();
     assert_eq!(error.kind().as_str(), "input");
 
     let us = Registry::in_memory().unwrap();
-    change.options.note = Some("lines\n\tand tabs".to_owned());
+    change.options = change.options.note("lines\n\tand tabs".to_owned());
     us.change(&name("us"), &change, &Stamp::now(now())).unwrap();
     let title = |text: &str| {
         us.edit_dataset(&name("us"), &Stamp::now(now()), |dataset| {
@@ -189,12 +188,11 @@ fn what_no_mirror_could_read_is_not_recorded() {
     let registry = Registry::in_memory().unwrap();
     let mut noted = Change::new();
     noted.ingest("A".parse::<accession::GranuleId>().unwrap()).unwrap();
-    noted.options.note = Some("ü".repeat(4_097));
-    noted.options.create_dataset = true;
+    noted.options = noted.options.note("ü".repeat(4_097)).if_missing(IfMissing::Create);
     let error = registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-long", "{error}");
     assert!(error.to_string().contains("4097 characters"), "{error}");
-    noted.options.note = Some("ü".repeat(4_096));
+    noted.options = noted.options.note("ü".repeat(4_096));
     registry.change(&name("us"), &noted, &Stamp::at(second(0), now())).unwrap();
     // Those of a log can be longer.
     let mut import = Import::new();
@@ -288,9 +286,10 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     assert!(refused.to_string().contains("65 checksums"), "{refused}");
     // The granule is listed with one of them at a time.
     let other = Registry::in_memory().unwrap();
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     (0..65).for_each(|n| listing.add(sum(n)).unwrap());
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let listing = listing.finish();
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
     let stamp = Stamp::at(second(0), now());
     let synced = other.sync(&name("us"), &listing, Limits::default(), &options, &stamp);
     let refused = synced.unwrap_err().to_string();

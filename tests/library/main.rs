@@ -27,6 +27,7 @@ mod fuzz_corpus;
 mod hostile_registries;
 mod import;
 mod large_change;
+mod listing;
 mod log_format;
 mod log_limits;
 mod lost_rows;

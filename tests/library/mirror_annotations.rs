@@ -7,7 +7,9 @@ use accession::mirror::{
     Address, HttpOptions, MirrorStatus, OpenPrimary, PullOptions, PullReport, Remote, pull,
 };
 use accession::registry::{KeptAnnotations, NewAnnotation};
-use accession::{Annotation, Change, DatasetFilter, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    Annotation, Change, DatasetFilter, IfMissing, Moment, Registry, Selection, Stamp, Timestamp,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -40,7 +42,7 @@ fn try_pull(
     primary: &OpenPrimary,
     at: i64,
 ) -> accession::error::Result<PullReport> {
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     pull(mirror, &name("mirror"), primary, options, &Stamp::at(second(at), now()))
 }
 
@@ -180,7 +182,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     assert_eq!(notes(&mirror), [vec!["incomplete"], vec![]]);
     let mirror = new_registry();
     let mut own = Change::new();
-    own.options.create_dataset = true;
+    own.options = own.options.if_missing(IfMissing::Create);
     own.ingest(with_file("A", "A", Some(7), None)).unwrap();
     mirror.change(&name("mirror"), &own, &Stamp::at(second(6), now())).unwrap();
     assert_eq!(taken(&mirror, &of(&us), 7), 1);
@@ -271,7 +273,7 @@ fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
     taken(&mirror, &of(&us), 9);
     annotate(&us, "us", 1, "incomplete", 1);
     let primary = of(&us);
-    let options = PullOptions { dry_run: true, ..PullOptions::default() };
+    let options = PullOptions::new().dry_run(true);
     let stamp = Stamp::at(second(10), now());
     let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
     assert_eq!(pulled.applied.annotations.added, 1);

@@ -72,7 +72,7 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
         let primary = OpenPrimary::at_address(world.remote(options), None);
         let error = compare(&world.mirror, &name("mirror"), &primary).err().unwrap();
-        assert_eq!(error.kind().as_str(), "no-response", "{error}");
+        assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
         assert!(message.contains(path) && message.contains("too slow") == is_slow, "{message}");
         world.server.served();
@@ -95,7 +95,7 @@ fn a_response_whose_headers_never_end_is_given_up() {
         let primary = OpenPrimary::at_address(Remote::new(address, options, now()).unwrap(), None);
         let mirror = Registry::in_memory().unwrap();
         let error = compare(&mirror, &name("mirror"), &primary).err().unwrap();
-        assert_eq!(error.kind().as_str(), "no-response", "{error}");
+        assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
         assert!(message.contains(&site) && message.contains(kind), "{message}");
     }
@@ -118,7 +118,7 @@ fn a_server_that_breaks_after_each_line_and_is_slow_is_given_up() {
         }
     });
     let error = world.compare().err().unwrap();
-    assert_eq!(error.kind().as_str(), "no-response", "{error}");
+    assert_eq!(error.kind().as_str(), "unreachable", "{error}");
     assert_eq!(world.server.served().len(), 1 + 5, "the head, and five attempts");
 }
 
@@ -162,7 +162,7 @@ fn what_is_shorter_than_announced_and_what_is_missing_is_an_error() {
         }
     });
     let error = world.compare().err().unwrap();
-    assert!(matches!(error.kind().as_str(), "no-response" | "response"), "{error}");
+    assert!(matches!(error.kind().as_str(), "unreachable" | "response"), "{error}");
     assert!(error.to_string().contains(LOG), "{error}");
     for path in [HEAD, LOG] {
         world.server.misbehave(move |request, reply| {

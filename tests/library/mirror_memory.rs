@@ -12,7 +12,7 @@ use accession::mirror::{
 };
 use accession::model::PrimaryOptions;
 use accession::registry::{KnownPrimary, NewAnnotation};
-use accession::{ErrorKind, Import, Limits, Registry, Selection, Stamp, Timestamp};
+use accession::{ErrorKind, IfMissing, Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
 
 use harness::exported::{manifest_of, publish_all};
@@ -64,8 +64,8 @@ impl Mirror {
     }
 
     fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> PullReport {
-        let create_dataset = true;
-        let options = PullOptions { create_dataset, policy, dry_run, ..PullOptions::default() };
+        let options =
+            PullOptions::new().if_missing(IfMissing::Create).policy(policy).dry_run(dry_run);
         let stamp = Stamp::at(second(at), now());
         pull(&self.registry, &name("mirror"), &self.primary(), options, &stamp).unwrap()
     }
@@ -177,8 +177,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let first = mirror.path.clone();
     write_manifest(&first, &sets(&["A"]));
     let options = PrimaryOptions { max_bytes: Some(7_000), ..PrimaryOptions::default() };
-    let create_dataset = true;
-    let pulling = PullOptions { create_dataset, ..PullOptions::default() };
+    let pulling = PullOptions::new().if_missing(IfMissing::Create);
     let primary = mirror.primary().with_options(options.clone());
     let earlier = Timestamp::from_micros(now().as_micros() - 1).unwrap();
     let stamp = Stamp::at(second(0), earlier);
@@ -249,7 +248,7 @@ fn site() -> (tempfile::TempDir, Registry) {
 
 fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<PullReport> {
     let primary = OpenPrimary::open(directory, &name("mirror"), None, now())?;
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     pull(mirror, &name("mirror"), &primary, options, &Stamp::now(now()))
 }
 
@@ -281,7 +280,7 @@ fn a_segment_is_opened_when_it_is_reached() {
     let reader = read.unwrap().unwrap();
     std::fs::rename(&away, &segment).unwrap();
     let mut import = Import::new();
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     reader.read_into(&mut import, |_| {}).unwrap();
     let copy = Registry::in_memory().unwrap();
     copy.import(&name("us"), &import, &Stamp::now(now())).unwrap();
@@ -303,7 +302,7 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
         };
         let pull = |at| {
             let primary = OpenPrimary::open(place, &name("mirror"), None, now())?;
-            let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+            let options = PullOptions::new().if_missing(IfMissing::Create);
             pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now()))
         };
         let at = if damaged == &log { 1 } else { 3 };
@@ -358,7 +357,7 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
 
 /// Pulls `mirror` from a source.
 fn pull_source(mirror: &Registry, source: &Primary) -> accession::error::Result<PullReport> {
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     mirror.pull(&name("mirror"), source, options, &Stamp::now(now()))
 }
 
@@ -550,7 +549,7 @@ fn a_directory_of_files_is_no_published_dataset() {
     let directory = harness::directory();
     std::fs::write(directory.path().join("A.nc"), "A").unwrap();
     let refused = OpenPrimary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
-    assert_eq!(refused.kind(), ErrorKind::NoPublishedDataset);
+    assert_eq!(refused.kind(), ErrorKind::PrimaryDatasetUnknown);
     let message = refused.to_string();
     assert!(message.starts_with("no dataset is published in the directory \""), "{message}");
     assert!(message.ends_with("it has neither head.json nor datasets/"), "{message}");

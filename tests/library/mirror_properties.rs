@@ -106,7 +106,7 @@ proptest! {
         // Without a reset, only a mirror that follows its primary is changed.
         let before = compare(&mirror, &name("mirror"), &primary).unwrap().status().clone();
         let follows = matches!(before.status, MirrorStatus::Identical | MirrorStatus::Behind);
-        let options = PullOptions { dry_run: true, ..PullOptions::default() };
+        let options = PullOptions::new().dry_run(true);
         let rehearsed = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(rehearsed.is_identical(), follows);
         if !follows {
@@ -117,10 +117,10 @@ proptest! {
         here.assert_matches(&mirror, &name("mirror"));
 
         let policy = PullPolicy::Reset(Limits::NONE);
-        let options = PullOptions { policy, ..options };
+        let options = options.policy(policy);
         pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         here.assert_matches(&mirror, &name("mirror"));
-        let options = PullOptions { dry_run: false, ..options };
+        let options = options.dry_run(false);
         let pulled = pull(&mirror, &name("mirror"), &primary, options, &stamp).unwrap();
         prop_assert_eq!(pulled.applied.instance().is_none(), here.held() == there.held());
         let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
@@ -143,7 +143,7 @@ fn large() -> (Registry, Vec<u8>) {
     .enumerate()
     {
         let mut change = change;
-        change.options.note = Some(format!("change {seconds}"));
+        change.options = change.options.note(format!("change {seconds}"));
         let stamp = Stamp::at(second(seconds as i64), now());
         us.change(&name("us"), &change, &stamp).unwrap();
     }

@@ -2,7 +2,7 @@
 
 use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, PullReport};
 use accession::model::{Algorithm, Checksum, Content};
-use accession::{Change, Limit, Limits, ListingEntry, Registry, Selection, Stamp};
+use accession::{Change, IfMissing, Limit, Limits, ListingEntry, Registry, Selection, Stamp};
 
 use harness::exported::{manifest_of, primary_of};
 use harness::history::{change, id, instances, name, now, second, step};
@@ -36,7 +36,7 @@ fn try_pull(
     policy: PullPolicy,
     at: i64,
 ) -> accession::error::Result<PullReport> {
-    let options = PullOptions { create_dataset: true, policy, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
     let stamp = Stamp::at(second(at), now());
     accession::mirror::pull(mirror, &name("mirror"), primary, options, &stamp)
 }
@@ -62,7 +62,7 @@ fn a_mirror_that_is_behind_follows_and_only_a_new_one_gets_the_record_of_its_pri
 fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     let mirror = new_registry();
     let mut extra = Change::new();
-    extra.options.create_dataset = true;
+    extra.options = extra.options.if_missing(IfMissing::Create);
     (0..40).for_each(|n| extra.ingest(id(&format!("extra.{n}"))).unwrap());
     mirror.change(&name("mirror"), &extra, &Stamp::at(second(8), now())).unwrap();
     let before = instances(&mirror, &name("mirror"));

@@ -27,7 +27,7 @@ fn an_identifier_is_found_by_its_first_digits_if_only_one_begins_so() {
     let first = "bf072e9119077b4e76437a93986787ef";
     assert_eq!(found("BF072E91", None).unwrap().to_string(), first);
     assert_eq!(found(&first[..31], Some("THEM")).unwrap().to_string(), first);
-    let subset = cited.set.identifier();
+    let subset = cited.period.set.identifier();
     assert_eq!(found(&subset.to_string()[..8], None).unwrap(), subset);
     for (text, dataset) in [("00000000", None), (&subset.to_string()[..8], Some("THEM"))] {
         let error = found(text, dataset).unwrap_err();
@@ -79,7 +79,7 @@ fn granules_are_found_by_how_their_ids_begin_page_by_page_in_every_dataset() {
         let (prefix, mut found) = (prefix.parse().unwrap(), Vec::new());
         loop {
             let last: Option<&FoundPeriod> = found.last();
-            let after = last.map(|last| (&last.dataset, &last.granule, last.ingested));
+            let after = last.map(FoundPeriod::position);
             let page = registry.snapshot().unwrap().find_prefix(&prefix, after, limit).unwrap();
             let is_last = page.len() < limit as usize;
             found.extend(page);

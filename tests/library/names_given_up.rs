@@ -3,7 +3,9 @@
 use accession::mirror::{MirrorStatus, PullOptions, pull};
 use accession::publish::publish;
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, DatasetFilter, DatasetMetadata, Error, ErrorKind, Registry, Stamp};
+use accession::{
+    Access, DatasetFilter, DatasetMetadata, Error, ErrorKind, IfMissing, Registry, Stamp,
+};
 
 use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
 use harness::history::{change, name, now, second, step};
@@ -56,7 +58,7 @@ fn a_former_name_is_refused_as_long_as_its_dataset_is_not_withdrawn() {
     assert_eq!(error.kind(), ErrorKind::DatasetExists);
     // Without --create, the name still leads to the one that is withdrawn.
     let mut refused = change(["C"], []);
-    refused.options.create_dataset = false;
+    refused.options = refused.options.if_missing(IfMissing::Fail);
     let at = Stamp::at(second(2), now());
     let error = registry.change(&name("name"), &refused, &at).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Withdrawn);
@@ -100,16 +102,16 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
     let registry = registry();
     let us = Registry::in_memory().unwrap();
     step(&us, "us", 1, ["A", "B"], []);
-    let follow = |create_dataset| {
+    let follow = |if_missing| {
         let primary = primary_of(manifest_of(&us, "us"))?;
-        let options = PullOptions { create_dataset, ..PullOptions::default() };
+        let options = PullOptions::new().if_missing(if_missing);
         pull(&registry, &name("name"), &primary, options, &Stamp::at(second(2), now()))
     };
     // The name leads to a dataset that holds something else, until that is withdrawn.
-    assert_eq!(follow(true).unwrap().before.status, MirrorStatus::Diverged);
+    assert_eq!(follow(IfMissing::Create).unwrap().before.status, MirrorStatus::Diverged);
     registry.withdraw_dataset(&name("wrong"), "wrong", &stamp()).unwrap();
-    assert_eq!(follow(false).unwrap_err().kind(), ErrorKind::Withdrawn);
-    let pulled = follow(true).unwrap();
+    assert_eq!(follow(IfMissing::Fail).unwrap_err().kind(), ErrorKind::Withdrawn);
+    let pulled = follow(IfMissing::Create).unwrap();
     assert!(pulled.is_identical() && pulled.applied.created_dataset);
     assert_eq!(found(&registry, "name"), led("name", &[]));
     let latest = registry.snapshot().unwrap().dataset(&name("wrong")).unwrap().latest.unwrap();

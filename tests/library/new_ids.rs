@@ -1,9 +1,10 @@
 //! An id that begins with a byte order mark or with `./` is refused when it is ingested, since its
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
+use accession::error::Detail;
 use accession::{
-    Access, Change, ChangeOptions, EarlierSet, ErrorKind, Event, EventKind, GranuleId, Import,
-    Limits, Listing, ListingEntry, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
+    Access, Change, ChangeOptions, EarlierSet, Event, EventKind, GranuleId, Import, Limits,
+    ListingBuilder, ListingEntry, Moment, Registry, Selection, SourceLocation, Stamp, Timestamp,
 };
 use rusqlite::Connection;
 
@@ -38,9 +39,10 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
         registry.change(&name("D"), &change(["a", "b"], []), &at(0)).unwrap();
         let mut ingest = Change::new();
         ingest.ingest(entry(text)).unwrap();
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         listing.add(entry("a")).unwrap();
         listing.add(entry(text)).unwrap();
+        let listing = listing.finish();
         let mut import = Import::new();
         let ListingEntry { granule_id, producer_granule, content, location } = entry(text);
         let kind = EventKind::Ingested;
@@ -105,20 +107,22 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     assert!(exported.contains("./x") && exported.contains("\\u{feff}x"), "{exported}");
     registry.back_up(&directory.path().join("copy.db")).unwrap();
     // A listing that has it still leaves it as it is.
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     before.iter().for_each(|text| listing.add(entry(text)).unwrap());
     listing.add(id("new")).unwrap();
+    let listing = listing.finish();
     registry.sync(&name("D"), &listing, Limits::default(), &options(), &at(1)).unwrap();
     registry.change(&name("D"), &change([], REFUSED), &at(2)).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []), &at(3)).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RefusedDirectory, "{refused}");
+    assert_eq!(refused.detail(), Some(Detail::CurrentDirectory), "{refused}");
     let to = EarlierSet::At(Moment::Instant(second(0)));
     registry.revert(&name("D"), &to, &options(), &at(3)).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
     let most = Limits::NONE;
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["c", "x"].iter().for_each(|text| listing.add(id(text)).unwrap());
+    let listing = listing.finish();
     registry.sync(&name("D"), &listing, most, &options(), &at(4)).unwrap();
     assert_eq!(ids(&registry, second(4)), ["c", "x"]);
     assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);

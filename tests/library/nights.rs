@@ -2,8 +2,8 @@
 
 use accession::registry::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, DatasetFilter, DatasetMetadata, ErrorKind, Limit, Limits,
-    Listing, Registry, Stamp, Timestamp,
+    Change, ChangeOptions, ChangeReport, DatasetFilter, DatasetMetadata, ErrorKind, IfMissing,
+    Limit, Limits, Listing, ListingBuilder, Registry, Stamp, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
@@ -12,10 +12,14 @@ use harness::store::new_registry;
 
 const DAY: i64 = 86_400;
 
+fn builder(numbers: impl IntoIterator<Item = u32>) -> ListingBuilder {
+    let mut builder = ListingBuilder::new();
+    numbers.into_iter().for_each(|n| builder.add(id(&format!("G{n:04}"))).unwrap());
+    builder
+}
+
 fn ids(numbers: impl IntoIterator<Item = u32>) -> Listing {
-    let mut listing = Listing::new();
-    numbers.into_iter().for_each(|n| listing.add(id(&format!("G{n:04}"))).unwrap());
-    listing
+    builder(numbers).finish()
 }
 
 fn sync(
@@ -24,7 +28,7 @@ fn sync(
     limits: Limits,
     stamp: &Stamp,
 ) -> Result<ChangeReport, ErrorKind> {
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
     registry.sync(&name("D"), listing, limits, &options, stamp).map_err(|error| error.kind())
 }
 
@@ -93,7 +97,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
         (&plus_936, ["", "200%"], ["", "107%"], Some(ErrorKind::TooManyAdditions)),
         (&plus_936, ["0", ""], ["", "108%"], None),
     ];
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().dry_run(true);
     for (listing, [max_delete, max_add], [delete, add], refused) in cases {
         own(max_delete, max_add);
         let synced = registry.sync(&name("D"), listing, typed(delete, add), &options, &at(1));
@@ -121,7 +125,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let confirmed = || registry.snapshot().unwrap().dataset(&name("D")).unwrap().confirmed;
     assert_eq!(confirmed(), None);
     let listing = ids(0..935);
-    let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().dry_run(true);
     registry.sync(&name("D"), &listing, Limits::default(), &options, &at(1)).unwrap();
     assert_eq!(confirmed(), None);
     // The time of the last change is a retry; an earlier one is not.
@@ -137,8 +141,9 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     // A time that is not believed is not recorded.
     let later: Timestamp = "2029-01-01T00:00:00Z".parse().unwrap();
     registry.change(&name("D"), &change(["NOW"], []), &confirmed_now(now())).unwrap();
-    let mut with_now = ids(0..935);
+    let mut with_now = builder(0..935);
     with_now.add(id("NOW")).unwrap();
+    let with_now = with_now.finish();
     let refused = sync(&registry, &with_now, Limits::default(), &Stamp::now(later));
     assert_eq!(refused, Err(ErrorKind::ClockAhead));
     assert_eq!(confirmed().unwrap().recorded, now());
@@ -155,14 +160,14 @@ fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
     registry.add_dataset(&DatasetMetadata::named(name("D")), &stamp).unwrap();
     let try_change = |stamp: &Stamp| {
         let mut tried = change(["X"], []);
-        tried.options.dry_run = true;
+        tried.options = tried.options.dry_run(true);
         registry.change(&name("D"), &tried, stamp).map_err(|error| error.kind())
     };
     // A dataset without changes is no backfill.
     try_change(&stamp).unwrap();
     registry.change(&name("D"), &change(["A"], []), &at(0)).unwrap();
     let mut nothing = Change::new();
-    nothing.options.skip_existing = true;
+    nothing.options = nothing.options.skip_existing(true);
     let refused = [
         try_change(&stamp).err(),
         registry.change(&name("D"), &nothing, &stamp).err().map(|error| error.kind()),
@@ -219,8 +224,9 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
     assert_eq!(nights.len(), 62);
     let (mut refused, mut came_back) = (Vec::new(), Vec::new());
     for (night, listed) in &nights {
-        let mut listing = Listing::new();
+        let mut listing = ListingBuilder::new();
         listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
+        let listing = listing.finish();
         let at = Stamp::at(night.parse::<accession::Moment>().unwrap().of_change(), now());
         let synced = match sync(&registry, &listing, Limits::default(), &at) {
             Err(kind) => {

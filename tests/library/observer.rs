@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use accession::error::Result;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    CancelToken, ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, Moment, Observer,
-    Progress, Registry, Selection, Stamp, SubsetMembers, Work,
+    CancelToken, ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, ListingBuilder,
+    Moment, Observer, Progress, Registry, Selection, Stamp, SubsetMembers, Work,
 };
 
 use crate::stored::{even, granule_id};
@@ -161,9 +161,9 @@ impl Observer for Phases {
 }
 
 fn listing(granule_ids: &[String]) -> Listing {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     granule_ids.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
-    listing
+    listing.finish()
 }
 
 fn import(registry: &Registry) -> Result<()> {
@@ -195,12 +195,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     let primary = Registry::in_memory().unwrap();
     primary.change(&name("US"), &change(["A"], []), &Stamp::at(second(0), now()))?;
     let primary = primary_of(manifest_of(&primary, "US")).unwrap();
-    let options = PullOptions {
-        max_replace: None,
-        policy: PullPolicy::Reset(Limits::NONE),
-        create_dataset: false,
-        dry_run: false,
-    };
+    let options = PullOptions::new().policy(PullPolicy::Reset(Limits::NONE));
     pull(registry, &name("dataset"), &primary, options, &Stamp::now(now())).unwrap();
     Ok(())
 }

@@ -10,8 +10,9 @@ use accession::model::{
     Algorithm, Checksum, Content, Coverage, Digest, DigestPrefix, FilePath, FileRecord,
 };
 use accession::{
-    Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, Limit, Limits, Listing,
-    ListingEntry, Moment, Registry, Selection, Set, Stamp, SubsetMembers, Timestamp,
+    Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, IfMissing, Limit, Limits,
+    ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, Stamp, SubsetMembers,
+    Timestamp,
 };
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
@@ -219,12 +220,10 @@ impl Model {
 }
 
 fn options(most: u64) -> ChangeOptions {
-    ChangeOptions {
-        create_dataset: true,
-        max_replace: Some(Limit::Granules(most)),
-        note: Some("processed again".to_owned()),
-        ..ChangeOptions::default()
-    }
+    ChangeOptions::new()
+        .if_missing(IfMissing::Create)
+        .max_replace(Limit::Granules(most))
+        .note("processed again".to_owned())
 }
 
 fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
@@ -263,7 +262,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 stated.entry(&POOL[*index]).or_default().push(*file);
             }
             let mut change = Change::stating(Coverage::Named);
-            change.options = ChangeOptions { skip_missing: true, ..options(*most) };
+            change.options = options(*most).skip_missing(true);
             for (granule, files) in stated {
                 let Some(files) = files_of(granule, &files) else { continue };
                 // One file after the other: they count together.
@@ -286,7 +285,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             made.unwrap();
         }
         Step::Sync(all, most) => {
-            let mut listing = Listing::new();
+            let mut listing = ListingBuilder::new();
             let stated: BTreeMap<&str, &Vec<Stated>> =
                 all.iter().map(|(index, files)| (POOL[*index].as_str(), files)).collect();
             let mut other = 0;
@@ -307,6 +306,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 replaced.extend(is_replaced.then(|| granule.to_owned()));
                 next.insert(granule.to_owned(), files);
             }
+            let listing = listing.finish();
             if listing.is_empty() {
                 return;
             }
@@ -551,7 +551,7 @@ fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
 
 fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
     let primary = primary_of(file).unwrap();
-    let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+    let options = PullOptions::new().if_missing(IfMissing::Create);
     let stamp = Stamp::at(second(at), now());
     let pulled = pull(mirror, &name("mirror"), &primary, options, &stamp).unwrap();
     assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);

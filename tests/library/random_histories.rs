@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use accession::registry::Skipped;
 use accession::{
-    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, Limit, Limits, Listing,
-    Moment, Registry, Selection, Stamp, Timestamp,
+    Access, Change, ChangeOptions, DatasetName, Difference, EarlierSet, IfMissing, Limit, Limits,
+    Listing, ListingBuilder, Moment, Registry, Selection, Stamp, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -118,7 +118,7 @@ fn take(
         Step::DryRun(ids) => {
             let plan = history.toggle(&texts(ids));
             let mut change = plan.change();
-            change.options.dry_run = true;
+            change.options = change.options.dry_run(true);
             let shown = registry.change(dataset, &change, &stamp).unwrap();
             let mut would_be = history.clone();
             would_be.apply(at, &plan);
@@ -140,9 +140,11 @@ fn take(
         Step::SkipExisting(ids) | Step::SkipMissing(ids) => {
             let ingests = matches!(step, Step::SkipExisting(_));
             let (texts, mut all) = (texts(ids), Change::new());
-            all.options.create_dataset = true;
-            all.options.skip_existing = ingests;
-            all.options.skip_missing = !ingests;
+            all.options = all
+                .options
+                .if_missing(IfMissing::Create)
+                .skip_existing(ingests)
+                .skip_missing(!ingests);
             texts.iter().chain(&texts).for_each(|text| match ingests {
                 true => all.ingest(id(text)).unwrap(),
                 false => all.delete(id(text)).unwrap(),
@@ -182,21 +184,22 @@ fn sync(
     ids: &BTreeSet<&str>,
     most: Limits,
 ) {
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     // In no order, and the first one twice.
     let listed = ids.iter().rev().chain(ids.first());
     listed.for_each(|text| listing.add(id(text)).unwrap());
+    let listing = listing.finish();
     let expected = naive(ids.iter().copied());
     let identified = listing.identify().unwrap();
     assert_eq!((identified.identifier, identified.granules), (expected, ids.len() as u64));
 
-    let options = ChangeOptions { create_dataset: true, ..ChangeOptions::default() };
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
     let held = history.held();
     let wanted: BTreeSet<String> = ids.iter().map(|text| (*text).to_owned()).collect();
     let plan = plan_to_become(&held, &wanted);
     let synced = registry.sync(dataset, &listing, most, &options, &Stamp::at(at, now()));
     if ids.is_empty() && (history.sets.is_empty() || !held.is_empty()) {
-        assert_eq!(synced.unwrap_err().kind().as_str(), "empty-listing");
+        assert_eq!(synced.unwrap_err().kind().as_str(), "empty");
     } else if plan.delete.len() as u64 > most.deletions(held.len() as u64) {
         assert_eq!(synced.unwrap_err().kind().as_str(), "too-many-deletions");
     } else {

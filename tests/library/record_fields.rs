@@ -4,7 +4,7 @@
 use accession::{Access, DatasetMetadata, GranuleId, Registry, Stamp};
 
 use harness::history::{name, now, step};
-use harness::store::new_registry_in;
+use harness::store::{new_registry, new_registry_in};
 
 fn set_fields(dataset: &mut DatasetMetadata) {
     dataset.granule_url = Some("https://example.org/{granule}".parse().unwrap());
@@ -29,4 +29,22 @@ fn the_fields_are_copied_and_a_found_granule_has_its_address() {
     let found = registry.snapshot().unwrap().find(&granule_id, None, 10).unwrap();
     assert_eq!(found[0].url.as_deref(), Some("https://example.org/A/1"));
     assert_eq!(found[0].withdrawn.as_ref().unwrap().note.as_deref(), Some("wrong"));
+}
+
+#[test]
+fn a_doi_is_found_in_any_case_and_spelled_as_it_was_recorded_last() {
+    let registry = new_registry();
+    step(&registry, "US", 0, ["A"], []);
+    let edit = |doi: &str| {
+        let edit = |dataset: &mut DatasetMetadata| dataset.doi = Some(doi.parse().unwrap());
+        registry.edit_dataset(&name("US"), &Stamp::now(now()), edit).unwrap();
+        let snapshot = registry.snapshot().unwrap();
+        for text in ["10.5067/abc", "10.5067/ABC"] {
+            let doi = text.parse().unwrap();
+            assert_eq!(snapshot.datasets_with_doi(&doi).unwrap(), [name("US")]);
+        }
+        snapshot.dataset(&name("US")).unwrap().dataset.doi.unwrap().to_string()
+    };
+    assert_eq!(edit("10.5067/abc"), "10.5067/abc");
+    assert_eq!(edit("10.5067/ABC"), "10.5067/ABC");
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use accession::registry::Withdrawn;
-use accession::{Access, Registry, Stamp};
+use accession::{Access, IfMissing, Registry, Stamp};
 
 use harness::history::{change, name, now};
 use harness::oracle::naive;
@@ -21,7 +21,7 @@ fn a_missing_dataset_is_not_created_unless_requested() {
     let registry = registry();
     let stamp = Stamp::now(now());
     let mut no_create = change(["C"], []);
-    no_create.options.create_dataset = false;
+    no_create.options = no_create.options.if_missing(IfMissing::Fail);
     let error = registry.change(&name("other"), &no_create, &stamp).unwrap_err();
     assert_eq!(error.kind().as_str(), "dataset-unknown");
     // A refused change does not leave the dataset that it would have added.
@@ -37,7 +37,7 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     let stamp = Stamp::at("2001-01-03T00:00:00Z".parse().unwrap(), now());
     let expecting = |expected: [&str; 3]| {
         let mut change = change(["C"], []);
-        change.options.expected = Some(naive(expected));
+        change.options = change.options.expected(naive(expected));
         registry.change(&name("dataset"), &change, &stamp)
     };
     assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind().as_str(), "not-as-expected");

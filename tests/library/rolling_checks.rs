@@ -65,7 +65,7 @@ fn record(registry: &Registry, granule: &str, path: &str, byte: u8, stamp: &Stam
     let checksum = Checksum::from_bytes(Algorithm::Sha256, &[byte; 32]).unwrap();
     let stated = with_file(granule, path, Some(BYTES), Some(checksum));
     let mut change = stating([stated]);
-    change.options.skip_missing = true;
+    change.options = change.options.skip_missing(true);
     registry.change(&name("D"), &change, stamp).unwrap();
 }
 
@@ -244,7 +244,7 @@ fn compute(registry: &Registry, directory: &Path) -> Result<CheckSummary, Error>
 }
 
 fn here() -> CheckOptions {
-    CheckOptions { root_name: Some("here".to_owned()), ..CheckOptions::default() }
+    CheckOptions::new().root_name("here".to_owned())
 }
 
 fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions) -> FixityRun {
@@ -284,7 +284,7 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     std::fs::remove_file(directory.path().join("A")).unwrap();
     let former = latest(&registry);
     let check = |set: &Set, depth| {
-        let options = CheckOptions { depth, ..here() };
+        let options = here().depth(depth);
         let mut check = check(&registry, set, directory.path(), options);
         assert_eq!(check.by_ref().count(), 1);
         let is_recorded = check.is_recorded();

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::model::{Checksum, Content, FileRecord};
 use accession::registry::{Presence, SideBySide};
-use accession::{GranuleId, Listing, ListingEntry, Watcher};
+use accession::{GranuleId, ListingBuilder, ListingEntry, Watcher};
 use proptest::prelude::*;
 
 /// A side: for some of the ids the algorithm and a digit of their checksum, or none.
@@ -30,11 +30,12 @@ proptest! {
     ) {
         let mut compared = SideBySide::new(Watcher::new());
         for side in &sides {
-            let mut listing = Listing::new();
+            let mut listing = ListingBuilder::new();
             // In another order than the canonical one, and one id twice.
             for (id, digit) in side.iter().rev().chain(side.iter().take(1)) {
                 listing.add(entry(*id, *digit)).unwrap();
             }
+            let listing = listing.finish();
             compared.add_list(&listing).unwrap();
         }
         let found: Vec<_> = compared.by_ref().map(Result::unwrap).collect();
@@ -52,16 +53,18 @@ proptest! {
 }
 
 #[test]
-fn a_list_can_be_added_to_while_it_is_read() {
-    let mut listing = Listing::new();
-    listing.add(entry(1, None)).unwrap();
-    listing.add(entry(3, None)).unwrap();
+fn a_list_outlives_its_clones_and_is_read_by_several_at_once() {
+    let listing_of = |ids: &[u8]| {
+        let mut builder = ListingBuilder::new();
+        ids.iter().for_each(|id| builder.add(entry(*id, None)).unwrap());
+        builder.finish()
+    };
+    let (short, listing) = (listing_of(&[1, 3]), listing_of(&[1, 2, 3]));
     let mut sides = SideBySide::new(Watcher::new());
-    sides.add_list(&listing).unwrap();
-    let mut files = listing.files().unwrap();
+    sides.add_list(&short).unwrap();
+    let mut files = short.clone().files().unwrap();
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-1");
-    // The reader sees the list as it was before. `add` used to panic here.
-    listing.add(entry(2, None)).unwrap();
+    drop(short);
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-3");
     assert!(files.next().is_none());
     sides.add_list(&listing).unwrap();

@@ -213,7 +213,7 @@ fn a_set_is_stated_when_it_is_new_and_once_more_when_it_has_ended() {
     registry.rename_dataset(&d, &name("E"), &Stamp::at(t(6), t(6))).unwrap();
     assert_eq!([added(7), added(7)], [1, 0]);
     let log = registry.add_statements(t(7), &[]).unwrap();
-    let identifier = cited.set.identifier();
+    let identifier = cited.period.set.identifier();
     let subset = Selection::Identifier { identifier, dataset: None, at: None };
     let stated = statements(&log, &registry, &[subset, day(1)]);
     let SetStatement { dataset, part, from, stated: when, changes, .. } = &stated[0].1;
@@ -518,9 +518,10 @@ fn read_site(place: &str) -> accession::error::Result<(Vec<String>, usize)> {
     let (key, witness) = (key.verification_key(), witness.verification_key());
     let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();
     let site = PublishedSite::named(place)?;
-    let (note, _, texts) = site.statements(ORIGIN, &policy, (&PrimaryOptions::default(), now()))?;
-    let names = note.signatures.into_iter().map(|signature| signature.name).collect();
-    Ok((names, texts.records().count()))
+    let options = PrimaryOptions::default();
+    let published = site.statements(ORIGIN, &policy, (&options, now()))?;
+    let names = published.note.signatures.into_iter().map(|signature| signature.name).collect();
+    Ok((names, published.texts.records().count()))
 }
 
 #[test]
@@ -583,7 +584,7 @@ fn a_site_whose_server_breaks_off_once_is_read_again() {
     });
     let error = read_site(&server.dataset("D")).unwrap_err();
     assert!(
-        error.kind().as_str() == "no-response" && error.to_string().contains(BUNDLE),
+        error.kind().as_str() == "unreachable" && error.to_string().contains(BUNDLE),
         "{error}"
     );
 }

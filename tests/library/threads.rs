@@ -12,8 +12,8 @@ use accession::signed::{Policy, SigningKey, StatementProof, StatementTree};
 use accession::{
     Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetFilter,
     DatasetMetadata, DatasetVerification, Difference, Differences, Error, ErrorKind, Exported,
-    Finding, Granules, History, HistoryOptions, Import, Listing, Registry, Resolution, Selected,
-    Selection, Set, Snapshot, Stamp, SubsetMembers, Watcher,
+    Finding, Granules, History, HistoryOptions, Import, Listing, ListingBuilder, Registry,
+    Resolution, Selected, Selection, Set, Snapshot, Stamp, SubsetMembers, Watcher,
 };
 
 #[test]
@@ -23,12 +23,13 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<Registry>();
     shared::<ChangeOptions>();
+    shared::<Listing>();
     shared::<Stamp>();
     shared::<(CancelToken, DatasetFilter, HistoryOptions, Watcher)>();
     owned_and_send::<(Export, FileList, FixityRun, IdPages, SideBySide)>();
     owned_and_send::<(Snapshot, Granules, History, Differences)>();
     owned_and_send::<Verifications>();
-    owned_and_send::<(Change, Import, Listing, SubsetMembers)>();
+    owned_and_send::<(Change, Import, ListingBuilder, SubsetMembers)>();
     owned_and_send::<(
         ChangeReport,
         ChangeReport,
@@ -57,4 +58,15 @@ fn a_registry_is_closed_once_nothing_uses_it() {
     assert_eq!(registry.close().unwrap_err().kind().as_str(), "busy");
     drop(snapshot);
     clone.close().unwrap();
+}
+
+#[test]
+fn a_registry_is_shown_for_debugging_by_its_path() {
+    let directory = harness::directory();
+    let path = directory.path().join("accession.db");
+    let registry = Registry::create(&path).unwrap();
+    let expected = format!("Registry {{ path: Some({path:?}), .. }}");
+    assert_eq!(format!("{registry:?}"), expected);
+    let snapshot = registry.snapshot().unwrap();
+    assert_eq!(format!("{snapshot:?}"), format!("Snapshot {{ registry: {expected}, .. }}"));
 }

@@ -1,7 +1,7 @@
 //! Unique granule ids, compared with those of Cumulus' reference code.
 
 use accession::minting::unique_granule::{Formula, explain, split, unique};
-use accession::{Change, GranuleId, ListingEntry, SourceLocation, Stamp};
+use accession::{Change, GranuleId, IfMissing, ListingEntry, SourceLocation, Stamp};
 
 use harness::history::{id, name, now, second};
 use harness::store::new_registry;
@@ -35,7 +35,7 @@ fn a_repeated_unique_id_names_both_producer_ids() {
     let registry = new_registry();
     let apply = |entries: &[ListingEntry], seconds| {
         let mut change = Change::new();
-        change.options.create_dataset = true;
+        change.options = change.options.if_missing(IfMissing::Create);
         entries.iter().try_for_each(|entry| change.ingest(entry.clone()))?;
         registry.change(&name("dataset"), &change, &Stamp::at(second(seconds), now()))
     };
@@ -63,7 +63,7 @@ fn every_holding_period_is_found_by_the_producers_id() {
             location: None,
         };
         let mut ingest = Change::new();
-        ingest.options.create_dataset = true;
+        ingest.options = ingest.options.if_missing(IfMissing::Create);
         ingest.ingest(entry).unwrap();
         let mut delete = Change::new();
         delete.delete(made).unwrap();

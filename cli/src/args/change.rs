@@ -1,6 +1,6 @@
 //! The arguments of commands that change something: the time, the note, the dry run.
 
-use accession::{ChangeOptions, DatasetName, Limit, Limits};
+use accession::{ChangeOptions, DatasetName, IfMissing, Limit, Limits};
 use clap::ValueEnum;
 
 use crate::applied::Application;
@@ -38,7 +38,7 @@ impl ChangeArgs {
     /// The options of the change in the library.
     pub fn options(&self) -> ChangeOptions {
         let (note, DryRunArgs { dry_run, all }) = (self.note.clone(), self.dry_run);
-        ChangeOptions { note, dry_run, all_examples: all, ..ChangeOptions::default() }
+        ChangeOptions::new().note(note).dry_run(dry_run).all_examples(all)
     }
 
     /// The change as it was asked for.
@@ -46,6 +46,11 @@ impl ChangeArgs {
         let DryRunArgs { dry_run, .. } = self.dry_run;
         Application { dataset, at: self.at, create, dry_run, has_line: false, reads_history: false }
     }
+}
+
+/// The meaning of `--create` for a dataset.
+pub fn if_missing(create: bool) -> IfMissing {
+    if create { IfMissing::Create } else { IfMissing::Fail }
 }
 
 /// How much a listing may change.

@@ -6,7 +6,8 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{InputFormat, ListingOptions, UnknownInputFormat};
+use accession::input::{InputFormat, ListingOptions};
+use accession::model::ParseError;
 use accession::model::{Algorithm, Limit, quoted};
 use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -147,9 +148,9 @@ pub struct FormatArgs {
 struct TypedFormat(Option<InputFormat>);
 
 impl FromStr for TypedFormat {
-    type Err = UnknownInputFormat;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownInputFormat> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         if text == "auto" {
             Ok(TypedFormat(None))
         } else {
@@ -162,12 +163,7 @@ impl FormatArgs {
     /// The options of the library, which leave out what is stated of files.
     pub fn options(&self) -> ListingOptions {
         let column = self.column.clone();
-        ListingOptions {
-            format: self.format.0,
-            column,
-            without_files: true,
-            ..ListingOptions::default()
-        }
+        ListingOptions::new().format(self.format.0).column(column).without_files(true)
     }
 
     /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
@@ -284,7 +280,11 @@ impl FileArgs {
         let without_files = self.no_files;
         let skips_odd_files = !self.columns.is_any();
         let root = self.inventory.root.clone();
-        ListingOptions { without_files, skips_odd_files, root, ..self.columns.reading(options) }
+        self.columns
+            .reading(options)
+            .without_files(without_files)
+            .skip_odd_files(skips_odd_files)
+            .root(root)
     }
 }
 
@@ -297,14 +297,12 @@ impl FileColumns {
     /// The options of reading the input.
     pub fn reading(&self, options: ListingOptions) -> ListingOptions {
         let FileColumns { algorithm, size_column, checksum_column, path_column, etag_md5 } = self;
-        ListingOptions {
-            without_files: false,
-            algorithm: algorithm.clone(),
-            size_column: size_column.clone(),
-            checksum_column: checksum_column.clone(),
-            path_column: path_column.clone(),
-            etag_is_md5: *etag_md5,
-            ..options
-        }
+        options
+            .without_files(false)
+            .algorithm(algorithm.clone())
+            .size_column(size_column.clone())
+            .checksum_column(checksum_column.clone())
+            .path_column(path_column.clone())
+            .etag_is_md5(*etag_md5)
     }
 }

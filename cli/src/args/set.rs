@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
+use accession::error::Detail;
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, HistoryOptions, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, HistoryOptions, Moment, Selection, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -114,8 +115,8 @@ impl SiteArgs {
 
     fn named(&self) -> Result<Option<PublishedSite>> {
         let named = self.site.as_deref().map(PublishedSite::named).transpose();
-        named.map_err(|error| match error.kind() {
-            ErrorKind::NotEncrypted => Error::from(error).with_hint("use https"),
+        named.map_err(|error| match error.detail() {
+            Some(Detail::NotEncrypted) => Error::from(error).with_hint("use https"),
             _ => error.into(),
         })
     }

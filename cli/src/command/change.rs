@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::model::TimestampError;
-use accession::{Access, ChangeOptions, DatasetName, EarlierSet, Listing, Moment};
+use accession::model::ParseError;
+use accession::{Access, DatasetName, EarlierSet, Listing, ListingBuilder, Moment};
 
 use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};
 use crate::args::{
-    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, TypedName, refuse_future,
+    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, TypedName, if_missing,
+    refuse_future,
 };
 use crate::error::{Error, Exit, Result};
 use crate::paths::{PathArgs, with_hint_of_paths};
@@ -79,12 +80,12 @@ impl Ingest {
             Uniquify { collection, hash_length, hashes_time }
         });
         let mut change = accession::Change::new();
-        change.options = ChangeOptions {
-            skip_existing: self.skip_existing,
-            max_replace: self.contradicting.max_replace,
-            create_dataset: self.create,
-            ..self.change.options()
-        };
+        change.options = self
+            .change
+            .options()
+            .skip_existing(self.skip_existing)
+            .max_replace(self.contradicting.max_replace)
+            .if_missing(if_missing(self.create));
         let now = session.now()?;
         let missing = MissingPages::when(self.partial);
         self.granules.refuse_patterns()?;
@@ -139,7 +140,7 @@ pub struct Delete {
 impl Delete {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut change = accession::Change::new();
-        change.options = ChangeOptions { skip_missing: self.skip_missing, ..self.change.options() };
+        change.options = self.change.options().skip_missing(self.skip_missing);
         let entries = self.granules.entries(session, None, MissingPages::Warn)?;
         for entry in entries.of_deletion() {
             change.delete(entry?)?;
@@ -200,12 +201,12 @@ impl ChangeBoth {
         }
         let options = self.format.options();
         let mut change = accession::Change::new();
-        change.options = ChangeOptions {
-            skip_existing: self.skip_existing,
-            skip_missing: self.skip_missing,
-            max_replace: self.contradicting.max_replace,
-            ..self.change.options()
-        };
+        change.options = self
+            .change
+            .options()
+            .skip_existing(self.skip_existing)
+            .skip_missing(self.skip_missing)
+            .max_replace(self.contradicting.max_replace);
         let entries = |files, options, missing| {
             Entries::new(session, &[], files, options, &self.paths, missing)
         };
@@ -265,16 +266,16 @@ const SAME: &str = "the dataset holds exactly the listed granules";
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let options = ChangeOptions {
-            create_dataset: self.create,
-            max_replace: self.contradicting.max_replace,
-            ..self.change.options()
-        };
+        let options = self
+            .change
+            .options()
+            .if_missing(if_missing(self.create))
+            .max_replace(self.contradicting.max_replace);
         self.granules.refuse_patterns()?;
         let entries =
             self.granules.entries(session, Some(&self.files), MissingPages::Refuse)?.recorded();
         let listing = self.listing(entries).inspect_err(|error| {
-            if !options.dry_run {
+            if !options.is_dry_run() {
                 self.note_refused(error, session);
             }
         })?;
@@ -285,10 +286,11 @@ impl Sync {
     }
 
     fn listing(&self, entries: Entries<'_>) -> Result<Listing> {
-        let mut listing = Listing::new();
+        let mut builder = ListingBuilder::new();
         for entry in entries {
-            listing.add(entry?)?;
+            builder.add(entry?)?;
         }
+        let listing = builder.finish();
         self.granules.refuse_repeating(&listing)?;
         Ok(listing)
     }
@@ -298,8 +300,7 @@ impl Sync {
         if let Ok(Some(_)) = session.open_existing()
             && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
         {
-            let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(&self.dataset, &error, &stamp);
+            let _ = registry.note_refused_listing(&self.dataset, &error.to_string(), &stamp);
         }
     }
 }
@@ -335,9 +336,9 @@ enum To {
 }
 
 impl FromStr for To {
-    type Err = TimestampError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.parse() {
             Ok(name) => Ok(To::Name(name)),
             Err(_) => text.parse().map(To::At),

@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
-use accession::model::{Annotation, ValueError, WarningKind};
+use accession::model::{Annotation, ParseError, WarningKind};
 use accession::registry::Granule;
 use accession::{
-    Access, DatasetName, Listing, Moment, Pattern, Selection, Set, SubsetMembers, Watcher,
+    Access, DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers,
+    Watcher,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -118,7 +119,7 @@ enum Format {
 }
 
 impl Format {
-    fn named(name: String) -> Result<Self, ValueError> {
+    fn named(name: String) -> Result<Self, ParseError> {
         match name == RO_CRATE {
             true => Ok(Format::RoCrate),
             false => name.parse().map(Format::Citation),
@@ -160,8 +161,7 @@ impl Args {
         let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
         })?;
-        let options =
-            files.reading(ListingOptions { column: column.clone(), ..ListingOptions::default() });
+        let options = files.reading(ListingOptions::new().column(column.clone()));
         let (listing, _) = listing(session, from, options, &self.paths)?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
@@ -207,10 +207,11 @@ impl Args {
         drop(snapshot);
         let members = match &self.select_from {
             Some(file) => {
-                let mut listing = Listing::new();
+                let mut listing = ListingBuilder::new();
                 for entry in Entries::of_file(session, file, &self.paths) {
                     listing.add(entry?)?;
                 }
+                let listing = listing.finish();
                 Some(SubsetMembers::Listed(listing))
             }
             None if self.select.is_empty() => None,
@@ -233,7 +234,7 @@ impl Args {
         };
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
-        let cited_set = cited.set.clone();
+        let cited_set = cited.period.set.clone();
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
             .with_digest(self.digest);

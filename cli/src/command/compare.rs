@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use accession::disk::Spool;
-use accession::model::{ValueError, WarningKind, quoted};
+use accession::model::{ParseError, WarningKind, quoted};
 use accession::registry::{
     ContentCounts, Counts, DifferenceCounts, HeldContents, ListingSummary, Presence, SideBySide,
     TwoSides,
@@ -220,7 +220,7 @@ fn report(
     is_summary: bool,
 ) -> Result<Exit> {
     let DifferenceCounts { granules, contents, .. } = sides.counts;
-    let Counts { matched, only_left, only_right } = granules;
+    let Counts { matched, only_left, only_right, .. } = granules;
     let is_identical = sides.counts.is_identical();
     if session.is_json() {
         let listed = |count, ids| match is_summary {
@@ -257,7 +257,7 @@ fn report(
                 writeln!(session.out(), "nearest: {tried}")?;
             }
         }
-        let ContentCounts { compared, other, not_comparable } = contents;
+        let ContentCounts { compared, other, not_comparable, .. } = contents;
         if !is_digest_equal && compared + not_comparable > 0 {
             writeln!(
                 session.out(),
@@ -287,7 +287,7 @@ pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
 /// A set, named as itself: a subset is not the instance from which it is selected.
 fn compared(contents: &[HeldContents], index: usize) -> Compared {
     let compared = &contents[index];
-    let HeldContents { ref set, from, until } = *compared;
+    let HeldContents { ref set, from, until, .. } = *compared;
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
     let held = (contents.len() > 1).then(|| HeldPeriod {
@@ -348,9 +348,9 @@ impl NamedSet {
 }
 
 impl FromStr for NamedSet {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         Ok(NamedSet { name: text.to_owned(), set: text.parse()? })
     }
 }

@@ -11,12 +11,10 @@ use accession::fixity::{
     self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, ListStyle,
     MountCheck, ReadOptions, each_checksum,
 };
-use accession::input::ListingOptions;
 use accession::model::{Algorithm, Coverage, WarningKind, parse_duration};
 use accession::registry::HeldContents;
 use accession::{
-    Access, CancelToken, Change, ChangeOptions, DatasetName, ErrorKind, Registry, Set, Snapshot,
-    Timestamp,
+    Access, CancelToken, Change, DatasetName, ErrorKind, Registry, Set, Snapshot, Timestamp,
 };
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
@@ -92,13 +90,13 @@ const KNOWN: &str = "all that the input states is known";
 impl AddFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
-        let options = ListingOptions { root: self.inventory.root, ..options };
+        let options = options.root(self.inventory.root);
         let mut change = Change::stating(Coverage::Named);
-        change.options = ChangeOptions {
-            skip_missing: self.skip_missing,
-            max_replace: self.contradicting.max_replace,
-            ..self.change.options()
-        };
+        change.options = self
+            .change
+            .options()
+            .skip_missing(self.skip_missing)
+            .max_replace(self.contradicting.max_replace);
         let entries =
             Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
         for entry in entries {
@@ -268,18 +266,18 @@ impl CheckFiles {
 
     fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
         let tree = self.tree.read(root, self.duration);
-        let options = CheckOptions {
-            depth: if self.size_only { Depth::Size } else { Depth::Content },
-            lists_unexpected: self.unexpected,
-            root_name: self.root_name.clone(),
-        };
+        let depth = if self.size_only { Depth::Size } else { Depth::Content };
+        let options = CheckOptions::new()
+            .depth(depth)
+            .list_unexpected(self.unexpected)
+            .root_name(self.root_name.clone());
         let registry = watched(&tree, session.open(Access::Read)?, session)?;
         let (stamp, now) = (session.stamp(None)?, session.now()?);
         let contents = self.contents(session, now, &registry.snapshot()?)?;
         let nearest = match contents.as_slice() {
             [_] => None,
             several => {
-                let nearest = fixity::nearest(&registry, several, &tree, options.depth)?;
+                let nearest = fixity::nearest(&registry, several, &tree, depth)?;
                 Some(&several[nearest])
             }
         };
@@ -313,7 +311,7 @@ impl CheckFiles {
         let nearest = &contents[nearest];
         let compared = found.compare_with(&registry, nearest.set.clone());
         let mut compared = compared.map_err(|error| match error.kind() {
-            ErrorKind::Input => Error::from(error).with_hint(OF_PATHS),
+            ErrorKind::Input if error.detail().is_none() => Error::from(error).with_hint(OF_PATHS),
             _ => error.into(),
         })?;
         session.rows(FINDINGS, compared.by_ref())?;
@@ -546,7 +544,7 @@ fn print_summary(
     }
     let exit = if summary.findings == 0 { Exit::Done } else { Exit::Differs };
     if session.is_json() {
-        let held = contents.map(|HeldContents { set, from, until }| {
+        let held = contents.map(|HeldContents { set, from, until, .. }| {
             object!({ "from": from, "until": until, "digest": set.digest() })
         });
         session.json(&BTreeMap::from([("summary", FilesRead { summary, held })]))?;

@@ -254,7 +254,7 @@ fn print_list(session: &mut Session, list: FileList, granules: u64) -> Result<Ex
     }
     let mut line = Vec::new();
     for granule in list {
-        let Granule { granule_id, content } = granule?;
+        let Granule { granule_id, content, .. } = granule?;
         progress.advance_row();
         line.clear();
         content.write_line(granule_id.as_str(), &mut line);

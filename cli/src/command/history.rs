@@ -1,6 +1,6 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
-use accession::model::{GranulePrefix, Warning, WarningKind, Withdrawal, quoted};
+use accession::model::{ChangeCounts, GranulePrefix, Warning, WarningKind, Withdrawal, quoted};
 use accession::registry::{DigestPeriod, FoundPeriod};
 use accession::{
     Access, DatasetName, ErrorKind, GranuleId, HistoryOptions, Instance, Moment, Selection,
@@ -194,7 +194,12 @@ fn in_force(found: &Value) -> String {
 /// The sides of the change of an instance, as it is serialized.
 fn sides_in(instance: &Value) -> String {
     let count = |side: &str| instance[side].as_u64().unwrap_or_default();
-    sides(["ingested", "deleted", "described", "replaced"].map(count))
+    let mut counts = ChangeCounts::default();
+    counts.ingested = count("ingested");
+    counts.deleted = count("deleted");
+    counts.described = count("described");
+    counts.replaced = count("replaced");
+    sides(counts)
 }
 
 fn list_periods(
@@ -269,7 +274,7 @@ impl Find {
                         snapshot.find(granule_id, after, PAGE_ROWS)?
                     }
                     Sought::Beginning(prefix) => {
-                        let after = last.map(|last| (&last.dataset, &last.granule, last.ingested));
+                        let after = last.map(FoundPeriod::position);
                         snapshot.find_prefix(prefix, after, PAGE_ROWS)?
                     }
                 };

@@ -15,7 +15,7 @@ use accession::{
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
 use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
-use crate::args::{ClockArgs, DryRunArgs};
+use crate::args::{ClockArgs, DryRunArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
 use crate::output::plural;
@@ -114,7 +114,7 @@ impl ImportArgs {
 
     fn import(&self, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
-        import.options = ChangeOptions { dry_run: self.dry_run.dry_run, ..self.change_options() };
+        import.options = self.change_options().dry_run(self.dry_run.dry_run);
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
         import.not_after = Some(now);
@@ -123,7 +123,7 @@ impl ImportArgs {
         if replica.is_none() {
             import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?;
         }
-        let (_, times) = import.counts();
+        let times = import.counts().times;
         if times > MANY_TIMES {
             session.warn(
                 WarningKind::ManyTimes,
@@ -154,7 +154,9 @@ impl ImportArgs {
         }
         let why_none = match &replica {
             Some(_) => "the primary has nothing new",
-            None if import.counts().0 > 0 => "the events of the file leave everything as it was",
+            None if import.counts().events > 0 => {
+                "the events of the file leave everything as it was"
+            }
             None => "the file contains no events",
         };
         let exit = application.report(session, &imported, created, None, |out| {
@@ -184,8 +186,7 @@ impl ImportArgs {
     }
 
     fn change_options(&self) -> ChangeOptions {
-        let (create_dataset, all_examples) = (self.create, self.dry_run.all);
-        ChangeOptions { create_dataset, all_examples, ..ChangeOptions::default() }
+        ChangeOptions::new().if_missing(if_missing(self.create)).all_examples(self.dry_run.all)
     }
 
     fn application(&self) -> Application<'_> {
@@ -210,7 +211,7 @@ impl ImportArgs {
             false => listings.take(session)?,
         };
         let applied = &taken.applied;
-        session.warn_all(applied.warnings(&self.dataset, now, &session.program()));
+        session.warn_all(applied.warnings(&self.dataset, now));
         session.warn_all(taken.warnings());
         session.warn_all(listings.warnings_of_left_out(&taken));
         let registry = is_new && !applied.instances.is_empty();
@@ -249,12 +250,11 @@ impl ImportArgs {
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {
-        ListingOptions {
-            ingested_column: self.ingested.clone(),
-            deleted_column: self.deleted.clone(),
-            unfinished_day: Some(now.day()),
-            ..self.files.reading(self.format.options())
-        }
+        self.files
+            .reading(self.format.options())
+            .ingested_column(self.ingested.clone())
+            .deleted_column(self.deleted.clone())
+            .unfinished_day(now.day())
     }
 }
 

@@ -11,12 +11,12 @@ use accession::input::ListingOptions;
 use accession::model::{Day, Warning, WarningKind, plural, quoted};
 use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, Moment, Registry,
-    Stamp, Timestamp,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
+    Moment, Registry, Stamp, Timestamp,
 };
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Kind, Result};
 use crate::output::Progress;
 use crate::paths::PathArgs;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -117,11 +117,8 @@ impl ListingArgs {
                     .with_hint("nothing was changed; correct the date in its name"))
             }
             Some(_) => {
-                let change = ChangeOptions {
-                    note: self.note.clone(),
-                    max_replace: self.contradicting.max_replace,
-                    ..change
-                };
+                let change =
+                    change.note(self.note.clone()).max_replace(self.contradicting.max_replace);
                 Ok(Listings {
                     dataset,
                     arguments: self,
@@ -231,7 +228,7 @@ impl Listings<'_> {
     /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
     /// work, but what was accepted before is kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(Create::when(self.change.create_dataset), |registry, session| {
+        session.write(Create::when(self.change.creates_dataset()), |registry, session| {
             self.sync_each(registry, session)
         })
     }
@@ -244,7 +241,7 @@ impl Listings<'_> {
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
         let scratch = ScratchDirectory::new()?;
         let path = scratch.path().join("registry.db");
-        let copy = match session.new_registry(Create::when(self.change.create_dataset))? {
+        let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
             Some(_) => Registry::create(&path)?,
             None => {
                 session.open(Access::Read)?.copy_to(&path, PaymentIds::LeftOut)?;
@@ -261,7 +258,7 @@ impl Listings<'_> {
             let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
             match self.sync(dated, last, registry, session, &mut taken) {
                 Ok(()) => {}
-                Err(reason) if is_left_out(reason.kind()) => {
+                Err(reason) if is_left_out(&reason) => {
                     taken.left_out.push(LeftOut { place, reason });
                 }
                 Err(error) if place == 0 => return Err(error),
@@ -296,27 +293,27 @@ impl Listings<'_> {
         }
         let listing = listing.inspect_err(|error| {
             // The error is still reported.
-            let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(dataset, &error, &stamp);
+            let _ = registry.note_refused_listing(dataset, &error.to_string(), &stamp);
         })?;
         let limits: Limits = self.arguments.limits.limits();
         let applied = registry.sync(dataset, &listing, limits, change, &stamp)?;
-        let warnings = applied.warnings(dataset, session.now()?, &session.program());
+        let warnings = applied.warnings(dataset, session.now()?);
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));
         taken.unchanged += u64::from(applied.instances.is_empty());
-        taken.add(applied, change.all_examples);
+        taken.add(applied, change.wants_all_examples());
         Ok(())
     }
 
     fn listing(&self, dated: &Dated, session: &Session, taken: &mut Taken) -> Result<Listing> {
         let (files, paths) = (std::slice::from_ref(&dated.file), &self.arguments.paths);
         let options = self.options.clone();
-        let (mut listing, warnings) = (Listing::new(), RefCell::default());
+        let (mut builder, warnings) = (ListingBuilder::new(), RefCell::default());
         let entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
         for entry in entries.recorded().keeping(&warnings) {
-            listing.add(entry?)?;
+            builder.add(entry?)?;
         }
+        let listing = builder.finish();
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,
@@ -334,7 +331,7 @@ impl Listings<'_> {
         let then = Selection::Dataset { name: self.dataset.clone(), at };
         let snapshot = registry.snapshot()?;
         let what = match snapshot.select(&then) {
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => "no set",
+            Err(error) if error.kind() == ErrorKind::NoHistory => "no set",
             Err(error) => return Err(error.into()),
             Ok(selected) => {
                 drop(snapshot);
@@ -375,8 +372,10 @@ impl Listings<'_> {
             };
             let is_last = last.is_none_or(|last| self.dated[first.place].at > last);
             let way_out = match first.reason.kind() {
-                ErrorKind::TooManyDeletions if is_last => "; --max-delete accepts more",
-                ErrorKind::TooManyAdditions if is_last => "; --max-add accepts more",
+                Kind::Library(ErrorKind::TooManyDeletions) if is_last => {
+                    "; --max-delete accepts more"
+                }
+                Kind::Library(ErrorKind::TooManyAdditions) if is_last => "; --max-add accepts more",
                 kind if is_last || kind == ErrorKind::NotAfterLast => "",
                 _ => "; a later listing was accepted, so the history goes on without it",
             };
@@ -406,12 +405,12 @@ impl Taken {
     /// What was odd in listings that were taken.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.warnings.iter().map(|(warning, listings)| {
-            let Warning { kind, message } = warning;
-            let message = match listings {
-                1 => message.clone(),
-                _ => format!("{message}; {} have such a warning", plural(*listings, "listing")),
-            };
-            Warning::new(*kind, message)
+            let mut warning = warning.clone();
+            if *listings > 1 {
+                let listings = plural(*listings, "listing");
+                warning.message.push_str(&format!("; {listings} have such a warning"));
+            }
+            warning
         })
     }
 
@@ -436,7 +435,12 @@ impl Taken {
         all.effort.steps += next.effort.steps;
         all.effort.rows += next.effort.rows;
         all.effort.checkpoints += next.effort.checkpoints;
-        for (examples, more) in all.first.iter_mut().zip(next.first) {
+        for (examples, more) in [
+            (&mut all.first.ingested, next.first.ingested),
+            (&mut all.first.deleted, next.first.deleted),
+            (&mut all.first.described, next.first.described),
+            (&mut all.first.replaced, next.first.replaced),
+        ] {
             examples.extend(more);
             if !all_examples {
                 examples.truncate(MAX_EXAMPLES);
@@ -446,8 +450,8 @@ impl Taken {
 }
 
 /// Whether an error concerns one listing, which later ones may correct.
-fn is_left_out(kind: ErrorKind) -> bool {
-    kind.is_of_listing() || kind == ErrorKind::PagesMissing
+fn is_left_out(error: &Error) -> bool {
+    error.rejects_listing() || error.kind() == ErrorKind::PagesMissing
 }
 
 #[cfg(test)]

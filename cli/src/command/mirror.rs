@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, side, write_differences, write_sides};
 use crate::applied::{Application, Created, write_change, write_kept};
-use crate::args::{LimitArgs, PrimaryArgs};
+use crate::args::{LimitArgs, PrimaryArgs, if_missing};
 use crate::error::{Context, Exit, Result};
 use crate::output::{Column, Ids, Object, Output, plural};
 use crate::session::{ChangeTime, Session};
@@ -140,7 +140,7 @@ fn write_found(
     open_findings: u64,
 ) -> io::Result<()> {
     let contents = sides.counts.contents;
-    let Counts { matched, only_left: unexpected, only_right: missing } = sides.counts.granules;
+    let Counts { matched, only_left: unexpected, only_right: missing, .. } = sides.counts.granules;
     let both = plural(matched, "granule");
     match found.status {
         MirrorStatus::Identical if open_findings > 0 => {
@@ -174,7 +174,7 @@ fn write_found(
 
 /// How many changes one side is behind the other, and when the identifier was in force `location`.
 fn by_changes(location: &str, standing: Option<HistoryPosition>) -> String {
-    let Some(HistoryPosition { since, until, changes_ago }) = standing else {
+    let Some(HistoryPosition { since, until, changes_ago, .. }) = standing else {
         return String::new();
     };
     let until = until.map_or("now".to_owned(), |until| until.to_string());
@@ -285,15 +285,15 @@ impl PullMirror {
         source: &Primary,
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
-        let options = PullOptions {
-            create_dataset: self.create,
-            policy: match self.reset {
-                true => PullPolicy::Reset(self.limits.limits()),
-                false => PullPolicy::Follow,
-            },
-            max_replace: self.max_replace,
-            dry_run: self.dry_run,
+        let policy = match self.reset {
+            true => PullPolicy::Reset(self.limits.limits()),
+            false => PullPolicy::Follow,
         };
+        let options = PullOptions::new()
+            .if_missing(if_missing(self.create))
+            .policy(policy)
+            .max_replace(self.max_replace)
+            .dry_run(self.dry_run);
         self.application(dataset)
             .make(session, |registry, stamp| Ok(registry.pull(dataset, source, options, stamp)?))
     }

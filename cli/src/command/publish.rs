@@ -19,7 +19,7 @@ use accession_server::{SiteSettings, publish_pages};
 use serde_json::json;
 
 use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver};
-use crate::error::{Context, Error, Exit, Result};
+use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
 use crate::output::{for_shell, one_line, plural};
 use crate::session::Session;
@@ -151,7 +151,12 @@ impl Publish {
 fn fails_for_all(error: &Error) -> bool {
     matches!(
         error.kind(),
-        ErrorKind::Full | ErrorKind::Replaced | ErrorKind::Unreachable | ErrorKind::ConnectionLost
+        Kind::Library(
+            ErrorKind::Full
+                | ErrorKind::Replaced
+                | ErrorKind::Unreachable
+                | ErrorKind::ConnectionLost
+        )
     )
 }
 

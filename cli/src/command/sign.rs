@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
-use accession::mirror::{PublishedSite, ask_witness};
-use accession::model::{PrimaryOptions, ValueError, WarningKind, quoted};
+use accession::mirror::{PublishedSite, PublishedStatements, ask_witness};
+use accession::model::{ParseError, PrimaryOptions, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
@@ -99,7 +99,7 @@ impl Sign {
             (Some(given), _) => given,
             (None, Some(SignedCheckpoint { policy: text, .. })) => {
                 let policy = text.parse();
-                (text, policy.map_err(|error: ValueError| Error::usage(error.to_string()))?)
+                (text, policy.map_err(|error: ParseError| Error::usage(error.to_string()))?)
             }
             (None, None) => policy_of_keys(&keys)?,
         };
@@ -195,8 +195,8 @@ impl Sign {
     ) -> Result<u64> {
         let site = PublishedSite::named(place)?;
         let read = site.statements(origin, policy, (&self.http(), now));
-        let (note, checkpoint, texts) = read.map_err(|error| match error.kind() {
-            ErrorKind::NotPublished => Error::from(error).with_hint(
+        let PublishedStatements { note, checkpoint, texts, .. } = read.map_err(|error| match error.kind() {
+            ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
             _ => error.into(),
@@ -225,7 +225,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            match ask_witness(url, key, (&log.tree, note), old, &self.http()) {
+            match ask_witness(url, key, &log.tree, note, old, &self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });
@@ -303,7 +303,7 @@ fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
     let lines = keys.iter().map(|key| format!("log {}\n", key.key.verification_key()));
     let text: String = lines.chain(["quorum none\n".to_owned()]).collect();
     // Refused if a key is named twice.
-    let policy = text.parse().map_err(|error: ValueError| Error::usage(error.to_string()))?;
+    let policy = text.parse().map_err(|error: ParseError| Error::usage(error.to_string()))?;
     Ok((text, policy))
 }
 
@@ -346,7 +346,7 @@ impl Prove {
         let at = self.set.typed_at();
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.into_selection(now, &snapshot)?;
-        let ProvedSet { proof, is_witnessed } = snapshot.prove(&selection, at)?;
+        let ProvedSet { proof, is_witnessed, .. } = snapshot.prove(&selection, at)?;
         session.warn_all(snapshot.cite(&selection)?.warnings(at, now));
         drop(snapshot);
         if !is_witnessed {

@@ -115,7 +115,7 @@ impl Restore {
         let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
         let restored = restore(&self.file, &target, session.now()?, &watcher)?;
         session.note_commit();
-        let RestoreReport { moved, bytes, datasets, identifiers, lacks } = restored;
+        let RestoreReport { moved, bytes, datasets, identifiers, lacks, .. } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
         let kept = moved.as_ref().map(|moved| moved.to_string_lossy().into_owned());
         if let Some(lacks) = lacks.as_ref().filter(|lacks| !lacks.is_empty() && session.is_quiet())
@@ -157,7 +157,7 @@ fn warn_of_unreadable(session: &Session, error: Error) {
 
 /// Writes what the copy lacks: the datasets, and the first identifiers and digests.
 fn write_lacks(out: &mut impl Write, lacks: &MissingFromBackup) -> io::Result<()> {
-    let MissingFromBackup { datasets, identifiers, digests } = lacks;
+    let MissingFromBackup { datasets, identifiers, digests, .. } = lacks;
     if lacks.is_empty() {
         return writeln!(out, "the copy has every dataset, identifier and digest that was there");
     }
@@ -174,7 +174,7 @@ fn write_lacks(out: &mut impl Write, lacks: &MissingFromBackup) -> io::Result<()
 
 /// What a copy lacks, counted.
 fn what_lacks(lacks: &MissingFromBackup) -> String {
-    let MissingFromBackup { datasets, identifiers, digests } = lacks;
+    let MissingFromBackup { datasets, identifiers, digests, .. } = lacks;
     let counts = [
         (datasets.len() as u64, "dataset"),
         (identifiers.len() as u64, "identifier"),

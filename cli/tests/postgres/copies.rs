@@ -88,7 +88,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     assert_eq!(masked(reports(&back), &back), expected);
 
     // The target of a copy is empty.
-    refused("unused", &["copy", &source, &server], "registry-exists");
+    refused("unused", &["copy", &source, &server], "already-exists");
 
     // A backup has the payment workers, a copy has them when it is asked for.
     let backup = directory.path().join("backup.db").to_str().unwrap().to_owned();
@@ -108,7 +108,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
         .query("SELECT worker FROM accession.payment_worker", &[])
         .unwrap();
     assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [3]);
-    refused(&server, &["restore", &backup], "not-a-file");
+    refused(&server, &["restore", &backup], "unsupported");
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
             true => unfinished += 1,
             false => {
                 let printed = String::from_utf8_lossy(&again.stderr);
-                assert!(printed.contains("registry-exists"), "{printed}");
+                assert!(printed.contains("already-exists"), "{printed}");
             }
         }
         assert_eq!(verified(&server), expected);

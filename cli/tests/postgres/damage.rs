@@ -8,7 +8,8 @@ use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
 use accession::{
-    Access, Change, DatasetFilter, GranuleId, Listing, ListingEntry, Registry, Stamp, SubsetMembers,
+    Access, Change, DatasetFilter, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry,
+    Stamp, SubsetMembers,
 };
 use postgres::Client;
 use rusqlite::Connection;
@@ -27,7 +28,7 @@ fn filled(directory: &Path) -> PathBuf {
     for dataset in ["ONE", "TWO"] {
         for (step, numbers) in [0..3_000, 3_000..3_010].into_iter().enumerate() {
             let mut change = Change::new();
-            change.options.create_dataset = true;
+            change.options = change.options.if_missing(IfMissing::Create);
             for number in numbers {
                 let producer_granule = (number == 7).then(|| "by.the.producer".parse().unwrap());
                 change.ingest(ListingEntry { producer_granule, ..id(number).into() }).unwrap();
@@ -35,7 +36,7 @@ fn filled(directory: &Path) -> PathBuf {
             if step == 1 {
                 change.delete(id(5)).unwrap();
             }
-            change.options.note = Some(format!("step {step}"));
+            change.options = change.options.note(format!("step {step}"));
             let recorded_by = Some("Somebody".to_owned());
             let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64), second(9)) };
             registry.change(&name(dataset), &change, &stamp).unwrap();
@@ -44,8 +45,9 @@ fn filled(directory: &Path) -> PathBuf {
     let by = || Stamp { recorded_by: Some("Somebody".to_owned()), ..confirmed_stamp() };
     let edit = every_field("ONE");
     registry.edit_dataset_with(&name("ONE"), SharedDoi::Refused, &by(), edit).unwrap();
-    let mut named = Listing::new();
+    let mut named = ListingBuilder::new();
     [3, 4].into_iter().for_each(|number| named.add(id(number)).unwrap());
+    let named = named.finish();
     let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
     for wanted in [patterns, SubsetMembers::Listed(named)] {
         registry.cite_subset(&name("ONE"), None, &wanted, second(10)).unwrap();

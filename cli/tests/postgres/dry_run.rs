@@ -7,7 +7,7 @@ fn a_dry_run_fails_at_what_the_server_would_refuse() {
     let Some(scene) = Scene::new() else { return };
     let registry = scene.open();
     let mut change = ingest("A");
-    change.options.dry_run = true;
+    change.options = change.options.dry_run(true);
     assert_eq!(
         registry.change(&name("D"), &change, &stamp()).unwrap().instances.remove(0).granules,
         1
@@ -15,7 +15,7 @@ fn a_dry_run_fails_at_what_the_server_would_refuse() {
     // The note is in the last row that a change writes.
     let refuse = "ALTER TABLE accession.instance ADD CONSTRAINT no_notes CHECK (note IS NULL)";
     scene.client().batch_execute(refuse).unwrap();
-    change.options.note = Some("reprocessed".to_owned());
+    change.options = change.options.note("reprocessed".to_owned());
     let refused = registry.change(&name("D"), &change, &stamp()).unwrap_err();
     assert!(refused.to_string().contains("no_notes"), "{refused:?}");
     assert_eq!(periods_of(&registry, "A"), 0);

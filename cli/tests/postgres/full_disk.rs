@@ -1,7 +1,7 @@
 //! The server's disk is full: its files may not grow beyond a size that is no multiple of its pages,
 //! so that it reports what it reports on a full disk.
 
-use accession::{Change, DatasetFilter, GranuleId, Registry};
+use accession::{Change, DatasetFilter, GranuleId, IfMissing, Registry};
 
 use crate::scene::{Scene, ingest, name, periods_of, stamp};
 use harness::server::Server;
@@ -11,7 +11,7 @@ const KILOBYTES: u32 = 2_052;
 
 fn many(count: usize) -> Change {
     let mut change = Change::new();
-    change.options.create_dataset = true;
+    change.options = change.options.if_missing(IfMissing::Create);
     for number in 0..count {
         let granule_id = format!("granule.{number:0>60}");
         change.ingest(granule_id.parse::<GranuleId>().unwrap()).unwrap();

@@ -1,6 +1,6 @@
 //! Everything through pgbouncer in transaction mode.
 
-use accession::{Access, Change, GranuleId, Registry, Selection};
+use accession::{Access, Change, GranuleId, IfMissing, Registry, Selection};
 
 use crate::scene::{Scene, command, name, periods_of, stamp};
 use harness::pooler::Pooler;
@@ -30,7 +30,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
                 let dataset = name(&format!("D{}", writer % 5));
                 for number in 0..CHANGES {
                     let mut change = Change::new();
-                    change.options.create_dataset = true;
+                    change.options = change.options.if_missing(IfMissing::Create);
                     for granule in 0..granules(number) {
                         let text = granule_id(writer, number, granule);
                         change.ingest(text.parse::<GranuleId>().unwrap()).unwrap();

@@ -44,7 +44,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
         &["dataset", "edit", "D", "--title", "T"],
         &["payment-id", "new", "--worker", "0"],
     ] {
-        refused(&url, arguments, "read-only");
+        refused(&url, arguments, "denied");
     }
 
     drop(primary);

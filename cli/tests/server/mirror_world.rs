@@ -7,7 +7,7 @@ use accession::mirror::{
     Address, HttpOptions, MirrorStatus, OpenPrimary, Outcome, PullOptions, PullPolicy, PullReport,
     Remote, compare, pull,
 };
-use accession::{Limits, Registry, Selection, Stamp, Timestamp};
+use accession::{IfMissing, Limits, Registry, Selection, Stamp, Timestamp};
 
 use crate::running::serving::Serving;
 use harness::fault_proxy::FaultProxy;
@@ -53,8 +53,7 @@ impl World {
         at: i64,
         policy: PullPolicy,
     ) -> accession::error::Result<PullReport> {
-        let create_dataset = true;
-        let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
+        let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
         let stamp = Stamp::at(second(at), now());
         pull(&self.mirror, &name("MIRROR"), primary, options, &stamp)
     }

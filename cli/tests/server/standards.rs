@@ -166,7 +166,7 @@ fn search_engines_are_led_to_what_was_cited() {
     }
     let wanted = accession::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     let cited = served.registry.cite_subset(&name("US.FOOL2.002"), None, &wanted, now()).unwrap();
-    let path = format!("/DI:{}", cited.set.identifier());
+    let path = format!("/DI:{}", cited.period.set.identifier());
     let browser = "text/html,*/*;q=0.8";
     for (path, is_listed) in [
         ("/", true),

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use accession::mirror::OpenPrimary;
 use accession::{
-    Access, DatasetFilter, HistoryOptions, Identifier, Import, Registry, Stamp, Timestamp,
+    Access, DatasetFilter, HistoryOptions, Identifier, IfMissing, Import, Registry, Stamp,
+    Timestamp,
 };
 
 use crate::dice::Dice;
@@ -106,7 +107,7 @@ impl World {
         bytes.extend(std::fs::read(dataset.join("subsets.jsonl")).unwrap());
         bytes.extend(head);
         let mut import = Import::new();
-        import.options.create_dataset = true;
+        import.options = import.options.if_missing(IfMissing::Create);
         let reader =
             OpenPrimary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();

@@ -18,7 +18,7 @@ use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{NewAnnotation, SharedDoi};
 use accession::{
-    Access, Listing, ListingEntry, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Access, ListingBuilder, ListingEntry, Registry, Selection, Stamp, SubsetMembers, Timestamp,
 };
 
 use crate::answers::{Answers, datasets, history};
@@ -90,7 +90,7 @@ impl Original {
                     change.ingest(entry).unwrap();
                 }
                 if step % 2 == 1 {
-                    change.options.note = Some(format!("what happened in step {step}"));
+                    change.options = change.options.note(format!("what happened in step {step}"));
                 }
                 let recorded_by = (step == 2).then(|| "Somebody on duty".to_owned());
                 let stamp = Stamp { recorded_by, ..Stamp::at(second(step as i64 * 1_000), now()) };
@@ -108,8 +108,9 @@ impl Original {
             let annotation = NewAnnotation::new("One of them is not good").unwrap();
             registry.annotate(&all, &annotation, &Stamp::now(now())).unwrap();
             let patterns = SubsetMembers::Patterns(vec!["*1*".parse().unwrap()]);
-            let mut named = Listing::new();
+            let mut named = ListingBuilder::new();
             (from + 9..from + 15).for_each(|n| named.add(id(granule_id(n))).unwrap());
+            let named = named.finish();
             for wanted in [patterns, SubsetMembers::Listed(named)] {
                 registry.cite_subset(&name(dataset), None, &wanted, now()).unwrap();
             }

@@ -150,7 +150,7 @@ impl ComparisonPage {
     }
 
     fn headline(&self) -> String {
-        let Counts { matched, only_left, only_right } = self.counts;
+        let Counts { matched, only_left, only_right, .. } = self.counts;
         if !self.is_whole {
             return "Further granules that differ".to_owned();
         }
@@ -241,7 +241,7 @@ fn side(site: &Site, label: &str, set: &Set) -> Markup {
 
 /// How many granules only one of two sets has, and both, as numbers and as a bar.
 fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
-    let Counts { matched, only_left, only_right } = *counts;
+    let Counts { matched, only_left, only_right, .. } = *counts;
     let all = (matched + only_left + only_right).max(1) as f64 / 100.0;
     let (first, second) = (only_left as f64 / all, matched as f64 / all);
     html! {

@@ -14,7 +14,7 @@ use super::verify::{CheckedSet, Fixity, means};
 use accession::citation::Citation;
 use accession::error::{ErrorKind, Result};
 use accession::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
-use accession::registry::{DatasetRecord, Selection, Snapshot};
+use accession::registry::{DatasetRecord, LastSubsets, Selection, Snapshot};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 6;
@@ -36,8 +36,8 @@ pub struct DatasetPage {
     pub series: Series,
     /// The annotations of its changes, with the times of these, oldest change first.
     pub annotated: Vec<(Timestamp, Annotation)>,
-    /// The subsets that were cited last, and how many there are.
-    pub subsets: (Vec<Subset>, u64),
+    /// The subsets that were cited last.
+    pub subsets: LastSubsets,
     /// The first and the last granules of the latest set.
     ends: Ends,
     /// The citation of its latest set. `None` means that there was no change yet.
@@ -66,7 +66,7 @@ impl DatasetPage {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
                 Ok(cited) => Some(Citation::new(cited, at, now.day())),
-                Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+                Err(error) if error.kind() == ErrorKind::NoHistory => None,
                 Err(error) => return Err(error),
             },
             None => None,
@@ -76,7 +76,7 @@ impl DatasetPage {
             recent: Vec::new(),
             series: Series::default(),
             annotated: Vec::new(),
-            subsets: (Vec::new(), 0),
+            subsets: LastSubsets::default(),
             ends: Ends::default(),
             citation,
             fixity: None,
@@ -136,7 +136,7 @@ impl DatasetPage {
 
     fn main(&self, site: &Site) -> Markup {
         let dataset = &self.listed.dataset;
-        let (subsets, count) = &self.subsets;
+        let LastSubsets { subsets, count, .. } = &self.subsets;
         let identifier = |subset: &Subset| {
             let place = site.place_of(subset.identifier, &subset.dataset, subset.timestamp);
             html! { td.di { a href=(site.href(&place)) { "DI:" (subset.identifier) } } }

@@ -31,8 +31,9 @@ impl StillHeld {
     /// Counts the granules of a set that was replaced. `None` means that it is current, empty or too large, or
     /// that its dataset was withdrawn.
     pub fn read(snapshot: &Snapshot, cited: &CitationFacts) -> Result<Option<Self>> {
-        let (set, dataset) = (&cited.set, &cited.dataset);
-        let (Some(_), Some(latest), None) = (cited.until(), &dataset.latest, &dataset.withdrawn)
+        let (set, dataset) = (&cited.period.set, &cited.dataset);
+        let (Some(_), Some(latest), None) =
+            (cited.period.until(), &dataset.latest, &dataset.withdrawn)
         else {
             return Ok(None);
         };
@@ -61,13 +62,13 @@ impl StillHeld {
 /// When a set was replaced, and how much of it is still held. Of a current set, only when files of it were
 /// replaced.
 pub(super) fn sentence(site: &Site, cited: &CitationFacts, still: Option<&StillHeld>) -> Markup {
-    let (set, latest) = (&cited.set, cited.dataset.latest.as_ref());
+    let (set, latest) = (&cited.period.set, cited.dataset.latest.as_ref());
     let compared = |latest: &Instance| {
         Site::changes(set.dataset(), set.instance().timestamp, latest.timestamp)
     };
-    let files_replaced = cited.instances.iter().skip(1).rfind(|it| it.replaced > 0);
+    let files_replaced = cited.period.instances.iter().skip(1).rfind(|it| it.replaced > 0);
     html! {
-        @if let Some(at) = cited.until() {
+        @if let Some(at) = cited.period.until() {
             p.fate {
                 @if set.subset().is_some() { "Its dataset changed on " } @else { "Replaced on " }
                 b { (date(at)) }

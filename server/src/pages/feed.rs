@@ -8,7 +8,7 @@ use super::record::title;
 use super::site::Site;
 use accession::error::Result;
 use accession::model::{DatasetName, Instance, Timestamp};
-use accession::registry::{DatasetRecord, Snapshot};
+use accession::registry::{DatasetRecord, FirstRegistration, Snapshot};
 
 /// The greatest number of changes in a feed.
 const ENTRIES: usize = 100;
@@ -58,10 +58,10 @@ impl Feed {
     /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn of_dataset(snapshot: &Snapshot, name: &DatasetName) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
-        let (registered, first_name) = snapshot.registered(name)?;
+        let FirstRegistration { recorded, name: first_name, .. } = snapshot.registered(name)?;
         Ok(Feed {
             title: title(&listed.dataset),
-            name: format!("{registered} {first_name}"),
+            name: format!("{recorded} {first_name}"),
             path: Site::feed(name),
             page: Site::dataset(name),
             entries: entries(snapshot, &listed)?,
@@ -151,10 +151,10 @@ impl Feed {
 /// The latest changes of a dataset, newest first.
 fn entries(snapshot: &Snapshot, listed: &DatasetRecord) -> Result<Vec<FeedEntry>> {
     let name = &listed.dataset.name;
-    let (registered, first_name) = snapshot.registered(name)?;
+    let FirstRegistration { recorded, name: first_name, .. } = snapshot.registered(name)?;
     let instances = snapshot.instances_before(name, None, ENTRIES as u32)?;
     let entry = |instance: Instance| FeedEntry {
-        name: format!("{registered} {first_name} {}", instance.timestamp),
+        name: format!("{recorded} {first_name} {}", instance.timestamp),
         title: title(&listed.dataset),
         author: listed.dataset.publisher.clone(),
         instance,

@@ -33,7 +33,8 @@ pub fn month_name(month: u32) -> &'static str {
 
 /// A day in words: `21 Oct 2026`.
 pub fn day_text(day: Day) -> String {
-    let (year, month, day) = day.year_month_day();
+    let (year, month) = (day.year(), day.month());
+    let day = day.day_of_month();
     format!("{day} {} {year}", month_name(month))
 }
 

@@ -34,7 +34,7 @@ pub struct Month {
 impl Month {
     /// The month of a time.
     pub fn of(at: Timestamp) -> Self {
-        let (year, month, _) = at.day().year_month_day();
+        let (year, month) = (at.day().year(), at.day().month());
         Month { year, month }
     }
 
@@ -340,6 +340,7 @@ impl Site {
 }
 
 /// The page of a month: each set that took effect in it has an anchor, which is its identifier.
+#[derive(Debug)]
 pub struct MonthPage<'a> {
     /// The dataset.
     pub listed: &'a DatasetRecord,

@@ -194,7 +194,7 @@ pub fn plot(spans: &[Span], until: Timestamp) -> Option<String> {
 
 /// The number of the month of a time, from the year 0.
 fn month(at: Timestamp) -> i64 {
-    let (year, month, _) = at.day().year_month_day();
+    let (year, month) = (at.day().year(), at.day().month());
     i64::from(year) * 12 + i64::from(month) - 1
 }
 

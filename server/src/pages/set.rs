@@ -20,7 +20,7 @@ use super::verify::{CheckedSet, Fixity, means};
 use accession::citation::{Citation, CitationFormat};
 use accession::error::Result;
 use accession::model::{DatasetName, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp};
-use accession::registry::{CitationFacts, DigestPeriod, Period, Selection, Snapshot};
+use accession::registry::{CitationFacts, DigestPeriod, Neighbours, Period, Selection, Snapshot};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;
@@ -143,10 +143,10 @@ impl SetPage {
 
     /// The set as JSON: an instance as `lookup` prints it.
     pub fn json(&self) -> Value {
-        let set = &self.cited.set;
+        let set = &self.cited.period.set;
         let instance = set.instance();
         let mut found = json!(instance);
-        found["digests"] = json!(DigestPeriod::of(&self.cited.instances));
+        found["digests"] = json!(DigestPeriod::of(&self.cited.period.instances));
         found["withdrawn"] = json!(self.cited.dataset.withdrawn);
         if !self.cited.others.is_empty() {
             found["others"] = json!(self.cited.others);
@@ -156,7 +156,7 @@ impl SetPage {
 
     /// The path under which the set is known for ever.
     fn path(&self) -> String {
-        let set = &self.cited.set;
+        let set = &self.cited.period.set;
         match &self.asked {
             AskedBy::Identifier => Site::set(set.identifier()),
             AskedBy::Time(_) => Site::instance(set.dataset(), set.instance().timestamp),
@@ -165,7 +165,7 @@ impl SetPage {
 
     /// The path of the list of its granules.
     fn list(&self) -> String {
-        Site::of_set(self.cited.set.identifier(), "granules")
+        Site::of_set(self.cited.period.set.identifier(), "granules")
     }
 
     /// The links of the page, in its head and in the header of every format.
@@ -189,7 +189,7 @@ impl SetPage {
 
     /// The page.
     pub fn html(&self, site: &Site) -> String {
-        let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
+        let (record, set) = (&self.cited.dataset.dataset, &self.cited.period.set);
         let (title, identifier) = (record::title(record), set.identifier());
         let path = self.path();
         let head = PageHead {
@@ -220,7 +220,7 @@ impl SetPage {
     }
 
     fn main(&self, site: &Site, shown: &Details) -> Markup {
-        let (listed, set) = (&self.cited.dataset, &self.cited.set);
+        let (listed, set) = (&self.cited.dataset, &self.cited.period.set);
         let (record, identifier) = (&listed.dataset, set.identifier());
         // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
         let cited_path = match self.asked {
@@ -237,7 +237,7 @@ impl SetPage {
         };
         html! {
             (record::withdrawal(site, listed.withdrawn.as_ref()))
-            @for noted in self.cited.annotations().filter(|noted| noted.questionable) {
+            @for noted in self.cited.period.annotations().filter(|noted| noted.questionable) {
                 (record::questionable(noted))
             }
             div.head {
@@ -253,7 +253,7 @@ impl SetPage {
                     @let other = is_other.then(|| site.href(&Site::set(identifier)));
                     (citing::set_address(label, address, identifier, other))
                     (fate::sentence(site, &self.cited, shown.still_held.as_ref()))
-                    @for noted in self.cited.annotations().filter(|noted| !noted.questionable) {
+                    @for noted in self.cited.period.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
                     @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
@@ -283,7 +283,7 @@ impl SetPage {
     /// How the reader came here, in a line above the title.
     fn arrival(&self) -> Markup {
         html! {
-            @match (&self.asked, self.cited.set.subset()) {
+            @match (&self.asked, self.cited.period.set.subset()) {
                 (AskedBy::Time(at), _) => { "The dataset as it was held at " span.when { (at) } },
                 (_, Some(_)) => "You followed a citation to exactly these granules, a part of a dataset",
                 (_, None) => "You followed a citation to exactly these granules",
@@ -293,7 +293,7 @@ impl SetPage {
 
     /// How many granules there are, who held them, and when.
     fn held(&self, site: &Site) -> Markup {
-        let (record, set) = (&self.cited.dataset.dataset, &self.cited.set);
+        let (record, set) = (&self.cited.dataset.dataset, &self.cited.period.set);
         let archive = record.archive.as_deref().or(record.publisher.as_deref());
         html! {
             p.by {
@@ -301,10 +301,10 @@ impl SetPage {
                     b { (counted(set.granule_count(), "granule")) }
                     @if set.subset().is_some() { ", selected from what was held" } @else { ", as held" }
                     @if let Some(archive) = archive { " by " (visible(archive)) }
-                    " from " b { (time(self.cited.from())) }
-                    @match self.cited.dataset.withdrawn.as_ref().filter(|_| self.cited.until().is_none()) {
+                    " from " b { (time(self.cited.period.from())) }
+                    @match self.cited.dataset.withdrawn.as_ref().filter(|_| self.cited.period.until().is_none()) {
                         Some(withdrawn) => { " until it was withdrawn on " b { (time(withdrawn.timestamp)) } },
-                        None => { " until " b { (until(self.cited.until())) } },
+                        None => { " until " b { (until(self.cited.period.until())) } },
                     }
                 }
                 span { a href=(site.href(&Site::dataset(&record.name))) { "The dataset today" } }
@@ -315,8 +315,8 @@ impl SetPage {
 
     /// The change that brought the set, and the sets before and after it.
     fn neighbours(&self, site: &Site) -> Markup {
-        let instance = self.cited.set.instance();
-        let [previous, next] = self.cited.neighbours();
+        let instance = self.cited.period.set.instance();
+        let Neighbours { previous, next, .. } = self.cited.neighbours();
         let page_of = |it: &Instance| site.href(&Site::instance(&it.dataset, it.timestamp));
         html! {
             p.soft {
@@ -361,12 +361,12 @@ impl Details {
     fn read(snapshot: &Snapshot, cited: &CitationFacts, mut periods: Vec<Period>) -> Result<Self> {
         let has_more_periods = periods.len() > SHOWN_PERIODS as usize;
         periods.truncate(SHOWN_PERIODS as usize);
-        let mut datasets = vec![cited.set.dataset()];
+        let mut datasets = vec![cited.period.set.dataset()];
         datasets.extend(periods.iter().map(|period| period.set.dataset()));
         datasets.dedup();
         let fixity = datasets.into_iter().find_map(|it| Fixity::read(snapshot, it).transpose());
         Ok(Details {
-            ends: Ends::read(snapshot, &cited.set)?,
+            ends: Ends::read(snapshot, &cited.period.set)?,
             still_held: StillHeld::read(snapshot, cited)?,
             fixity: fixity.transpose()?,
             has_more_periods,

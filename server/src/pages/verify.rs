@@ -284,10 +284,11 @@ mod tests {
             .current_dir(directory.path())
             .output()
             .unwrap();
-        let mut listing = accession::registry::Listing::new();
+        let mut listing = accession::registry::ListingBuilder::new();
         for name in ["b c", "a", "\\d"] {
             listing.add(name.parse::<accession::model::GranuleId>().unwrap()).unwrap();
         }
+        let listing = listing.finish();
         let identifier = listing.identify().unwrap().identifier;
         assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("DI:{identifier}\n"));
     }

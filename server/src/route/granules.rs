@@ -369,7 +369,7 @@ impl List {
                 },
                 List::Canonical(files) => match files.next() {
                     Some(granule) => {
-                        let Granule { granule_id, content: files } = granule?;
+                        let Granule { granule_id, content: files, .. } = granule?;
                         files.write_line(granule_id.as_str(), &mut content);
                     }
                     None => break,

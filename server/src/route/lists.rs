@@ -7,7 +7,7 @@ use axum::response::Response;
 use super::dataset::read_present;
 use crate::pages::{Feed, HistoryPage, IndexPage, Site};
 use crate::problem::Problem;
-use crate::request::{Format, Named, Request};
+use crate::request::{Format, Named, Request, RowPosition};
 use crate::response::{ATOM, CachePolicy, Rejection, of_type};
 use crate::rows::{instance_bytes, named_list, read_page};
 use crate::source::RegistryReading;
@@ -18,7 +18,7 @@ use accession::model::{
     DatasetMetadata, DatasetName, Day, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix,
     Timestamp,
 };
-use accession::registry::{DatasetRecord, FoundPeriod, Snapshot, Withdrawn};
+use accession::registry::{DatasetRecord, FoundPeriod, FoundPosition, Snapshot, Withdrawn};
 
 /// How many datasets a page for people has.
 const PAGE_ROWS: u32 = 50;
@@ -228,9 +228,10 @@ impl Searched {
         let contains = |text: &str| text.to_lowercase().contains(&self.text);
         contains(record.name.as_str())
             || record.title.as_deref().is_some_and(contains)
-            || record.doi.as_ref().is_some_and(|doi| {
-                contains(doi.as_str()) || self.doi.as_ref().is_some_and(|own| own.is_same_as(doi))
-            })
+            || record
+                .doi
+                .as_ref()
+                .is_some_and(|doi| contains(doi.as_str()) || self.doi.as_ref() == Some(doi))
     }
 }
 
@@ -284,19 +285,20 @@ pub async fn find(State(state): State<App>, request: Request) -> Result<Response
         let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();
         read_page(limit, bytes, |last, count| {
             reading.check_time()?;
-            let after = after.as_ref().map(|(name, id, ingested)| (name, id.as_ref(), *ingested));
             let last: Option<&FoundPeriod> = last;
-            let last = last.map(|last| (&last.dataset, Some(&last.granule), last.ingested));
-            let after = last.or(after);
             match &sought {
                 Sought::Granule(granule_id) => {
-                    let after = after.map(|(dataset, _, ingested)| (dataset, ingested));
-                    snapshot.find(granule_id, after, count)
+                    let after = after.as_ref().map(|after| (&after.dataset, after.timestamp));
+                    let last = last.map(|last| (&last.dataset, last.ingested));
+                    snapshot.find(granule_id, last.or(after), count)
                 }
                 Sought::Beginning(prefix) => {
-                    let after =
-                        after.and_then(|(dataset, id, ingested)| Some((dataset, id?, ingested)));
-                    snapshot.find_prefix(prefix, after, count)
+                    let after = after.as_ref().and_then(|after| {
+                        let RowPosition { dataset, granule_id, timestamp } = after;
+                        let (granule_id, ingested) = (granule_id.as_ref()?, *timestamp);
+                        Some(FoundPosition { dataset, granule_id, ingested })
+                    });
+                    snapshot.find_prefix(prefix, last.map(FoundPeriod::position).or(after), count)
                 }
             }
         })

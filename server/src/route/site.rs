@@ -7,7 +7,7 @@ use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::metrics::{MAX_DATASETS, of_datasets};
+use crate::metrics::{MAX_DATASETS, Reported, of_datasets};
 use crate::pages;
 use crate::pages::{FILES, SITEMAP_ADDRESSES, SitemapEntry};
 use crate::problem::Problem;
@@ -39,12 +39,12 @@ pub async fn metrics(State(state): State<App>) -> Response {
                 let checked = snapshot.checked_datasets()?;
                 let report = |listed: DatasetRecord| {
                     let name = &listed.dataset.name;
-                    let open = match checked.binary_search(name) {
+                    let open_findings = match checked.binary_search(name) {
                         Ok(_) => Some(snapshot.count_open_findings(name)?),
                         Err(_) => None,
                     };
                     let is_refused = snapshot.refusal(name)?.is_some();
-                    Ok((listed, open, is_refused))
+                    Ok(Reported { listed, open_findings, is_refused })
                 };
                 datasets.into_iter().map(report).collect::<Result<Vec<_>>>()
             });

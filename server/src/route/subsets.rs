@@ -21,7 +21,7 @@ use crate::state::App;
 use accession::citation::typed::refuse_future;
 use accession::error::{Error, ErrorKind};
 use accession::model::{DatasetName, GranuleId, Moment, Pattern, Set, SubsetCriteria, Timestamp};
-use accession::registry::{Listing, SubsetMembers};
+use accession::registry::{ListingBuilder, SubsetCitation, SubsetMembers, SubsetState};
 
 /// A selection by patterns, as JSON.
 #[derive(Deserialize)]
@@ -52,12 +52,14 @@ pub async fn register(
     let _waiting = deadline.waiting();
     let (registering, of) = (Arc::clone(registering), Arc::clone(&deadline));
     let work = move || stored(&registering, &of, (&name, at, &members), now, (bytes, &limits));
-    let (set, is_new) = state.source.permits.run(cost, &deadline, work).await??;
-    let row = match &set {
+    let SubsetCitation { cited, state: stored, .. } =
+        state.source.permits.run(cost, &deadline, work).await??;
+    let set = &cited.period.set;
+    let row = match set {
         Set::Subset { subset, .. } => line(subset),
         Set::Instance(instance) => line(instance),
     };
-    let status = if is_new { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if stored == SubsetState::Added { StatusCode::CREATED } else { StatusCode::OK };
     let location = [(LOCATION, value(&state.site.href(&Site::set(set.identifier()))))];
     let row = in_format(Format::Json, row, CachePolicy::NotStored);
     Ok((status, location, row).into_response())
@@ -89,8 +91,9 @@ fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Mom
                     |error| Problem::usage(format!("Line {number} of the body: {error}."));
                 ids.insert(GranuleId::new(line).map_err(refused)?);
             }
-            let mut listing = Listing::new();
-            ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
+            let mut builder = ListingBuilder::new();
+            ids.into_iter().try_for_each(|granule_id| builder.add(granule_id))?;
+            let listing = builder.finish();
             if listing.is_empty() {
                 return Err(Problem::usage("The body has no ids."));
             }
@@ -106,7 +109,7 @@ fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Mom
     }
 }
 
-/// The set that is selected, and whether it was stored for it. The registry is opened anew: nothing of a
+/// The subset that is selected, and whether it was stored. The registry is opened anew: nothing of a
 /// server is held open for writing, and another file may have replaced it.
 fn stored(
     registering: &Registering,
@@ -114,19 +117,22 @@ fn stored(
     (name, at, members): (&DatasetName, Option<Moment>, &SubsetMembers),
     now: Timestamp,
     (bytes, limits): (u64, &ServerLimits),
-) -> Result<(Set, bool), Problem> {
+) -> Result<SubsetCitation, Problem> {
     let registry = registering.open().map_err(problem)?;
     let registry = registry.cancelled_by(deadline.token());
     if !registering.take(now, bytes, limits) {
         let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members, now));
-        let (cited, is_stored) = found.map_err(problem)?;
-        return if is_stored { Ok((cited.period.set, false)) } else { Err(too_many(now, limits)) };
+        let found = found.map_err(problem)?;
+        return match found.state {
+            SubsetState::NotStored => Err(too_many(now, limits)),
+            SubsetState::Known | SubsetState::Added => Ok(found),
+        };
     }
     let registered = registry.save_subset(name, at, members, now);
-    if !matches!(registered, Ok((_, true))) {
+    if !registered.as_ref().is_ok_and(|saved| saved.state == SubsetState::Added) {
         registering.give_back(bytes);
     }
-    registered.map(|(cited, is_new)| (cited.period.set, is_new)).map_err(problem)
+    registered.map_err(problem)
 }
 
 fn too_many(now: Timestamp, limits: &ServerLimits) -> Problem {
@@ -143,7 +149,7 @@ fn too_many(now: Timestamp, limits: &ServerLimits) -> Problem {
 fn problem(error: Error) -> Problem {
     let kind = error.kind();
     match kind {
-        ErrorKind::NotHeldToCite | ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
+        ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
             status: StatusCode::UNPROCESSABLE_ENTITY,
             kind: kind.as_str(),
             cause: None,
@@ -153,7 +159,7 @@ fn problem(error: Error) -> Problem {
         ErrorKind::ClockAhead => not_written(&error, "The clock of the server is not plausible."),
         ErrorKind::Busy => not_written(&error, "Another process is writing to the registry."),
         ErrorKind::Full => not_written(&error, "The disk of the registry is full."),
-        _ if error.is_of_registry() => not_written(&error, "The registry cannot be written now."),
+        _ if error.is_from_store() => not_written(&error, "The registry cannot be written now."),
         _ => error.into(),
     }
 }

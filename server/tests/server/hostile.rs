@@ -27,7 +27,7 @@ fn served() -> Served {
         })
         .unwrap();
     let mut change = harness::values::change(["Z"], [ids[0]]);
-    change.options.note = Some(HOSTILE.to_owned());
+    change.options = change.options.note(HOSTILE.to_owned());
     let at = "2001-02-01T00:00:00Z".parse().unwrap();
     served.registry.change(&name("D"), &change, &accession::Stamp::at(at, now())).unwrap();
     let latest = accession::Selection::Dataset { name: name("D"), at: None };

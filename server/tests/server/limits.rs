@@ -84,7 +84,7 @@ fn the_sitemap_of_many_datasets_has_as_many_as_it_may() {
 fn a_published_registry_does_not_say_who_recorded_anything() {
     let served = Served::seed();
     let mut noted = change(["NOTED"], []);
-    noted.options.note = Some("a note".to_owned());
+    noted.options = noted.options.note("a note".to_owned());
     served.registry.change(&name("US.FOOL2.002"), &noted, &stamp(second(900_000_000))).unwrap();
     let public = served.registry.public_view(DatasetFilter::All);
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {

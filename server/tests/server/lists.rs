@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::{EventKind, Import};
+use accession::{EventKind, IfMissing, Import};
 use accession_server::ServerLimits;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -295,7 +295,7 @@ fn a_digest_selects_one_of_the_contents_of_an_identifier() {
 fn a_page_ends_by_bytes_too() {
     let served = Served::new();
     let mut import = Import::new();
-    import.options.create_dataset = true;
+    import.options = import.options.if_missing(IfMissing::Create);
     for at in 0..40 {
         let granule_id = format!("G{at:02}");
         let at = second(at);

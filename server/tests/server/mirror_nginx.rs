@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use accession::mirror::{Address, HttpOptions, OpenPrimary, PullOptions, PullReport, Remote, pull};
-use accession::{Registry, Stamp};
+use accession::{IfMissing, Registry, Stamp};
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::{enlarge, publish_all};
@@ -86,7 +86,7 @@ fn a_directory_on_nginx_is_read_by_ranges() {
         let address = Address::parse(&url, false).unwrap();
         let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
         let primary = OpenPrimary::at_address(remote, None);
-        let options = PullOptions { create_dataset: true, ..PullOptions::default() };
+        let options = PullOptions::new().if_missing(IfMissing::Create);
         pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now())).unwrap()
     };
     for at in 0..9_i64 {

@@ -2,8 +2,8 @@
 
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, DatasetMetadata, DatasetName, Limits, Listing, ListingEntry, Selection, Stamp,
-    Timestamp,
+    ChangeOptions, DatasetMetadata, DatasetName, Limits, ListingBuilder, ListingEntry, Selection,
+    Stamp, Timestamp,
 };
 use hyper::Method;
 
@@ -30,7 +30,7 @@ fn an_author_picks_a_day_and_gets_its_citation() {
         "<https://registry.example/datasets/US.FOOL2.002@2001-01-03T00:00:00Z>; rel=\"canonical\""
     ));
     let early = served.get("/datasets/US.FOOL2.002@2000-01-01");
-    assert_eq!((early.status, early.problem().1.as_str()), (404, "before-history"));
+    assert_eq!((early.status, early.problem().1.as_str()), (404, "no-history"));
 }
 
 #[test]
@@ -382,13 +382,14 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     let snapshot = served.registry.snapshot().unwrap();
     let selected =
         snapshot.select(&Selection::Dataset { name: name.clone(), at: None }).unwrap().set;
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     for granule in snapshot.registry().granules(&selected) {
         let granule_id = granule.unwrap().granule_id;
         listing
             .add(ListingEntry { granule_id, producer_granule: None, content: None, location: None })
             .unwrap();
     }
+    let listing = listing.finish();
     let (limits, options) = (Limits::NONE, ChangeOptions::default());
     let synced = served.registry.sync(&name, &listing, limits, &options, &stamp()).unwrap();
     assert_eq!(synced.instance(), None);

@@ -5,8 +5,8 @@ use std::path::Path;
 use accession::publish::{OtherFile, publish, verify};
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, DatasetFilter, Error, GranuleId, Limits, Listing, Registry, Selection, Stamp,
-    SubsetMembers,
+    ChangeOptions, DatasetFilter, Error, GranuleId, Limits, ListingBuilder, Registry, Selection,
+    Stamp, SubsetMembers,
 };
 use accession_server::{SiteSettings, publish_pages};
 
@@ -94,8 +94,9 @@ fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
     let place = harness::directory();
     let (registry, www) = (registry(), place.path());
     run(&registry, www);
-    let mut listing = Listing::new();
+    let mut listing = ListingBuilder::new();
     ["A", "B"].iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap())).unwrap();
+    let listing = listing.finish();
     let (limits, options) = (Limits::default(), ChangeOptions::default());
     let stamp = Stamp { is_clock_confirmed: true, ..Stamp::now(now()) };
     registry.sync(&name("NEW"), &listing, limits, &options, &stamp).unwrap();

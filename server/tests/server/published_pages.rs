@@ -221,7 +221,7 @@ fn a_directory_with_files_of_others_is_refused_until_they_are_moved_away() {
         // A refusal leaves nothing by which the next run could take the directory for its own.
         for _ in 0..2 {
             let refused = publish_all(&registry, directory.path()).unwrap_err();
-            assert_eq!(refused.kind(), ErrorKind::NotReplaced, "{mine}");
+            assert_eq!(refused.kind(), ErrorKind::AlreadyExists, "{mine}");
             assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1, "{mine}");
         }
         std::fs::remove_file(path).unwrap();

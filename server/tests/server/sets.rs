@@ -104,7 +104,7 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     let alone =
         Selection::Identifier { identifier: identifier.parse().unwrap(), dataset: None, at: None };
     let cited = served.registry.snapshot().unwrap().cite(&alone).unwrap();
-    assert_eq!(cited.set.dataset().as_str(), "FIRST");
+    assert_eq!(cited.period.set.dataset().as_str(), "FIRST");
     let page = served.page(&format!("/DI:{identifier}"));
     assert_has(
         &page,
@@ -137,7 +137,7 @@ fn a_subset_has_a_page_once_it_is_saved() {
         accession::registry::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     let at = Some("2001-01-05".parse().unwrap());
     let cited = served.registry.cite_subset(&name("US.FOOL2.002"), at, &members, now()).unwrap();
-    let identifier = cited.set.identifier();
+    let identifier = cited.period.set.identifier();
     let page = served.page(&format!("/DI:{identifier}"));
     assert_has(
         &page,

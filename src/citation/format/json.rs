@@ -20,7 +20,8 @@ pub(super) fn write_csl_item(citation: &Citation) -> String {
 
 fn csl_item(citation: &Citation) -> Value {
     let record = citation.record();
-    let (year, month, day) = citation.accessed.year_month_day();
+    let (year, month) = (citation.accessed.year(), citation.accessed.month());
+    let day = citation.accessed.day_of_month();
     without_nulls(json!({
         "id": citation.key(),
         "type": "dataset",
@@ -58,8 +59,8 @@ fn custom(citation: &Citation) -> Value {
     let orcids: Map<String, Value> = orcids.collect();
     without_nulls(json!({
         "identifier": citation.prefixed_identifier(),
-        "digest": citation.cited.set.digest(),
-        "granules": citation.cited.set.granule_count(),
+        "digest": citation.cited.period.set.digest(),
+        "granules": citation.cited.period.set.granule_count(),
         "orcid": (!orcids.is_empty()).then_some(orcids),
         "license": record.licence,
     }))
@@ -92,7 +93,7 @@ pub(super) fn write_datacite(citation: &Citation) -> String {
                 "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
             },
             {
-                "alternateIdentifier": citation.cited.set.digest(),
+                "alternateIdentifier": citation.cited.period.set.digest(),
                 "alternateIdentifierType": "DatasetInstance digest (sha256-list)",
             },
         ],
@@ -129,8 +130,8 @@ fn dates(citation: &Citation) -> Value {
         let date = citation.as_of.to_string();
         return json!([{ "date": date, "dateType": "Other", "dateInformation": "Listed" }]);
     }
-    let from = citation.cited.from().to_string();
-    let until = citation.cited.until().map(|until| until.to_string()).unwrap_or_default();
+    let from = citation.cited.period.from().to_string();
+    let until = citation.cited.period.until().map(|until| until.to_string()).unwrap_or_default();
     let valid = format!("{from}/{until}");
     json!([
         { "date": from, "dateType": "Updated" },
@@ -218,7 +219,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         }
         None => dataset,
     };
-    let status = match citation.cited.annotations().any(|noted| noted.questionable) {
+    let status = match citation.cited.period.annotations().any(|noted| noted.questionable) {
         _ if citation.cited.dataset.withdrawn.is_some() => Some("Withdrawn"),
         true => Some("Questionable"),
         false => None,
@@ -242,7 +243,7 @@ pub(super) fn write_json_ld(citation: &Citation, about: About) -> String {
         "creditText": citation.statement(),
         "creator": creators,
         "datePublished": record.year.map(|year| year.to_string()),
-        "dateModified": (!citation.is_listed).then(|| citation.cited.from().to_string()),
+        "dateModified": (!citation.is_listed).then(|| citation.cited.period.from().to_string()),
         "version": citation.version(),
         "publisher": citation.publisher().map(organisation),
         "provider": citation.archive().map(organisation),
@@ -303,7 +304,7 @@ fn identifiers(citation: &Citation, about: About) -> Value {
     let digest = json!({
         "@type": "PropertyValue",
         "propertyID": "DatasetInstance digest (sha256-list)",
-        "value": citation.cited.set.digest(),
+        "value": citation.cited.period.set.digest(),
     });
     doi.into_iter().chain([identifier, digest]).collect()
 }

@@ -47,7 +47,7 @@ impl Citation {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotReplaced`]: the directory has another file; [`ErrorKind::Io`]; those of reading the
+    /// [`ErrorKind::AlreadyExists`]: the directory has another file; [`ErrorKind::Io`]; those of reading the
     /// granules.
     pub fn save_ro_crate(
         &self,
@@ -59,7 +59,7 @@ impl Citation {
         if let Some(other) = directory.names()?.into_iter().find(is_other) {
             let (path, other) = (path.to_string_lossy(), quoted(&other).to_string());
             let message = format!("{} has a file of something else: {other}", quoted(&path));
-            return Err(Error::new(ErrorKind::NotReplaced, message));
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         // Never describes another list than the one beside it.
         directory.remove(METADATA)?;
@@ -119,7 +119,7 @@ impl Citation {
             "name": "The canonical list of the granules and of the checksums of their files",
             "encodingFormat": "text/plain",
             "contentSize": bytes.to_string(),
-            "sha256": hexadecimal(self.cited.set.digest()),
+            "sha256": hexadecimal(self.cited.period.set.digest()),
         }));
         graph.append(&mut entities);
         let own_terms = json!({ "checksum": "http://spdx.org/rdf/terms#checksumValue" });
@@ -188,12 +188,12 @@ impl Citation {
             property(
                 "#digest",
                 "DatasetInstance digest (sha256-list)",
-                self.cited.set.digest().to_string(),
+                self.cited.period.set.digest().to_string(),
             ),
             json!({
                 "@id": "#size",
                 "@type": "QuantitativeValue",
-                "value": self.cited.set.granule_count(),
+                "value": self.cited.period.set.granule_count(),
                 "unitText": "granules",
             }),
         ];

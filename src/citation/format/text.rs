@@ -68,7 +68,8 @@ pub(super) fn write_ris(citation: &Citation) -> String {
     lines.extend(citation.opened_address().map(|address| ("UR", address)));
     lines.push(("AN", citation.prefixed_identifier()));
     lines.push(("N1", citation.noted_statement()));
-    let (year, month, day) = citation.accessed.year_month_day();
+    let (year, month) = (citation.accessed.year(), citation.accessed.month());
+    let day = citation.accessed.day_of_month();
     lines.push(("Y2", format!("{year:04}/{month:02}/{day:02}")));
     let body: String =
         lines.into_iter().map(|(tag, value)| format!("{tag}  - {value}\r\n")).collect();

@@ -12,7 +12,7 @@ use crate::model::{
     Annotation, AtMost, DatasetName, Digest, GranuleId, Identifier, Pattern, SubsetCriteria,
     Timestamp, check_characters,
 };
-use crate::registry::{CitedSubset, Listing, LoggedAnnotation, Snapshot, SubsetMembers};
+use crate::registry::{CitedSubset, ListingBuilder, LoggedAnnotation, Snapshot, SubsetMembers};
 
 /// The lines of a file beside a log, as the head announces them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -262,7 +262,21 @@ struct ReadSubset {
 #[derive(Default)]
 pub(crate) struct SubsetReader {
     /// A subset that goes on in the next line: its identifier and digest, its time and its granules so far.
-    open: Option<((Identifier, Digest), Timestamp, Listing)>,
+    open: Option<Box<OpenSubset>>,
+}
+
+/// A subset whose granules continue in the next line.
+#[derive(Debug)]
+struct OpenSubset {
+    set: (Identifier, Digest),
+    timestamp: Timestamp,
+    named: ListingBuilder,
+}
+
+/// The members of a subset, as far as they were read.
+enum ReadMembers {
+    Patterns(Vec<Pattern>),
+    Named(Box<OpenSubset>),
 }
 
 impl SubsetReader {
@@ -287,21 +301,21 @@ impl SubsetReader {
                         SubsetCriteria::MAX_PATTERNS
                     ));
                 }
-                SubsetMembers::Patterns(patterns.elements)
+                ReadMembers::Patterns(patterns.elements)
             }
             (None, Some(granules), open) => {
                 if granules.has_more {
                     return Err("it has more than 1,000 granules".to_owned());
                 }
-                let (first, at, mut named) =
-                    open.unwrap_or_else(|| (set, timestamp, Listing::new()));
-                if (first, at) != (set, timestamp) {
+                let new = || Box::new(OpenSubset { set, timestamp, named: ListingBuilder::new() });
+                let mut open = open.unwrap_or_else(new);
+                if (open.set, open.timestamp) != (set, timestamp) {
                     return Err("the subset before it is cut".to_owned());
                 }
                 for granule_id in granules.elements {
-                    named.add(granule_id).map_err(|error| error.to_string())?;
+                    open.named.add(granule_id).map_err(|error| error.to_string())?;
                 }
-                SubsetMembers::Listed(named)
+                ReadMembers::Named(open)
             }
             _ => return Err("this line is not a cited subset".to_owned()),
         };
@@ -309,10 +323,14 @@ impl SubsetReader {
             (Some(granules), Some(cited), members) => {
                 let (identifier, digest) = set;
                 let subset = CitedSubset { identifier, digest, timestamp, granules, cited, place };
+                let members = match members {
+                    ReadMembers::Named(open) => SubsetMembers::Listed(open.named.finish()),
+                    ReadMembers::Patterns(patterns) => SubsetMembers::Patterns(patterns),
+                };
                 Ok(Some((subset, members)))
             }
-            (_, _, SubsetMembers::Listed(named)) => {
-                self.open = Some((set, timestamp, named));
+            (_, _, ReadMembers::Named(open)) => {
+                self.open = Some(open);
                 Ok(None)
             }
             _ => Err("this line is not a cited subset".to_owned()),

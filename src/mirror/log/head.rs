@@ -23,6 +23,14 @@ pub(crate) const MAX_HEAD_BYTES: u64 = 4 * 1_024 * 1_024;
 
 const SHA256: &str = ",\"sha256\":\"";
 
+/// The time of the last change of a log, and the set since.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct LatestSet {
+    pub timestamp: Timestamp,
+    pub identifier: Identifier,
+    pub digest: Digest,
+}
+
 /// The head of a log. The order of the members is part of the format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Head {
@@ -124,8 +132,9 @@ impl Head {
 
     /// The time of the last change, and the identifier and the digest since. `None` means that there was no
     /// change.
-    pub fn latest(&self) -> Option<(Timestamp, Identifier, Digest)> {
-        Some((self.timestamp?, self.identifier?, self.digest?))
+    pub fn latest(&self) -> Option<LatestSet> {
+        let (timestamp, identifier, digest) = (self.timestamp?, self.identifier?, self.digest?);
+        Some(LatestSet { timestamp, identifier, digest })
     }
 
     /// Compares its members with one another.
@@ -160,7 +169,8 @@ impl Head {
             ));
         }
         let Some(last) = last else { return Ok(()) };
-        if Some((last.timestamp, last.identifier, last.digest)) != self.latest()
+        let LogChange { timestamp, identifier, digest, .. } = *last;
+        if Some(LatestSet { timestamp, identifier, digest }) != self.latest()
             || (last.granules, last.check) != (self.granules, self.check)
         {
             return Err("the last change of the log is not the one that its head names".to_owned());

@@ -22,7 +22,7 @@ pub(crate) use attachments::{
     Lines, LinesDigest, SubsetReader, continued_subsets, read_annotation, write_annotations,
     write_subsets,
 };
-pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, MAX_HEAD_BYTES};
+pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, LatestSet, MAX_HEAD_BYTES};
 pub use line::BEGINNING;
 pub(crate) use line::{LogLine, MAX_LINE_BYTES, events, verified};
 pub(crate) use reader::{LogReader, Position};

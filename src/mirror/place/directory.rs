@@ -110,7 +110,7 @@ impl Place for PublishedDirectory {
                 let path = self.directory.path_of(HEAD);
                 let shown = quoted(&path.to_string_lossy()).to_string();
                 let what = format!("{shown}: it leads to {name}, which was renamed");
-                Err(Error::new(ErrorKind::NotPublished, what).in_path(path).into())
+                Err(Error::new(ErrorKind::PrimaryInvalid, what).in_path(path).into())
             }
         }
     }

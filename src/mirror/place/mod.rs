@@ -39,6 +39,7 @@ pub use client::{HttpOptions, Retry};
 pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
 pub use remote::Remote;
+pub use statements::PublishedStatements;
 pub(crate) use statements::StatementPlace;
 pub use witness::ask_witness;
 

@@ -34,13 +34,15 @@ pub struct Remote {
     pace: Mutex<Pace>,
 }
 
+crate::model::debug_fields!(Remote: address);
+
 impl Remote {
     /// A dataset at an address. Nothing is requested yet.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoCertificate`](crate::ErrorKind::NoCertificate): the file of authorities has none;
-    /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): the environment names a proxy that cannot be used.
+    /// [`ErrorKind::Certificate`](crate::ErrorKind::Certificate): the file of authorities has none;
+    /// [`Detail::Proxy`](crate::error::Detail::Proxy): the environment names a proxy that cannot be used.
     pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
         let client = Client::new(&address.file(HEAD), options)?;
         let pace = Mutex::new(client.pace());

@@ -23,7 +23,8 @@ const MAX_RESPONSE_BYTES: u64 = Note::MAX_BYTES as u64;
 pub fn ask_witness(
     address: &str,
     key: &VerificationKey,
-    (tree, note): (&StatementTree, &Note),
+    tree: &StatementTree,
+    note: &Note,
     old: u64,
     options: &PrimaryOptions,
 ) -> Result<NoteSignature> {
@@ -89,7 +90,7 @@ fn post(client: &Client, url: &Url, body: &str) -> Result<(u16, String)> {
     match read {
         Ok(_) => Ok((status, text)),
         Err(error) => {
-            Err(Error::new(ErrorKind::NoResponse, format!("{url}: the response broke off"))
+            Err(Error::new(ErrorKind::Unreachable, format!("{url}: the response broke off"))
                 .because(error))
         }
     }

@@ -10,7 +10,17 @@ use crate::model::{
     Moment, RefusedListing, Timestamp, Warning,
 };
 use crate::registry::warnings::warnings_of_dataset;
-use crate::store::{Withdrawn, paged};
+use crate::store::{NamedDataset, Withdrawn, paged};
+
+/// When a dataset was registered, and its name then.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FirstRegistration {
+    /// When it was registered.
+    pub recorded: Timestamp,
+    /// The name that it had then.
+    pub name: String,
+}
 
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
@@ -50,7 +60,8 @@ impl Snapshot {
     pub fn warnings_of(&self, asked: &DatasetName, now: Timestamp) -> Result<Vec<Warning>> {
         self.ask(|read| {
             let found = read.name_and_withdrawal(asked)?;
-            let (key, name, withdrawn) = found.ok_or_else(|| Error::dataset_unknown(asked))?;
+            let NamedDataset { key, name, withdrawn } =
+                found.ok_or_else(|| Error::dataset_unknown(asked))?;
             let latest = read.latest_instance(key)?;
             Ok(warnings_of_dataset([asked, &name], withdrawn.as_ref(), latest.as_ref(), now))
         })
@@ -105,7 +116,7 @@ impl Snapshot {
         let selection = Selection::Dataset { name, at: Some(Moment::Instant(now)) };
         listed.latest = match self.select(&selection) {
             Ok(selected) => Some(selected.instance().clone()),
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+            Err(error) if error.kind() == ErrorKind::NoHistory => None,
             Err(error) => return Err(error),
         };
         Ok(())
@@ -144,14 +155,15 @@ impl Snapshot {
     }
 
     /// When a dataset was registered, and its name then. Neither ever changes.
-    pub fn registered(&self, name: &DatasetName) -> Result<(Timestamp, String)> {
+    pub fn registered(&self, name: &DatasetName) -> Result<FirstRegistration> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, name)?;
             let first: Option<MetadataVersion> = read.first(key, 1)?.pop();
             let name_of = |record: &serde_json::Value| Some(record["name"].as_str()?.to_owned());
             let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
             let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);
-            Ok((recorded, first_name.unwrap_or_else(|| present.to_string())))
+            let name = first_name.unwrap_or_else(|| present.to_string());
+            Ok(FirstRegistration { recorded, name })
         })
     }
 

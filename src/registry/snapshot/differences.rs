@@ -39,6 +39,7 @@ impl<I: Iterator<Item = Result<ListingEntry>>> Cursor for Peekable<I> {
 
 /// The numbers of granules that both sides, or only one side, of a comparison have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct Counts {
     /// How many both sides have.
     pub matched: u64,
@@ -57,6 +58,7 @@ impl Counts {
 
 /// Of how many granules that two sides have the bytes were compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct ContentCounts {
     /// Of how many files of both sides have an algorithm in common.
     pub compared: u64,
@@ -247,6 +249,7 @@ pub enum Difference {
 
 /// What is known of the files of a granule on both sides, where that is not the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ContentDifference {
     /// The granule.
     pub granule_id: GranuleId,
@@ -278,6 +281,8 @@ pub struct Differences {
     contents: ContentCounts,
     failure: Failure,
 }
+
+crate::model::debug_fields!(Differences: contents);
 
 /// The counts of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -435,6 +440,7 @@ impl Iterator for Differences {
 
 /// How two sides differ: how many granules they have in common and alone, and which, in temporary files.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct TwoSides {
     /// How many granules both have, and one alone, and what was found of their files.
     pub counts: DifferenceCounts,
@@ -478,7 +484,7 @@ impl TwoSides {
                 Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
                 Difference::OtherContent(ContentDifference { granule_id, compared, .. }) => {
                     if let ContentMatch::Other(other) = compared {
-                        add(&mut sides.contradictions, &other.between(&granule_id, places))?;
+                        add(&mut sides.contradictions, &other.between(places))?;
                         add(&mut sides.other, granule_id.as_str())?;
                     }
                 }

@@ -52,6 +52,8 @@ pub struct Export<S = Snapshot> {
     rest: Option<Rest>,
 }
 
+crate::model::debug_fields!(Export: snapshot);
+
 struct Rest {
     dataset: DatasetKey,
     events: Peekable<Ahead<Result<Event>>>,

@@ -110,6 +110,8 @@ pub struct Granules {
     page: vec::IntoIter<Holding>,
 }
 
+crate::model::debug_fields!(Granules);
+
 impl Granules {
     fn of(pages: ListPages) -> Self {
         Granules { pages, page: Vec::new().into_iter() }
@@ -130,11 +132,11 @@ impl Granules {
     /// # Examples
     ///
     /// ```
-    /// # use accession::{Change, GranuleId, Registry, Selection, Stamp};
+    /// # use accession::{Change, GranuleId, IfMissing, Registry, Selection, Stamp};
     /// # let registry = Registry::in_memory()?;
     /// # let name: accession::DatasetName = "US.FOOL2.002".parse()?;
     /// # let mut change = Change::new();
-    /// # change.options.create_dataset = true;
+    /// # change.options = change.options.if_missing(IfMissing::Create);
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
     /// let selected = registry.snapshot()?.select(&Selection::Dataset { name, at: None })?;
@@ -187,6 +189,7 @@ impl Snapshot {
 
 /// What is known of the files of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Granule {
     /// The granule.
     pub granule_id: GranuleId,
@@ -204,6 +207,8 @@ pub struct FileList {
     failure: Failure,
 }
 
+crate::model::debug_fields!(FileList);
+
 impl Iterator for FileList {
     type Item = Result<Granule>;
 
@@ -218,6 +223,7 @@ impl Iterator for FileList {
 
 /// How much is known of the files of a set.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct FileTotals {
     /// The granules of the set.
     pub granules: u64,

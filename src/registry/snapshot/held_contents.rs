@@ -22,6 +22,7 @@ use crate::store::{DatasetKey, StoredContent, View};
 /// A file is replaced if it gets a different size or a different checksum of the same algorithm, or is
 /// removed. Adding a checksum replaces nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct HeldContents {
     /// The set, as of the instance with the most recorded metadata of these files.
     pub set: Set,

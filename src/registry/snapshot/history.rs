@@ -5,8 +5,8 @@ use serde::Serialize;
 use super::view::{Snapshot, all_known, latest_known};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, FoundPeriod, GranuleId, GranulePrefix, Holding, Identifier, Instance,
-    Timestamp,
+    Annotation, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Holding,
+    Identifier, Instance, Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::store::Span;
@@ -197,6 +197,8 @@ impl Registry {
     }
 }
 
+crate::model::debug_fields!(History: dataset, options);
+
 impl History {
     fn read(&self) -> Result<Instances> {
         let HistoryOptions { since, until, is_newest_first, .. } = self.options;
@@ -249,6 +251,7 @@ impl Iterator for History {
 ///
 /// Its fields are those of `history --granule` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct NotedPeriod {
     /// The period.
     #[serde(flatten)]
@@ -282,7 +285,7 @@ impl Snapshot {
     pub fn find_prefix(
         &self,
         prefix: &GranulePrefix,
-        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        after: Option<FoundPosition<'_>>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| read.periods_beginning(prefix, after, limit))

@@ -21,6 +21,7 @@ mod side_by_side;
 mod view;
 
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
+pub use datasets::FirstRegistration;
 pub use differences::{
     ContentCounts, ContentDifference, Counts, Difference, DifferenceCounts, Differences, TwoSides,
 };
@@ -31,7 +32,9 @@ pub use granules::{Granules, IdPages};
 pub use held_contents::HeldContents;
 pub use history::{History, HistoryOptions, NotedPeriod};
 pub(super) use resolve::cited;
-pub use resolve::{Agreement, CitationFacts, DigestPeriod, Period, Resolution};
+pub use resolve::{
+    Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Resolution,
+};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use side_by_side::{Presence, SideBySide, UnevenGranule};

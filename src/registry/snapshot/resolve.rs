@@ -1,8 +1,6 @@
 //! Resolves an identifier to every dataset and period in which it was in force, and finds the facts from
 //! which it is cited, and the subsets that were cited.
 
-use std::ops::Deref;
-
 use serde::{Serialize, Serializer};
 
 use super::cursor::{Position, SetCursor, SetEntries};
@@ -25,6 +23,7 @@ use crate::store::SubsetKey;
 ///
 /// Its JSON has the fields of the command line's `resolve`.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Period {
     /// The latest instance of the period, or the subset with the instance of its first citation.
     pub set: Set,
@@ -42,6 +41,7 @@ pub struct Period {
 
 /// A part of a [`Period`] in which the set had one digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DigestPeriod {
     /// The digest.
     pub digest: Digest,
@@ -84,6 +84,13 @@ impl Period {
             return vec![DigestPeriod { digest: subset.digest, from, until }];
         }
         DigestPeriod::of(&self.instances)
+    }
+
+    /// When the set had its digest. Of a subset, only the period of its first citation is known.
+    pub fn digest_period(&self) -> DigestPeriod {
+        let Instance { timestamp, until, .. } = *self.set.instance();
+        let own = DigestPeriod { digest: self.set.digest(), from: timestamp, until };
+        self.digests().into_iter().rfind(|period| period.from <= timestamp).unwrap_or(own)
     }
 
     /// What was noted about the instances of the period, in order of these.
@@ -444,6 +451,7 @@ fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Opti
 
 /// The facts from which a citation of a dataset, or of a subset of one, is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CitationFacts {
     /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, or that
     /// its latest change is in the future. When it was last confirmed is not read.
@@ -459,28 +467,25 @@ pub struct CitationFacts {
     pub next: Option<Instance>,
 }
 
-impl Deref for CitationFacts {
-    type Target = Period;
-
-    fn deref(&self) -> &Period {
-        &self.period
-    }
+/// The instances just before and after the one that is cited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Neighbours<'a> {
+    /// The instance before it. `None` means that there was none.
+    pub previous: Option<&'a Instance>,
+    /// The instance after it. `None` means that it is the latest one.
+    pub next: Option<&'a Instance>,
 }
 
 impl CitationFacts {
-    /// When the set had its digest. Of a subset, only the period of its first citation is known.
-    pub fn digest_period(&self) -> DigestPeriod {
-        let Instance { timestamp, until, .. } = *self.set.instance();
-        let own = DigestPeriod { digest: self.set.digest(), from: timestamp, until };
-        self.digests().into_iter().rfind(|period| period.from <= timestamp).unwrap_or(own)
-    }
-
     /// The instances just before and after the cited one: of the same period, or of the next ones.
-    pub fn neighbours(&self) -> [Option<&Instance>; 2] {
-        let timestamp = self.set.instance().timestamp;
-        let before = self.instances.iter().rev().find(|other| other.timestamp < timestamp);
-        let after = self.instances.iter().find(|other| other.timestamp > timestamp);
-        [before.or(self.previous.as_ref()), after.or(self.next.as_ref())]
+    pub fn neighbours(&self) -> Neighbours<'_> {
+        let Period { set, instances, .. } = &self.period;
+        let timestamp = set.instance().timestamp;
+        let before = instances.iter().rev().find(|other| other.timestamp < timestamp);
+        let after = instances.iter().find(|other| other.timestamp > timestamp);
+        let previous = before.or(self.previous.as_ref());
+        Neighbours { previous, next: after.or(self.next.as_ref()) }
     }
 }
 
@@ -524,6 +529,16 @@ fn cited_in(read: &store::View, period: Period, others: Vec<Instance>) -> Result
     Ok(CitationFacts { dataset, period, others, previous, next })
 }
 
+/// The subsets of a dataset that were cited last.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct LastSubsets {
+    /// The subsets, the last one first.
+    pub subsets: Vec<Subset>,
+    /// The number of subsets of the dataset.
+    pub count: u64,
+}
+
 impl Snapshot {
     /// The subsets of a dataset that were cited, by identifier.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
@@ -541,11 +556,11 @@ impl Snapshot {
         })
     }
 
-    /// The subsets of a dataset that were cited last, the last first, at most `limit` of them, and how many
-    /// there are.
-    pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<(Vec<Subset>, u64)> {
+    /// The subsets of a dataset that were cited last: at most `limit` of them.
+    pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<LastSubsets> {
         self.ask_of(dataset, |read, key| {
-            Ok((read.last_subsets_of(key, limit)?, read.count_of::<(SubsetKey, Subset)>(key)?))
+            let subsets = read.last_subsets_of(key, limit)?;
+            Ok(LastSubsets { subsets, count: read.count_of::<(SubsetKey, Subset)>(key)? })
         })
     }
 

@@ -33,6 +33,7 @@ impl Presence {
 
 /// A granule that is not the same on all sides.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UnevenGranule {
     /// The granule.
     pub granule_id: GranuleId,
@@ -50,12 +51,13 @@ pub struct UnevenGranule {
 ///
 /// ```
 /// use accession::registry::{Presence, SideBySide};
-/// use accession::{GranuleId, Listing, Watcher};
+/// use accession::{GranuleId, ListingBuilder, Watcher};
 ///
 /// let mut sides = SideBySide::new(Watcher::new());
 /// for ids in [["A", "B"], ["A", "C"], ["A", "B"]] {
-///     let mut listing = Listing::new();
+///     let mut listing = ListingBuilder::new();
 ///     ids.into_iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap()))?;
+///     let listing = listing.finish();
 ///     sides.add_list(&listing)?;
 /// }
 /// let uneven: Vec<_> = sides.by_ref().collect::<Result<_, _>>()?;
@@ -76,6 +78,8 @@ pub struct SideBySide {
     next: String,
     is_over: bool,
 }
+
+crate::model::debug_fields!(SideBySide: granules, same);
 
 impl SideBySide {
     /// No side yet.

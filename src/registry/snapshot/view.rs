@@ -18,13 +18,13 @@ use crate::store::{self, DatasetKey};
 /// # Examples
 ///
 /// ```
-/// use accession::{Change, GranuleId, Registry, Selection, Stamp};
+/// use accession::{Change, GranuleId, IfMissing, Registry, Selection, Stamp};
 ///
 /// let registry = Registry::in_memory()?;
 /// let dataset: accession::DatasetName = "US.FOOL2.002".parse()?;
 /// let mut change = Change::new();
 /// change.ingest("A".parse::<GranuleId>()?)?;
-/// change.options.create_dataset = true;
+/// change.options = change.options.if_missing(IfMissing::Create);
 /// let now = "2026-01-01T00:00:00Z".parse()?;
 /// registry.change(&dataset, &change, &Stamp::at("2001-01-02T00:00:00Z".parse()?, now))?;
 ///
@@ -41,6 +41,8 @@ pub struct Snapshot {
     pub(in crate::registry) registry: Registry,
     pub(super) read: store::View,
 }
+
+crate::model::debug_fields!(Snapshot: registry);
 
 impl Registry {
     /// Returns a snapshot of the registry in its present state.

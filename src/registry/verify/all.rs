@@ -21,6 +21,7 @@ const MOST_THREADS: usize = 16;
 
 /// The totals of [`Verifications`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VerificationTotals {
     /// The number of datasets that were verified.
     pub datasets: u64,
@@ -62,6 +63,8 @@ pub struct Verifications {
     progress: Option<OpenWork>,
     is_over: bool,
 }
+
+crate::model::debug_fields!(Verifications: verified);
 
 impl Verifications {
     /// The totals of what was verified so far; those of everything once the iterator has ended.

@@ -139,7 +139,7 @@ impl Pass<'_> {
         history: &[StatedInstance],
         subsets: &StoredSubsets,
     ) -> Result<Swept> {
-        let ingests = history.iter().map(|stated| stated.counts.sides[0]);
+        let ingests = history.iter().map(|stated| stated.counts.changes.ingested);
         let rows_expected = ingests.fold(0, u64::saturating_add);
         let mut progress = self.registry.begin(Work::Verify, Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);

@@ -11,6 +11,7 @@ use crate::model::{DatasetName, Timestamp, quoted};
 ///
 /// Its fields, in this order, are those of the rows of `verify` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct DatasetVerification {
     /// The dataset. `None` means the registry file, which contains all datasets.
     pub dataset: Option<DatasetName>,
@@ -51,6 +52,7 @@ impl DatasetVerification {
 
 /// The work that `verify` did, counted so that tests can check its documented cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VerifyWork {
     /// The number of checks of the whole file.
     pub file_checks: u64,
@@ -70,6 +72,7 @@ impl AddAssign for VerifyWork {
 
 /// A disagreement that `verify` found, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Finding {
     /// The kind of finding.
     pub code: FindingKind,
@@ -121,6 +124,8 @@ pub enum FindingKind {
     /// There are more findings than are listed.
     More,
 }
+
+crate::model::shown_as_json!(FindingKind);
 
 impl FindingKind {
     /// Whether each finding concerns something else, so that all are listed.
@@ -224,7 +229,7 @@ impl Findings {
 pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, Error>> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(error) if error.is_of_registry() && error.kind().is_of_content() => Ok(Err(error)),
+        Err(error) if error.is_from_store() && error.concerns_content() => Ok(Err(error)),
         Err(error) => Err(error),
     }
 }

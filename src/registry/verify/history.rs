@@ -7,8 +7,8 @@ use super::finding::{FindingKind, Findings};
 use crate::chain::Timeline;
 use crate::error::Result;
 use crate::model::{
-    ContentChange, Digest, EncodedFiles, EventKind, GranuleId, Identifier, Instance, Timestamp,
-    quoted,
+    ChangeCounts, ContentChange, Digest, EncodedFiles, EventKind, GranuleId, Identifier, Instance,
+    Timestamp, quoted,
 };
 use crate::registry::contents::FilesDuring;
 use crate::store::{DatasetKey, Period, StoredInstance, View};
@@ -54,12 +54,13 @@ impl StatedInstance {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct Counted {
     pub granules: u64,
-    pub sides: [u64; 4],
+    pub changes: ChangeCounts,
 }
 
 impl fmt::Display for Counted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Counted { granules, sides: [ingested, deleted, described, replaced] } = self;
+        let Counted { granules, changes } = self;
+        let ChangeCounts { ingested, deleted, described, replaced } = changes;
         write!(f, "{granules} granules, {ingested} ingested and {deleted} deleted")?;
         match described + replaced {
             0 => Ok(()),
@@ -74,7 +75,7 @@ impl From<Instance> for StatedInstance {
             timestamp: instance.timestamp,
             identifier: instance.identifier,
             digest: instance.digest,
-            counts: Counted { granules: instance.granules, sides: instance.counts() },
+            counts: Counted { granules: instance.granules, changes: instance.counts() },
             recorded: instance.recorded,
         }
     }
@@ -179,7 +180,7 @@ impl<'history> Rows<'history> {
     }
 
     fn add(&mut self, number: usize, kind: EventKind) {
-        self.changed[number].sides[kind.side()] += 1;
+        self.changed[number].changes.add_one(kind);
     }
 
     /// The instances during which a granule was held according to its row. Reports dates at which

@@ -48,6 +48,7 @@ impl NewAnnotation {
 ///
 /// Its fields, in this order, are those of the rows of `annotate` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct Annotated {
     /// The dataset.
     pub dataset: DatasetName,
@@ -71,7 +72,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::NotAnInstance`](crate::ErrorKind::NotAnInstance): the identifier is that of a subset;
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is that of a subset;
     /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the notes of an instance would exceed
     /// [`Annotation::MAX_BYTES`]; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub fn annotate(
@@ -103,7 +104,7 @@ fn selected(
             "{} is the identifier of a subset of {}, which cannot be annotated",
             subset.identifier, subset.dataset
         );
-        return Err(Error::new(ErrorKind::NotAnInstance, message));
+        return Err(Error::new(ErrorKind::IdentifierUnknown, message));
     }
     if let Some(until) = until {
         let (Selection::Dataset { .. }, first) = (selection, selected.instance()) else {

@@ -5,11 +5,14 @@ use super::annotate::KeptAnnotations;
 use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
-use crate::model::{ContentConflict, Digest, GranuleId, Identifier, Instance, Timestamp};
+use crate::model::{
+    ChangeCounts, ContentConflict, Digest, EventKind, GranuleId, Identifier, Instance, Timestamp,
+};
 use crate::registry::handle::End;
 
 /// What a change, an import or a pull did to a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ChangeReport {
     /// The new rows of the history, in order of time: one of a change, and any number of an import, without
     /// annotations and notes ([`Import::note_at`](super::Import::note_at)), all of which may not fit into
@@ -19,15 +22,13 @@ pub struct ChangeReport {
     pub in_force: Option<Instance>,
     /// The time of the last change before. `None` means that there was no history.
     pub last: Option<Timestamp>,
-    /// The first granules of each of its sides ([`EventKind::SIDES`](crate::EventKind::SIDES)), at most
-    /// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each unless
-    /// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples) is set.
-    pub first: [Vec<GranuleId>; 4],
+    /// The first granules of each kind of event.
+    pub first: ChangeExamples,
     /// The granules, or of an import the events that were already stored, that were skipped.
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
     /// the first difference. They were skipped.
-    pub contradicted: Vec<(GranuleId, ContentConflict)>,
+    pub contradicted: Vec<ContentConflict>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
@@ -52,8 +53,37 @@ impl AsRef<ChangeReport> for ChangeReport {
     }
 }
 
+/// The first granules that a change ingests, deletes, describes and replaces: at most
+/// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each, or all of them with
+/// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub struct ChangeExamples {
+    /// Granules that are ingested.
+    pub ingested: Vec<GranuleId>,
+    /// Granules that are deleted.
+    pub deleted: Vec<GranuleId>,
+    /// Granules that stay held, and get more metadata of their files.
+    pub described: Vec<GranuleId>,
+    /// Granules that stay held, and get other files or other checksums.
+    pub replaced: Vec<GranuleId>,
+}
+
+impl ChangeExamples {
+    /// The granules of one kind of event.
+    pub(super) fn of(&mut self, kind: EventKind) -> &mut Vec<GranuleId> {
+        match kind {
+            EventKind::Ingested => &mut self.ingested,
+            EventKind::Deleted => &mut self.deleted,
+            EventKind::Described => &mut self.described,
+            EventKind::Replaced => &mut self.replaced,
+        }
+    }
+}
+
 /// What was skipped, counted so that callers can report it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
+#[non_exhaustive]
 pub struct Skipped {
     /// Granules to ingest that were already held; for an import, events that were already stored.
     pub held: u64,
@@ -66,6 +96,7 @@ pub struct Skipped {
 /// That granules that a sync added had been deleted shortly before: the listing of that change was
 /// probably incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReturnedGranules {
     /// How many of them one change had deleted.
     pub granules: u64,
@@ -85,21 +116,21 @@ impl ChangeReport {
 
     /// How many granules were ingested.
     pub fn added(&self) -> u64 {
-        self.counts()[0]
+        self.counts().ingested
     }
 
     /// How many granules were deleted.
     pub fn removed(&self) -> u64 {
-        self.counts()[1]
+        self.counts().deleted
     }
 
     /// How many granules were ingested, deleted, described and replaced.
-    pub fn counts(&self) -> [u64; 4] {
-        let mut all = [0; 4];
-        for of_one in self.instances.iter().map(Instance::counts) {
-            all.iter_mut().zip(of_one).for_each(|(all, one)| *all += one);
+    pub fn counts(&self) -> ChangeCounts {
+        let mut counts = ChangeCounts::default();
+        for instance in &self.instances {
+            counts += instance.counts();
         }
-        all
+        counts
     }
 
     /// Commits the change, unless it changed nothing or was only tried.
@@ -116,7 +147,7 @@ const MAX_NOTE_BYTES: usize = 1_024 * 1_024;
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Tally {
     /// How many granules are ingested, deleted, described and replaced.
-    pub sides: [u64; 4],
+    pub counts: ChangeCounts,
     /// Whether a granule that stays held gets another line in the canonical list.
     pub relists: bool,
 }
@@ -152,7 +183,8 @@ pub(super) fn record(
         Ok(())
     };
     for ((&timestamp, tally), &(identifier, digest)) in times.iter().zip(tallies).zip(sets) {
-        let Tally { sides: [ingested, deleted, described, replaced], relists } = *tally;
+        let Tally { counts, relists } = *tally;
+        let ChangeCounts { ingested, deleted, described, replaced } = counts;
         granules = (granules + ingested).checked_sub(deleted).ok_or_else(|| {
             let what = format!("{name} has rows of more granules than its history counts");
             Error::damaged(what)
@@ -168,7 +200,7 @@ pub(super) fn record(
             )));
         }
         target.check_expected(timestamp, (identifier, digest))?;
-        if tally.sides == [0; 4] {
+        if counts == ChangeCounts::default() {
             continue;
         }
         if let Some(before) = instances.last_mut() {

@@ -159,7 +159,7 @@ impl Target<'_> {
 mod tests {
     use super::*;
     use crate::model::{Digest, GranuleId, Identifier, LineCheck, LogChange, Timestamp};
-    use crate::registry::{LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
+    use crate::registry::{IfMissing, LogChanges, PrimaryAnnotations, Remembered, Withdrawn};
 
     fn changes(notes: &[Option<String>]) -> LogChanges {
         let mut changes = LogChanges::default();
@@ -189,7 +189,7 @@ mod tests {
         let dataset: DatasetName = "mirror".parse().unwrap();
         let mut change = Change::new();
         change.ingest("A".parse::<GranuleId>().unwrap()).unwrap();
-        change.options.create_dataset = true;
+        change.options = change.options.if_missing(IfMissing::Create);
         let stamp = Stamp::now("2001-01-01T00:00:00Z".parse().unwrap());
         let pull = |notes: &[Option<String>]| {
             let changes = changes(notes);

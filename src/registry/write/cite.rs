@@ -31,8 +31,30 @@ pub enum SubsetMembers {
     Listed(Listing),
 }
 
+/// The facts for the citation of a subset, and whether it is stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SubsetCitation {
+    /// The facts for the citation.
+    pub cited: CitationFacts,
+    /// Whether the subset is stored.
+    pub state: SubsetState,
+}
+
+/// Whether a subset is stored, so that its identifier resolves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SubsetState {
+    /// It was stored before, or is a whole instance.
+    Known,
+    /// It was stored for this citation.
+    Added,
+    /// It is not stored, and its identifier does not resolve.
+    NotStored,
+}
+
 /// A subset that is cited, stored or not.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct SavedSubset {
     /// The facts for the citation.
     pub cited: CitationFacts,
@@ -55,8 +77,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing);
-    /// [`ErrorKind::NotHeldToCite`](crate::ErrorKind::NotHeldToCite): a granule that is named was
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing): also if a granule that is named was
     /// not held; the error of a refused change: a granule is named twice;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): `now` is not plausible, so the
     /// subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
@@ -67,7 +88,7 @@ impl Registry {
         members: &SubsetMembers,
         now: Timestamp,
     ) -> Result<CitationFacts> {
-        self.save_subset(dataset, at, members, now).map(|(cited, _)| cited)
+        Ok(self.save_subset(dataset, at, members, now)?.cited)
     }
 
     /// The same as [`Registry::cite_subset`], and whether the subset was stored for it.
@@ -81,11 +102,11 @@ impl Registry {
         at: Option<Moment>,
         members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<(CitationFacts, bool)> {
-        let (cited, is_stored) = self.snapshot()?.preview_subset(dataset, at, members, now)?;
-        let Set::Subset { subset, instance } = cited.set.clone() else { return Ok((cited, false)) };
-        if is_stored {
-            return Ok((cited, false));
+    ) -> Result<SubsetCitation> {
+        let found = self.snapshot()?.preview_subset(dataset, at, members, now)?;
+        let Set::Subset { subset, instance } = &found.cited.period.set else { return Ok(found) };
+        if found.state == SubsetState::Known {
+            return Ok(found);
         }
         let stamp = Stamp::now(now);
         self.write(|transaction| {
@@ -93,13 +114,15 @@ impl Registry {
             // Another process may have stored it since.
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
-                let mut cited = cited.clone();
+                let mut cited = found.cited.clone();
                 cited.period.set = Set::Subset { subset, instance: instance.clone() };
-                return Ok(((cited, false), End::RollBack));
+                let known = SubsetCitation { cited, state: SubsetState::Known };
+                return Ok((known, End::RollBack));
             }
             stamp.record(transaction, None, Timestamp::MIN)?;
-            members.store(transaction, key, &subset)?;
-            Ok(((cited.clone(), true), End::Commit))
+            members.store(transaction, key, subset)?;
+            let cited = found.cited.clone();
+            Ok((SubsetCitation { cited, state: SubsetState::Added }, End::Commit))
         })
     }
 
@@ -118,18 +141,11 @@ impl Registry {
         now: Timestamp,
     ) -> Result<SavedSubset> {
         match writable.and_then(|registry| registry.cite_subset(dataset, at, members, now)) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::ReadOnly
-                        | ErrorKind::CannotOpen
-                        | ErrorKind::Denied
-                        | ErrorKind::ClockAhead
-                ) =>
-            {
-                let (cited, is_stored) =
+            Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ClockAhead) => {
+                let SubsetCitation { cited, state } =
                     self.snapshot()?.preview_subset(dataset, at, members, now)?;
-                Ok(SavedSubset { cited, not_stored: Some(error).filter(|_| !is_stored) })
+                let not_stored = Some(error).filter(|_| state == SubsetState::NotStored);
+                Ok(SavedSubset { cited, not_stored })
             }
             cited => Ok(SavedSubset { cited: cited?, not_stored: None }),
         }
@@ -196,10 +212,12 @@ impl Snapshot {
         at: Option<Moment>,
         members: &SubsetMembers,
         now: Timestamp,
-    ) -> Result<(CitationFacts, bool)> {
+    ) -> Result<SubsetCitation> {
         self.ask(|read| {
-            let selected = self.registry.find_subset(read, dataset, at, members, now)?;
-            Ok((cited(read, selected.0)?, selected.1))
+            let (selected, is_stored) =
+                self.registry.find_subset(read, dataset, at, members, now)?;
+            let state = if is_stored { SubsetState::Known } else { SubsetState::NotStored };
+            Ok(SubsetCitation { cited: cited(read, selected)?, state })
         })
     }
 }
@@ -266,7 +284,7 @@ pub(super) fn identify_named(
     }
     let nor = if count > 1 { ", nor were " } else { "" };
     let what = format_args!("was not held in {dataset} at {at}{nor}{also}");
-    Err(Error::of_event(first, ErrorKind::NotHeldToCite, what))
+    Err(Error::of_event(first, ErrorKind::SelectsNothing, what))
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.

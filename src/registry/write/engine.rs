@@ -7,16 +7,15 @@
 //! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they
 //! are stored, without being read again.
 
-use super::applied::ChangeReport;
-use super::applied::{Tally, record};
+use super::applied::{ChangeReport, Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
 use super::rewind::{Pass, resume_before};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{
-    Content, ContentChange, Coverage, Event, EventKind, GranuleId, GranuleIdError, Holding, Limits,
-    Timestamp,
+    CURRENT_DIRECTORY, Content, ContentChange, ContentUpdate, Coverage, Event, EventKind,
+    GranuleId, Holding, Limits, Timestamp,
 };
 use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
@@ -310,8 +309,8 @@ impl<'a> Entry<'a> {
             return Ok(Content::default());
         };
         if !last.is_empty() {
-            let (_, _, contradiction) = last.after(&event.granule_id, stated, Coverage::Named);
-            if let Some(contradiction) = contradiction {
+            let update = last.after(&event.granule_id, stated, Coverage::Named);
+            if let Some(contradiction) = update.conflict {
                 self.replacements.add(event, &contradiction);
             }
         }
@@ -338,13 +337,14 @@ impl<'a> Entry<'a> {
         let is_said = |stated: &&Content| extent == Coverage::All || !stated.is_empty();
         let Some(stated) = stated.filter(is_said) else { return Ok(()) };
         let granule_id = &event.granule_id;
-        let (after, effect, contradiction) = known.after(granule_id, stated, extent);
+        let ContentUpdate { content: after, change: effect, conflict: contradiction } =
+            known.after(granule_id, stated, extent);
         if effect == ContentChange::Nothing {
             return Ok(());
         }
         match contradiction {
             Some(contradiction) if self.conduct == Conduct::Computed => {
-                self.applied.contradicted.push((granule_id.clone(), contradiction));
+                self.applied.contradicted.push(contradiction);
                 return Ok(());
             }
             Some(contradiction) => self.replacements.add(event, &contradiction),
@@ -367,11 +367,12 @@ impl<'a> Entry<'a> {
     fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
             Err(cause) if self.conduct != Conduct::Revert => {
-                let kind = match cause {
-                    GranuleIdError::CurrentDirectory => ErrorKind::RefusedDirectory,
-                    _ => ErrorKind::RefusedCharacter,
+                let detail = if cause == CURRENT_DIRECTORY {
+                    Detail::CurrentDirectory
+                } else {
+                    Detail::ForbiddenCharacter
                 };
-                Err(Error::of_event(event, kind, format_args!("is refused: {cause}")))
+                Err(Error::of_event(event, detail, format_args!("is refused: {cause}")))
             }
             _ => Ok(()),
         }
@@ -388,14 +389,14 @@ impl<'a> Entry<'a> {
             let resume = resume_before(self.target, &event.granule_id, is_after_all)?;
             self.pass = Some(Pass::new(self.target, resume)?);
         }
-        let examples = &mut self.applied.first[kind.side()];
+        let examples = self.applied.first.of(kind);
         let has_room = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
         if has_room && examples.last() != Some(&event.granule_id) {
             examples.push(event.granule_id.clone());
         }
         let index = self.timeline.number(event.at.as_micros()).unwrap_or_else(|next| next);
         let tally = &mut self.tallies[index];
-        tally.sides[kind.side()] += 1;
+        tally.counts.add_one(kind);
         Ok(tally)
     }
 
@@ -551,14 +552,13 @@ fn refuse_other_content(
     let Some((stated, known)) = stated.zip(known.filter(|known| known.since <= event.at)) else {
         return Ok(());
     };
-    match known.content.after(&event.granule_id, stated, Coverage::Named) {
-        (_, _, Some(contradiction)) => {
-            let what = contradiction.of(&event.granule_id);
-            let message = format!("{what} since {}: history is never rewritten", known.since);
+    match known.content.after(&event.granule_id, stated, Coverage::Named).conflict {
+        Some(conflict) => {
+            let message = format!("{conflict} since {}: history is never rewritten", known.since);
             let error = Error::new(ErrorKind::NotAfterLast, message);
             Err(error.about(&event.granule_id).at(event.location.clone()))
         }
-        _ => Ok(()),
+        None => Ok(()),
     }
 }
 

@@ -66,6 +66,8 @@ pub struct FileCheck {
     begun: Arc<Mutex<Begun>>,
 }
 
+crate::model::debug_fields!(FileCheck: registry, set, root);
+
 /// The granules that were handed out, and not checked yet.
 #[derive(Default)]
 struct Begun {

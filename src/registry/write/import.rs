@@ -23,7 +23,7 @@ use crate::store::{DatasetKey, Transaction};
 /// # Examples
 ///
 /// ```
-/// use accession::{Event, EventKind, Import, Registry, Stamp};
+/// use accession::{Event, EventKind, IfMissing, Import, Registry, Stamp};
 ///
 /// let mut import = Import::new();
 /// for (at, kind, granule_id) in [
@@ -34,7 +34,7 @@ use crate::store::{DatasetKey, Transaction};
 ///     let (at, granule_id) = (at.parse()?, granule_id.parse()?);
 ///     import.add(Event { at, kind, granule_id, producer_granule: None, content: None, location: None })?;
 /// }
-/// import.options.create_dataset = true;
+/// import.options = import.options.if_missing(IfMissing::Create);
 /// let registry = Registry::in_memory()?;
 /// let stamp = Stamp::now("2026-01-01T00:00:00Z".parse()?);
 /// let applied = registry.import(&"US".parse()?, &import, &stamp)?;
@@ -65,6 +65,16 @@ pub struct Import {
     results: Results,
     subsets: CitedSubsets,
     annotations: LoggedAnnotations,
+}
+
+/// How much was added to an [`Import`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ImportCounts {
+    /// The number of events.
+    pub events: u64,
+    /// The number of distinct times, each of which becomes a change.
+    pub times: u64,
 }
 
 impl Import {
@@ -125,9 +135,9 @@ impl Import {
         (self.subsets, self.annotations) = (subsets, annotations);
     }
 
-    /// The number of events, and the number of distinct times.
-    pub fn counts(&self) -> (u64, u64) {
-        (self.staging.count(), self.times.len() as u64)
+    /// How much was added so far.
+    pub fn counts(&self) -> ImportCounts {
+        ImportCounts { events: self.staging.count(), times: self.times.len() as u64 }
     }
 }
 

@@ -14,7 +14,7 @@ use crate::model::{
 };
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::handle::Registry;
-use crate::registry::listing::Listing;
+use crate::registry::listing::{Listing, ListingBuilder};
 use crate::registry::observer::Work;
 use crate::registry::proof::{self, Recomputed};
 use crate::registry::verify::Selecting;
@@ -278,7 +278,7 @@ impl CitedSubsets {
     /// granule is named twice.
     pub fn add(&mut self, subset: &CitedSubset, members: SubsetMembers) -> Result<()> {
         let (patterns, listing) = match members {
-            SubsetMembers::Patterns(patterns) => (Some(patterns), Listing::new()),
+            SubsetMembers::Patterns(patterns) => (Some(patterns), Listing::default()),
             SubsetMembers::Listed(listing) => (None, listing),
         };
         self.count += 1;
@@ -390,10 +390,10 @@ fn next(records: &mut SpooledRecords<'_>) -> Result<(CitedSubset, SubsetMembers)
     if let Some(patterns) = patterns {
         return Ok((subset, SubsetMembers::Patterns(patterns)));
     }
-    let mut listing = Listing::new();
-    while listing.count() < named {
+    let mut builder = ListingBuilder::new();
+    while builder.count() < named {
         let ids: Vec<GranuleId> = records.value()?;
-        ids.into_iter().try_for_each(|granule_id| listing.add(granule_id))?;
+        ids.into_iter().try_for_each(|granule_id| builder.add(granule_id))?;
     }
-    Ok((subset, SubsetMembers::Listed(listing)))
+    Ok((subset, SubsetMembers::Listed(builder.finish())))
 }

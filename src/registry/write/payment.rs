@@ -10,6 +10,7 @@ use crate::store::{REGISTRY, Transaction, WorkerRow};
 
 /// Payment ids that were never issued before and will not be issued again.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct Lease {
     /// The ids, ascending. There may be fewer than were requested.
     pub ids: Vec<Decoded>,
@@ -30,7 +31,7 @@ impl Registry {
     ///
     /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the clock is before the epoch, after
     /// the last second, or far behind the worker's last id;
-    /// [`ErrorKind::PaymentScheme`](crate::ErrorKind::PaymentScheme): the registry issues ids with
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the registry issues ids with
     /// another scheme;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): any change with a time confirms the clock.
     pub fn lease_payment_ids(
@@ -68,7 +69,7 @@ fn lease(
             "this registry issues payment ids of the {} layout with the epoch {}: ids of another scheme could be equal to them",
             row.layout, row.epoch
         );
-        return Err(Error::new(ErrorKind::PaymentScheme, message));
+        return Err(Error::new(ErrorKind::PaymentId, message));
     }
     let issued = rows.iter().filter_map(|row| scheme.instant_of(row.last_second)).max();
     Stamp::now(now).record(transaction, issued, Timestamp::MIN)?;

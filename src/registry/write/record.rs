@@ -114,7 +114,7 @@ impl Registry {
             let mut edited = before.clone();
             edit(&mut edited.dataset, &mut edited.limits);
             edited.dataset.name.clone_from(&before.dataset.name);
-            if edited == before {
+            if edited == before && edited.dataset.spells_doi_as(&before.dataset) {
                 return Ok((edited.dataset, End::RollBack));
             }
             check_record(&edited.dataset)?;

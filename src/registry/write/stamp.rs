@@ -24,6 +24,8 @@ pub struct Stamp {
     pub is_clock_confirmed: bool,
 }
 
+crate::model::debug_fields!(Stamp: at, recorded_by, is_clock_confirmed);
+
 /// A clock that is behind by less than a second causes no warning.
 const NOTICEABLE_MICROS: i64 = 1_000_000;
 
@@ -258,7 +260,7 @@ mod tests {
         let registry = crate::Registry::in_memory().unwrap();
         let mut change = crate::Change::new();
         change.ingest("A".parse::<crate::GranuleId>().unwrap()).unwrap();
-        change.options.create_dataset = true;
+        change.options = change.options.if_missing(crate::IfMissing::Create);
         let dataset = "D".parse().unwrap();
         for name in ["a\0b", "a\nb", "\u{9b}"] {
             let stamp = Stamp { recorded_by: Some(name.to_owned()), ..Stamp::at(at(0), at(1)) };

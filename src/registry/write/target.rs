@@ -18,37 +18,129 @@ use crate::store::{DatasetKey, StoredDataset, Transaction, View};
 /// The options of a change, a sync, a revert or an import.
 ///
 /// ```
-/// use accession::ChangeOptions;
+/// use accession::{ChangeOptions, IfMissing};
 ///
-/// let options = ChangeOptions { dry_run: true, ..ChangeOptions::default() };
-/// assert!(!options.create_dataset);
+/// let options = ChangeOptions::new().if_missing(IfMissing::Create).dry_run(true);
+/// assert!(options.is_dry_run());
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangeOptions {
-    /// The note that is stored with the change. The changes of an import have notes of their own.
-    pub note: Option<String>,
-    /// The identifier that must result, or else the change is refused. `None` means any. Those of
-    /// an import are set for each of its changes.
-    pub expected: Option<Identifier>,
-    /// The digest that must result. `None` means any.
-    pub expected_digest: Option<Digest>,
-    /// Whether the dataset is created if it does not exist.
-    pub create_dataset: bool,
-    /// The record of a dataset that is created, under the name of the change. `None` means one that
-    /// has only the name.
-    pub record: Option<DatasetMetadata>,
-    /// Whether granules to ingest that are already held or listed twice are skipped and counted.
-    pub skip_existing: bool,
-    /// Whether granules to delete that are not held or listed twice are skipped and counted.
-    pub skip_missing: bool,
-    /// Of how many granules that are held other bytes may be stated than are known. `None` means the
-    /// dataset's own limit, or none. A change that has one needs a note, which says why.
-    pub max_replace: Option<Limit>,
-    /// Whether the change is rolled back after everything was checked and computed.
-    pub dry_run: bool,
-    /// Whether all granules of every side are returned as examples, and not only the
-    /// first [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each. They are kept in memory.
-    pub all_examples: bool,
+    pub(super) note: Option<String>,
+    pub(super) expected: Option<Identifier>,
+    pub(super) expected_digest: Option<Digest>,
+    pub(super) if_missing: IfMissing,
+    pub(super) record: Option<DatasetMetadata>,
+    pub(super) skip_existing: bool,
+    pub(super) skip_missing: bool,
+    pub(super) max_replace: Option<Limit>,
+    pub(super) dry_run: bool,
+    pub(super) all_examples: bool,
+}
+
+impl ChangeOptions {
+    /// Returns the default options.
+    pub fn new() -> Self {
+        ChangeOptions::default()
+    }
+
+    /// Stores a note with the change. The changes of an import have notes of their own. Default: none.
+    #[must_use]
+    pub fn note(mut self, note: impl Into<Option<String>>) -> Self {
+        self.note = note.into();
+        self
+    }
+
+    /// Refuses the change unless this identifier results. The changes of an import have identifiers of their own.
+    /// Default: any.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<Option<Identifier>>) -> Self {
+        self.expected = expected.into();
+        self
+    }
+
+    /// Refuses the change unless this digest results. Default: any.
+    #[must_use]
+    pub fn expected_digest(mut self, expected_digest: impl Into<Option<Digest>>) -> Self {
+        self.expected_digest = expected_digest.into();
+        self
+    }
+
+    /// What to do if the dataset does not exist. Default: [`IfMissing::Fail`].
+    #[must_use]
+    pub fn if_missing(mut self, if_missing: IfMissing) -> Self {
+        self.if_missing = if_missing;
+        self
+    }
+
+    /// The metadata of a dataset that is created, under the name of the change. Default: the name alone.
+    #[must_use]
+    pub fn record(mut self, record: impl Into<Option<DatasetMetadata>>) -> Self {
+        self.record = record.into();
+        self
+    }
+
+    /// Whether to skip and count granules to ingest that are already held or listed twice. Default: they are
+    /// refused.
+    #[must_use]
+    pub fn skip_existing(mut self, skip_existing: bool) -> Self {
+        self.skip_existing = skip_existing;
+        self
+    }
+
+    /// Whether to skip and count granules to delete that are not held or listed twice. Default: they are refused.
+    #[must_use]
+    pub fn skip_missing(mut self, skip_missing: bool) -> Self {
+        self.skip_missing = skip_missing;
+        self
+    }
+
+    /// How many of the granules held may get a different size or checksum. A change with this limit needs a
+    /// note that says why. Default: the limit of the dataset, or none.
+    #[must_use]
+    pub fn max_replace(mut self, max_replace: impl Into<Option<Limit>>) -> Self {
+        self.max_replace = max_replace.into();
+        self
+    }
+
+    /// Whether to roll the change back after everything was checked and computed. Default: it is committed.
+    #[must_use]
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+
+    /// Whether to return all granules of the change as examples, which are kept in memory. Default: the first
+    /// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each kind.
+    #[must_use]
+    pub fn all_examples(mut self, all_examples: bool) -> Self {
+        self.all_examples = all_examples;
+        self
+    }
+
+    /// Whether the change is rolled back.
+    pub fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// Whether a missing dataset is created.
+    pub fn creates_dataset(&self) -> bool {
+        self.if_missing == IfMissing::Create
+    }
+
+    /// Whether all granules of the change are returned as examples.
+    pub fn wants_all_examples(&self) -> bool {
+        self.all_examples
+    }
+}
+
+/// What a change, an import or a pull does if the dataset does not exist.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum IfMissing {
+    /// It fails: [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    #[default]
+    Fail,
+    /// It creates the dataset.
+    Create,
 }
 
 /// What to do with an event that does not fit the stored rows.
@@ -114,14 +206,15 @@ impl<'a> Target<'a> {
     ) -> Result<Self> {
         check_accepted(options.max_replace, options.note.as_deref())?;
         check_entered_note(options.note.as_deref())?;
+        let creates = options.creates_dataset();
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
-                Some((stored, latest)) if !(options.create_dataset && gives_up(&stored, name)) => {
+                Some((stored, latest)) if !(creates && gives_up(&stored, name)) => {
                     let StoredDataset { key, dataset, withdrawn, limits } = stored;
                     refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
                     (key, dataset.name, limits, latest, false)
                 }
-                Some(_) | None if options.create_dataset => {
+                Some(_) | None if creates => {
                     let name = name.clone();
                     let record = match &options.record {
                         Some(record) => DatasetMetadata { name, ..record.clone() },
@@ -269,7 +362,7 @@ impl<'a> Target<'a> {
 fn says(known: EncodedFiles<'_>, entry: &ListingEntry, extent: Coverage) -> bool {
     let Some(stated) = &entry.content else { return false };
     let is_said = extent == Coverage::All || !stated.is_empty();
-    let is_new = || Content::from(known).after(&entry.granule_id, stated, extent).1;
+    let is_new = || Content::from(known).after(&entry.granule_id, stated, extent).change;
     is_said && known != stated.encoded() && is_new() != ContentChange::Nothing
 }
 

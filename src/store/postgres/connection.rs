@@ -394,7 +394,7 @@ impl Encoded {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unstorable`]: it cannot be encoded.
+    /// [`ErrorKind::Database`]: it cannot be encoded.
     pub fn of(value: &Value<'_>) -> Result<Self> {
         let (mut bytes, its_type) = (BytesMut::new(), value.sql_type());
         let is_null = value

@@ -92,7 +92,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`],
+    /// [`ErrorKind::Address`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`],
     /// [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`].
     pub fn open(name: &Path, access: Access, busy_wait: Duration) -> Result<Self> {
         let address = ServerAddress::parse(name)?;
@@ -237,7 +237,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReadOnly`]: the registry was opened for reading, or the server is a standby.
+    /// [`ErrorKind::Denied`]: the registry was opened for reading, or the server is a standby.
     pub fn transaction(self: &Arc<Self>, watch: Option<&Watch>) -> Result<ServerSession> {
         const STATE: &str = "
             SELECT registry_id, version, schema_check, gen_random_uuid(),
@@ -296,7 +296,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
+    /// [`ErrorKind::Address`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
     pub fn exists(name: &Path) -> Result<bool> {
         let connection = Connection::open(&ServerAddress::parse(name)?)?;
         match state(&connection) {
@@ -313,7 +313,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
+    /// [`ErrorKind::AlreadyExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
     pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
         let address = ServerAddress::parse(name)?;
         let connection = Connection::open(&address)?;
@@ -337,7 +337,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process
+    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::AlreadyExists`]: another process
     /// has created a registry.
     pub fn put_in_place(&self) -> Result<()> {
         const ID: &str = "

@@ -31,8 +31,8 @@ pub struct Opened {
 /// # Errors
 ///
 /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`],
-/// [`ErrorKind::Damaged`]: there is no registry that this version can read. [`ErrorKind::PathTooLong`],
-/// [`ErrorKind::CannotOpen`], [`ErrorKind::ReadOnly`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
+/// [`ErrorKind::Damaged`]: there is no registry that this version can read. [`ErrorKind::InvalidPath`],
+/// [`ErrorKind::Denied`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
 /// [`ErrorKind::Io`]: it cannot be opened. [`ErrorKind::Replaced`]: another file replaced it while it was
 /// being opened.
 pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> {
@@ -60,7 +60,7 @@ pub fn open(path: &Path, access: Access, busy_wait: Duration) -> Result<Opened> 
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Memory`]: SQLite cannot allocate memory.
+/// [`ErrorKind::Database`]: SQLite cannot allocate memory.
 pub fn in_memory(busy_wait: Duration) -> Result<Opened> {
     let mut connection = connection::open_in_memory()?;
     schema::migrate(&mut connection)?;
@@ -194,13 +194,13 @@ mod tests {
 
         let wal = directory.path().join("accession.db-wal");
         std::fs::write(&wal, "a change").unwrap();
-        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Changed);
-        assert_eq!(identity.open_again().err().unwrap().kind(), ErrorKind::Changed);
+        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
+        assert_eq!(identity.open_again().err().unwrap().kind(), ErrorKind::Replaced);
         std::fs::remove_file(wal).unwrap();
 
         let file = File::options().append(true).open(&path).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Changed);
+        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
     }
 
     #[test]

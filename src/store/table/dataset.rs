@@ -11,7 +11,7 @@ use crate::model::{
 use crate::store::Result;
 use crate::store::checked_row::{Reader, Row, RowPart, optional_part, part, row};
 use crate::store::page::{check_order, paged};
-use crate::store::rows::{DatasetKey, REGISTRY, StoredDataset, Withdrawn};
+use crate::store::rows::{DatasetKey, NamedDataset, REGISTRY, StoredDataset, Withdrawn};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, StoredTable, Value, damaged};
 
@@ -123,10 +123,7 @@ impl View {
 
     /// The key, the present name and the withdrawal of the dataset that has or had a name, even if its record
     /// is damaged. `None` means that no dataset has or had the name.
-    pub fn name_and_withdrawal(
-        &self,
-        name: &DatasetName,
-    ) -> Result<Option<(DatasetKey, DatasetName, Option<Withdrawal>)>> {
+    pub fn name_and_withdrawal(&self, name: &DatasetName) -> Result<Option<NamedDataset>> {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT id, name, withdrawn, withdrawn_note
             FROM {dataset}
@@ -136,8 +133,8 @@ impl View {
         ));
         self.row(&NAMED, &self.with_shown([name.into()]), |row| {
             let (timestamp, note) = (row.get::<Option<Timestamp>>(2)?, row.get(3)?);
-            let withdrawal = timestamp.map(|timestamp| Withdrawal { timestamp, note });
-            Ok((row.get(0)?, row.get(1)?, withdrawal))
+            let withdrawn = timestamp.map(|timestamp| Withdrawal { timestamp, note });
+            Ok(NamedDataset { key: row.get(0)?, name: row.get(1)?, withdrawn })
         })
     }
 

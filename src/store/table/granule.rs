@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    Checkpoint, DatasetName, FoundPeriod, GranuleId, GranulePrefix, Holding, IdPage, Timestamp,
-    Withdrawal,
+    Checkpoint, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Holding, IdPage,
+    Timestamp, Withdrawal,
 };
 use crate::store::checked_row::row;
 use crate::store::page::{Packing, check_order, out_of_order};
@@ -129,7 +129,8 @@ impl View {
     ) -> Result<Vec<FoundPeriod>> {
         // No id begins so, and none is between: it has no control characters.
         let end = format!("{granule_id}\u{1}");
-        let after = after.map(|(name, ingested)| (name, granule_id, ingested));
+        let after =
+            after.map(|(dataset, ingested)| FoundPosition { dataset, granule_id, ingested });
         self.periods_between(granule_id, &end, after, limit)
     }
 
@@ -141,7 +142,7 @@ impl View {
     pub fn periods_beginning(
         &self,
         prefix: &GranulePrefix,
-        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        after: Option<FoundPosition<'_>>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         let (first, end) = prefix.range();
@@ -158,7 +159,7 @@ impl View {
         &self,
         first: &GranuleId,
         end: &str,
-        after: Option<(&DatasetName, &GranuleId, Timestamp)>,
+        after: Option<FoundPosition<'_>>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         static OF_ONE: Sql = Sql::by_store(
@@ -208,8 +209,8 @@ impl View {
         );
         let mut rows = match after {
             None => Vec::new(),
-            Some((name, granule_id, ingested)) => {
-                let (name, ingested) = (name.as_str().into(), ingested.as_micros().into());
+            Some(FoundPosition { dataset, granule_id, ingested }) => {
+                let (name, ingested) = (dataset.as_str().into(), ingested.as_micros().into());
                 let limit = limit.into();
                 let values =
                     self.with_shown([name, end.into(), granule_id.into(), ingested, limit]);
@@ -218,7 +219,7 @@ impl View {
         };
         let missing = limit.saturating_sub(u32::try_from(rows.len()).unwrap_or(limit));
         if missing > 0 {
-            let name = after.map_or("", |(name, ..)| name.as_str());
+            let name = after.map_or("", |after| after.dataset.as_str());
             let values = self.with_shown([first.into(), end.into(), name.into(), missing.into()]);
             rows.extend(self.rows(&OF_NEXT, &values, found)?);
         }
@@ -362,7 +363,7 @@ impl View {
             let page = self.session().and_then(|session| session.page(sql, &values, packing));
             let page = match page {
                 Ok(page) => page,
-                Err(error) if limit > 1 && error.kind().is_of_content() => {
+                Err(error) if limit > 1 && error.concerns_content() => {
                     (limit, damage, singly) = (1, Some(error), 0);
                     continue;
                 }

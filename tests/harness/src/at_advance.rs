@@ -3,6 +3,7 @@
 use accession::{Observer, Progress};
 
 /// Calls a function whenever work was done, with how much.
+#[derive(Debug)]
 pub struct AtAdvance<Called>(pub Called);
 
 impl<Called: Fn(u64) + Send + Sync> Observer for AtAdvance<Called> {

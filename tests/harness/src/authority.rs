@@ -5,7 +5,14 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, 
 /// An authority that issues certificates, and that no system trusts.
 pub struct Authority(CertifiedIssuer<'static, KeyPair>);
 
+impl std::fmt::Debug for Authority {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Authority").finish_non_exhaustive()
+    }
+}
+
 /// A certificate and its key.
+#[derive(Debug)]
 pub struct Certified {
     pub certificate: rcgen::Certificate,
     pub key: KeyPair,

@@ -19,6 +19,7 @@ pub struct Asked {
 }
 
 /// A proxy that connects to one server, whichever is asked for.
+#[derive(Debug)]
 pub struct ConnectProxy {
     pub address: String,
     asked: Arc<Mutex<Vec<Asked>>>,

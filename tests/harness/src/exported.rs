@@ -6,7 +6,7 @@ use std::path::Path;
 use accession::error::Result;
 use accession::mirror::{OpenPrimary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
-use accession::{ChangeReport, DatasetFilter, Error, Import, Registry, Stamp};
+use accession::{ChangeReport, DatasetFilter, Error, IfMissing, Import, Registry, Stamp};
 
 use crate::history::{name, now, step};
 
@@ -29,8 +29,9 @@ pub fn import_of(
     manifest: impl Into<Vec<u8>>,
 ) -> Result<ChangeReport> {
     let mut import = Import::new();
-    import.options.create_dataset = true;
-    import.options.record = Some(primary_of(manifest)?.read_into(&mut import, |_| {})?);
+    import.options = import.options.if_missing(IfMissing::Create);
+    let record = primary_of(manifest)?.read_into(&mut import, |_| {})?;
+    import.options = import.options.record(record);
     registry.import(&name(dataset), &import, &Stamp::now(now()))
 }
 

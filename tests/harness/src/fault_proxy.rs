@@ -8,6 +8,7 @@ use crate::forwarding::{Forwarded, forward};
 use crate::listener::listen;
 
 /// A response that is about to be passed on.
+#[derive(Debug)]
 pub struct Reply {
     /// The target of the request.
     pub path: String,
@@ -33,6 +34,12 @@ type Fault = Box<dyn FnMut(&mut Reply) + Send>;
 pub struct FaultProxy {
     pub address: String,
     shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for FaultProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("FaultProxy").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 struct Shared {

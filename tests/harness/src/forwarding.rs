@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 /// A request that was passed on, and the response to it.
+#[derive(Debug)]
 pub struct Forwarded {
     /// The target of the request.
     pub path: String,

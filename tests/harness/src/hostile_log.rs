@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::oracle::naive_digest;
 
 /// A log that is written line by line into the directory of the dataset `us`.
+#[derive(Debug)]
 pub struct HostileLog {
     directory: PathBuf,
     /// The check of the last line.

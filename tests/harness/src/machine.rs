@@ -9,17 +9,18 @@ use crate::listener::listen;
 use crate::server::Server;
 
 /// A machine, as the others reach it.
+#[derive(Debug)]
 pub struct Machine {
     address: String,
     state: Arc<State>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct State {
     now: Mutex<Now>,
 }
 
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Now {
     is_down: bool,
     /// A command at which the machine is lost, and whether the command still reaches it.

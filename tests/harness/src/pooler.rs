@@ -7,6 +7,7 @@ use crate::installed::installed;
 use crate::server::{Server, as_other_user, directory_of_other_user, url_of_socket};
 
 /// A running pooler, which is stopped when dropped.
+#[derive(Debug)]
 pub struct Pooler {
     child: Child,
     directory: tempfile::TempDir,

@@ -9,8 +9,8 @@ use accession::mirror::{
 };
 use accession::publish::publish;
 use accession::{
-    ChangeReport, DatasetFilter, Difference, Import, Limits, Pattern, Registry, Selection, Stamp,
-    SubsetMembers,
+    ChangeReport, DatasetFilter, Difference, IfMissing, Import, Limits, Pattern, Registry,
+    Selection, Stamp, SubsetMembers,
 };
 
 use crate::history::held;
@@ -18,6 +18,7 @@ use crate::values::{change, name, now, second};
 use crate::web_server::WebServer;
 
 /// A primary with its published directory and its server, and a mirror.
+#[derive(Debug)]
 pub struct World {
     pub directory: tempfile::TempDir,
     pub us: Registry,
@@ -41,7 +42,7 @@ impl World {
             .enumerate()
         {
             let mut step = step;
-            step.options.note = (at == 1).then(|| "replaced".to_owned());
+            step.options = step.options.note((at == 1).then(|| "replaced".to_owned()));
             let stamp = Stamp::at(second(at as i64), now());
             world.us.change(&name("us"), &step, &stamp).unwrap();
         }
@@ -83,8 +84,7 @@ impl World {
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<PullReport> {
-        let create_dataset = true;
-        let options = PullOptions { create_dataset, policy, ..PullOptions::default() };
+        let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
         let stamp = Stamp::at(second(at), now());
         pull(&self.mirror, &name("mirror"), &self.primary(), options, &stamp)
     }
@@ -92,7 +92,7 @@ impl World {
     /// Copies the history of the primary.
     pub fn import(&self) -> ChangeReport {
         let mut import = Import::new();
-        import.options.create_dataset = true;
+        import.options = import.options.if_missing(IfMissing::Create);
         let primary: Primary = self.server.dataset("us").parse().unwrap();
         let replica =
             read_replica(&primary, Some(&self.mirror), &name("us"), &mut import, now()).unwrap();

@@ -15,6 +15,7 @@ use postgres::{Client, NoTls};
 use crate::installed::installed;
 
 /// A running server, which is stopped when dropped if it was started here.
+#[derive(Debug)]
 pub struct Server {
     pub(crate) url: String,
     /// Where it is private, and may be killed.
@@ -23,6 +24,7 @@ pub struct Server {
     pub(crate) _shared: Option<Arc<Server>>,
 }
 
+#[derive(Debug)]
 pub(crate) struct Own {
     pub(crate) directory: tempfile::TempDir,
     programs: PathBuf,

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use crate::server::{Server, client, directory_of_other_user, url_of_socket};
 
 /// A running standby, which is stopped when dropped.
+#[derive(Debug)]
 pub struct Standby<'server> {
     of: &'server Server,
     directory: tempfile::TempDir,

@@ -2,7 +2,8 @@
 
 use accession::model::{Checksum, Content, Coverage, FilePath, FileRecord};
 use accession::{
-    Change, ChangeReport, DatasetName, GranuleId, Limit, ListingEntry, Registry, Stamp, Timestamp,
+    Change, ChangeReport, DatasetName, GranuleId, IfMissing, Limit, ListingEntry, Registry, Stamp,
+    Timestamp,
 };
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
@@ -39,8 +40,8 @@ pub fn with_file(
 /// A change that states files of granules that are held, whatever was known of them.
 pub fn stating(entries: impl IntoIterator<Item = ListingEntry>) -> Change {
     let mut change = Change::stating(Coverage::Named);
-    change.options.max_replace = Some(Limit::Percent(100));
-    change.options.note = Some("processed again".to_owned());
+    change.options =
+        change.options.max_replace(Limit::Percent(100)).note("processed again".to_owned());
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
     change
 }
@@ -87,7 +88,7 @@ impl Plan {
     /// The change, which adds the dataset if there is none.
     pub fn change(&self) -> Change {
         let mut change = Change::new();
-        change.options.create_dataset = true;
+        change.options = change.options.if_missing(IfMissing::Create);
         self.ingest.iter().for_each(|text| change.ingest(id(text)).unwrap());
         self.delete.iter().for_each(|text| change.delete(id(text)).unwrap());
         change

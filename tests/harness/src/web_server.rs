@@ -42,6 +42,12 @@ pub struct WebServer {
     served: Arc<Mutex<Vec<(Request, usize)>>>,
 }
 
+impl std::fmt::Debug for WebServer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebServer").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
 impl WebServer {
     /// Serves a directory until the test ends.
     pub fn over(directory: &Path) -> Self {

@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 const COSIGNS: u8 = 4;
 
 /// A key with a name, that anybody can make.
+#[derive(Debug)]
 pub struct WitnessKey {
     key: SigningKey,
     verification: VerificationKey,

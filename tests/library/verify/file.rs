@@ -66,10 +66,8 @@ fn only_the_datasets_that_are_named_are_verified() {
     assert_eq!((shown.as_slice(), verified.datasets), (names.as_slice(), 2));
 
     let unknown = [name("D0002"), name("D0009")];
-    let error = registry
-        .verify_all(&DatasetFilter::Only(unknown.to_vec()))
-        .err()
-        .expect("nothing is verified");
+    let unknown = DatasetFilter::Only(unknown.to_vec());
+    let error = registry.verify_all(&unknown).expect_err("nothing is verified");
     assert_eq!(error.kind().as_str(), "dataset-unknown");
 }
 

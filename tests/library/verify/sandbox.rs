@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use accession::registry::{FindingKind, VerificationTotals};
 use accession::{
-    Access, DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, Listing, Moment,
-    Registry, SubsetMembers,
+    Access, DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, ListingBuilder,
+    Moment, Registry, SubsetMembers,
 };
 use rusqlite::Connection;
 
@@ -70,8 +70,9 @@ impl Sandbox {
     /// Cites two subsets of the set after the third change: one by a pattern, one by names.
     pub fn with_subsets(self) -> Self {
         let registry = Registry::open(&self.path, Access::Write).unwrap();
-        let mut named = Listing::new();
+        let mut named = ListingBuilder::new();
         [1, 2, 3].into_iter().for_each(|n| named.add(granule(n)).unwrap());
+        let named = named.finish();
         let patterns = vec!["granule.0000*".parse().unwrap()];
         for wanted in [SubsetMembers::Patterns(patterns), SubsetMembers::Listed(named)] {
             let at = Some(Moment::Instant(second(2)));

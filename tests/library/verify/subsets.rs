@@ -1,7 +1,7 @@
 //! Alterations of cited subsets are found, and many subsets cost little more than a few.
 
 use accession::registry::FindingKind;
-use accession::{Listing, Moment, Registry, SubsetMembers};
+use accession::{ListingBuilder, Moment, Registry, SubsetMembers};
 
 use super::sandbox::{Sandbox, granule, ingest_and_delete, only};
 use harness::history::{name, now, second};
@@ -54,9 +54,10 @@ fn a_lost_row_of_many_subsets_is_a_few_findings() {
             let at = Some(Moment::Instant(second(seconds)));
             registry.cite_subset(&name("dataset"), at, &wanted, second(seconds)).unwrap();
         }
-        let mut named = Listing::new();
+        let mut named = ListingBuilder::new();
         named.add(granule(3)).unwrap();
         named.add(granule(n * 10 + 4)).unwrap();
+        let named = named.finish();
         registry.cite_subset(&name("dataset"), None, &SubsetMembers::Listed(named), now()).unwrap();
     }
     drop(registry);

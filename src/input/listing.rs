@@ -1,0 +1,154 @@
+//! Lists of granules: a file in any format, or the files of a directory.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::Record;
+use super::content::StatedFile;
+use super::directory;
+use super::format::ListingOptions;
+use super::records::{Records, SearchPages, open};
+use crate::error::{Error, ErrorKind};
+use crate::model::{ListingEntry, Warning, WarningKind, plural};
+use crate::registry::{Listing, ListingBuilder, SkippedEntries};
+
+impl Listing {
+    /// Reads a list: a file in any [format](super::InputFormat), or the files of a directory.
+    ///
+    /// Of a directory, each file is a granule, with its size. Its id is its path below the directory, with `/`
+    /// between the names. Subdirectories are read, too. Symbolic links to files are followed; links to
+    /// directories, entries that are neither files nor directories, and names that begin with `.` are skipped
+    /// ([`Listing::skipped`]).
+    ///
+    /// # Errors
+    ///
+    /// - Those of [`Listing::from_reader`].
+    /// - [`ErrorKind::Io`]: the file, the directory or an entry of it cannot be read.
+    /// - [`Detail::NotAGranuleId`](crate::error::Detail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
+    /// - [`Detail::NotOfFormat`](crate::error::Detail::NotOfFormat): an option is for files, and this is a directory.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::Listing;
+    /// use accession::input::ListingOptions;
+    ///
+    /// # let directory = tempfile::tempdir()?;
+    /// # let data = directory.path();
+    /// std::fs::create_dir(data.join("2001"))?;
+    /// std::fs::write(data.join("2001/A.hdf"), "1234")?;
+    /// std::fs::write(data.join(".listing"), "")?;
+    /// let listing = Listing::read(data, &ListingOptions::new())?;
+    /// assert_eq!((listing.count(), listing.skipped().hidden), (1, 1));
+    /// # let granule = listing.files()?.next().unwrap()?;
+    /// # assert_eq!(granule.granule_id.as_str(), "2001/A.hdf");
+    /// # assert_eq!(granule.content.files()[0].size(), Some(4));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn read(path: impl AsRef<Path>, options: &ListingOptions) -> Result<Listing, Error> {
+        let path = path.as_ref();
+        let cannot = |source| Error::cannot("read", path, source);
+        if path.metadata().map_err(cannot)?.is_dir() {
+            options.check_directory()?;
+            return directory::list(path, !options.without_files);
+        }
+        let file = File::open(path).map_err(cannot)?;
+        let name = path.to_string_lossy();
+        let mut options = options.clone();
+        if options.directory.is_none() {
+            options.directory = path.parent().map(Path::to_owned);
+        }
+        Listing::from_reader(file, &name, &options)
+    }
+
+    /// Reads a list in any [format](super::InputFormat), such as standard input. Messages call it `name`.
+    /// Granules that it marks as deleted or replaced are skipped ([`Listing::skipped`]).
+    ///
+    /// # Errors
+    ///
+    /// - Those of [`open`]; [`ErrorKind::Temporary`]: the temporary file cannot be written.
+    /// - [`ErrorKind::PagesMissing`]: it is a search result, and not all of it.
+    pub fn from_reader(
+        reader: impl Read + Send + 'static,
+        name: &str,
+        options: &ListingOptions,
+    ) -> Result<Listing, Error> {
+        let mut records = open(reader, name, options)?.listed();
+        let mut builder = ListingBuilder::new();
+        for record in records.by_ref() {
+            builder.add(record?.into_entry()?)?;
+        }
+        let mut pages = SearchPages::default();
+        pages.add(records.records());
+        if let Some(missing) = pages.missing() {
+            return Err(Error::new(ErrorKind::PagesMissing, missing));
+        }
+        let skipped = SkippedEntries { deleted: records.deleted(), ..SkippedEntries::default() };
+        Ok(builder.finish_reading(skipped, records.warnings(name)))
+    }
+}
+
+/// The granules of a file, without those that it marks as deleted or replaced.
+#[derive(Debug)]
+pub struct ListedRecords {
+    records: Records,
+    deleted: u64,
+}
+
+impl Records {
+    /// The same granules without those that the file marks as deleted or replaced, which are counted.
+    pub fn listed(self) -> ListedRecords {
+        ListedRecords { records: self, deleted: 0 }
+    }
+}
+
+impl ListedRecords {
+    /// The records that are read.
+    pub fn records(&self) -> &Records {
+        &self.records
+    }
+
+    /// How many granules the file marks as deleted or replaced, of those that were read.
+    pub fn deleted(&self) -> u64 {
+        self.deleted
+    }
+
+    /// The warnings about what was read so far, in which the file is called `name`.
+    pub fn warnings(&self, name: &str) -> Vec<Warning> {
+        let mut warnings = self.records.warnings();
+        if self.deleted > 0 {
+            let skipped = plural(self.deleted, "granule");
+            let message =
+                format!("{name}: skipped {skipped} that the file marks as deleted or replaced");
+            warnings.push(Warning::new(WarningKind::DeletedInFile, message));
+        }
+        warnings
+    }
+}
+
+impl Iterator for ListedRecords {
+    type Item = Result<Record, Error>;
+
+    fn next(&mut self) -> Option<Result<Record, Error>> {
+        loop {
+            match self.records.next()? {
+                Ok(record) if record.is_deleted => self.deleted += 1,
+                record => return Some(record),
+            }
+        }
+    }
+}
+
+impl Record {
+    /// The granule as an entry of a list, with what the file states of its files.
+    ///
+    /// # Errors
+    ///
+    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): two statements about one file contradict each other.
+    pub fn into_entry(self) -> Result<ListingEntry, Error> {
+        let Record { granule_id, location, files, .. } = self;
+        let content = StatedFile::content(files, &granule_id, &location)?;
+        Ok(ListingEntry { granule_id, producer_granule: None, content, location: Some(location) })
+    }
+}

@@ -1,0 +1,174 @@
+//! Lists that the library reads itself: files in any format, directories, and streams.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::symlink;
+use std::os::unix::net::UnixListener;
+use std::path::Path;
+
+use accession::error::Detail;
+use accession::input::{InputFormat, ListingOptions};
+use accession::{ChangeOptions, ErrorKind, IfMissing, Limits, Listing, Stamp};
+use harness::oracle::naive;
+use harness::store::new_registry;
+use harness::values::{name, now};
+
+/// Writes files below a directory, each with its path as its content.
+fn write(directory: &Path, paths: &[&str]) {
+    for path in paths {
+        let file = directory.join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, path).unwrap();
+    }
+}
+
+fn read(directory: &Path) -> Listing {
+    Listing::read(directory, &ListingOptions::new()).unwrap()
+}
+
+/// The ids of a list, each with the size of its file.
+fn sizes(listing: &Listing) -> Vec<(String, Option<u64>)> {
+    let size = |granule: accession::registry::Granule| {
+        let size = granule.content.files().first().and_then(|file| file.size());
+        (granule.granule_id.to_string(), size)
+    };
+    listing.files().unwrap().map(|granule| size(granule.unwrap())).collect()
+}
+
+/// Reading the directory fails with this kind of error, which names this entry.
+fn assert_refused(directory: &Path, kind: ErrorKind, entry: &Path) {
+    let error = Listing::read(directory, &ListingOptions::new()).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (kind, Some(entry)), "{error}");
+}
+
+#[test]
+fn the_files_of_a_directory_are_listed_by_their_paths_and_sizes() {
+    let directory = harness::directory();
+    write(directory.path(), &["b.nc", "2001/a.nc", "2001/02/c c.nc", "2001/02/é"]);
+    let listing = read(directory.path());
+    let expected = [("2001/02/c c.nc", 14), ("2001/02/é", 10), ("2001/a.nc", 9), ("b.nc", 4)];
+    let expected = expected.map(|(id, size)| (id.to_owned(), Some(size)));
+    assert_eq!(sizes(&listing), expected);
+    let ids = expected.iter().map(|(id, _)| id.as_str());
+    assert_eq!(listing.identify().unwrap().identifier, naive(ids));
+
+    let options = ListingOptions::new().without_files(true);
+    let names = Listing::read(directory.path(), &options).unwrap();
+    assert!(!names.states_files() && listing.states_files());
+    let (names, listing) = (names.identify().unwrap(), listing.identify().unwrap());
+    assert_eq!(names.identifier, listing.identifier);
+    assert_ne!(names.digest, listing.digest);
+}
+
+#[test]
+fn links_to_files_are_followed_and_links_to_directories_and_hidden_names_are_counted() {
+    let (directory, elsewhere) = (harness::directory(), harness::directory());
+    write(directory.path(), &["a", "d/b", ".hidden", ".git/config", "d/.DS_Store"]);
+    write(elsewhere.path(), &["target", "tree/c"]);
+    symlink(elsewhere.path().join("target"), directory.path().join("d/link")).unwrap();
+    symlink(elsewhere.path().join("tree"), directory.path().join("tree")).unwrap();
+    // It leads back to where it is.
+    symlink("..", directory.path().join("d/up")).unwrap();
+    let _socket = UnixListener::bind(directory.path().join("socket")).unwrap();
+    let listing = read(directory.path());
+    let expected = [("a", 1), ("d/b", 3), ("d/link", 6)];
+    assert_eq!(sizes(&listing), expected.map(|(id, size)| (id.to_owned(), Some(size))));
+    let skipped = listing.skipped();
+    assert_eq!((skipped.hidden, skipped.directory_links, skipped.special), (3, 2, 1));
+    // A directory may be named by a link.
+    let link = elsewhere.path().join("link");
+    symlink(directory.path(), &link).unwrap();
+    assert_eq!(sizes(&read(&link)), sizes(&listing));
+}
+
+#[test]
+fn an_entry_that_cannot_be_read_is_an_error_that_names_it() {
+    for (kind, make) in [
+        (ErrorKind::Io, (|entry| symlink("missing", entry).unwrap()) as fn(&Path)),
+        (ErrorKind::Io, |entry| symlink(entry, entry).unwrap()),
+        (ErrorKind::Input, |entry| fs::write(entry, "").unwrap()),
+    ] {
+        let directory = harness::directory();
+        write(directory.path(), &["a", "d/b"]);
+        let entry = match kind {
+            ErrorKind::Io => directory.path().join("d/entry"),
+            _ => directory.path().join("d").join(OsStr::from_bytes(b"gr\xf6sse")),
+        };
+        make(&entry);
+        assert_refused(directory.path(), kind, &entry);
+    }
+    let directory = harness::directory();
+    write(directory.path(), &["a\tb"]);
+    assert_refused(directory.path(), ErrorKind::Input, &directory.path().join("a\tb"));
+    let missing = directory.path().join("missing");
+    assert_refused(&missing, ErrorKind::Io, &missing);
+}
+
+#[test]
+fn ten_thousand_files_are_a_dataset() {
+    let directory = harness::directory();
+    let paths: Vec<String> = (0..10_000).map(|n| format!("{:02}/{n:05}.nc", n % 100)).collect();
+    write(directory.path(), &paths.iter().map(String::as_str).collect::<Vec<_>>());
+    let listing = read(directory.path());
+    assert_eq!(listing.count(), 10_000);
+    let registry = new_registry();
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
+    let stamp = Stamp::now(now());
+    let synced = registry.sync(&name("D"), &listing, Limits::NONE, &options, &stamp).unwrap();
+    let identifier = naive(paths.iter().map(String::as_str));
+    assert_eq!(synced.in_force.unwrap().identifier, identifier);
+}
+
+#[test]
+fn an_empty_directory_is_an_empty_list() {
+    let directory = harness::directory();
+    fs::create_dir(directory.path().join("d")).unwrap();
+    let listing = read(directory.path());
+    assert!(listing.is_empty());
+    assert_eq!(listing.skipped(), Listing::default().skipped());
+}
+
+#[test]
+fn options_that_only_files_have_are_refused_for_a_directory() {
+    let directory = harness::directory();
+    for options in [
+        ListingOptions::new().format(InputFormat::Csv),
+        ListingOptions::new().column("id".to_owned()),
+        ListingOptions::new().etag_is_md5(true),
+    ] {
+        let error = Listing::read(directory.path(), &options).unwrap_err();
+        assert_eq!(error.detail(), Some(Detail::NotOfFormat), "{options:?}");
+    }
+}
+
+#[test]
+fn a_file_and_a_stream_are_read_in_any_format() {
+    let directory = harness::directory();
+    let path = directory.path().join("list.csv");
+    let table = "granule_id,bytes\nA,7\nB,8\nA,7\n";
+    fs::write(&path, table).unwrap();
+    let options = ListingOptions::new().size_column("bytes".to_owned());
+    let file = Listing::read(&path, &options).unwrap();
+    let stream = Listing::from_reader(table.as_bytes(), "standard input", &options).unwrap();
+    for listing in [file, stream] {
+        let expected = [("A", 7), ("B", 8)].map(|(id, size)| (id.to_owned(), Some(size)));
+        assert_eq!((sizes(&listing), listing.count()), (expected.to_vec(), 3));
+        assert_eq!(listing.warnings(), []);
+    }
+    let odd = Listing::from_reader(&b"# March\nA\n"[..], "ids", &ListingOptions::new()).unwrap();
+    assert_eq!((odd.count(), odd.warnings().len()), (2, 1));
+    let error = Listing::from_reader(&b"a\x01b\n"[..], "ids", &ListingOptions::new()).unwrap_err();
+    assert!(error.to_string().starts_with("ids:1: "), "{error}");
+}
+
+#[test]
+fn granules_that_a_file_marks_as_deleted_are_counted_and_missing_pages_refused() {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/input");
+    let listing = Listing::read(directory.join("esgf.json"), &ListingOptions::new()).unwrap();
+    assert_eq!(listing.skipped().deleted, 1);
+    assert!(listing.warnings()[0].to_string().contains("skipped 1 granule that the file marks"));
+    let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
+    let page = Listing::from_reader(page.as_bytes(), "page", &ListingOptions::new());
+    assert_eq!(page.unwrap_err().kind(), ErrorKind::PagesMissing);
+}
