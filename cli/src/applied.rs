@@ -169,8 +169,7 @@ pub fn apply(
     change: impl FnOnce(&Registry) -> accession::error::Result<ChangeReport>,
 ) -> Result<Exit> {
     let (applied, created) = application.make(session, |registry| Ok(change(registry)?))?;
-    let program = session.program();
-    session.warn_all(applied.warnings(application.dataset, session.now()?, &program));
+    session.warn_all(applied.warnings(application.dataset, session.now()?));
     application.report(session, &applied, created, None, |out| {
         match (unchanged, applied.instance()) {
             (Some(why), None) => {

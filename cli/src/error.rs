@@ -7,10 +7,11 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use accession::error::FrontEnd;
-use accession::model::is_escaped;
+use accession::model::{ParseError, is_escaped};
 use accession::{ErrorKind, GranuleId, SourceLocation};
+use accession_server::BindError;
 
+use super::hint;
 use super::output::{Failure, Label, json, one_line, write_message};
 
 /// The result of a part of a command.
@@ -23,15 +24,72 @@ pub struct Error(Box<Failed>);
 /// An error, what could not be done because of it, and what to do, if a command knows that better.
 #[derive(Debug)]
 struct Failed {
-    error: accession::Error,
+    cause: Cause,
     context: Vec<String>,
     hint: Option<String>,
 }
 
+/// What failed.
+#[derive(Debug)]
+enum Cause {
+    /// The library.
+    Library(accession::Error),
+    /// The command, which alone can detect it.
+    Command { kind: Kind, message: String, location: Option<SourceLocation> },
+}
+
+/// The kind of an error: one of the library's, or one that only the command line has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// A kind of the library.
+    Library(ErrorKind),
+    /// The server cannot listen on an address.
+    CannotListen,
+    /// Machines of a cluster cannot be reached, so the output lacks what is on them.
+    Incomplete,
+    /// The output cannot be written.
+    Output,
+}
+
+impl Kind {
+    /// The stable name, for scripts.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Kind::Library(kind) => kind.as_str(),
+            Kind::CannotListen => "cannot-listen",
+            Kind::Incomplete => "incomplete",
+            Kind::Output => "output",
+        }
+    }
+}
+
+impl From<ErrorKind> for Kind {
+    fn from(kind: ErrorKind) -> Self {
+        Kind::Library(kind)
+    }
+}
+
+impl PartialEq<ErrorKind> for Kind {
+    fn eq(&self, other: &ErrorKind) -> bool {
+        *self == Kind::Library(*other)
+    }
+}
+
 impl Error {
     /// An error that only the command can detect.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        accession::Error::new(kind, message).into()
+    pub fn new(kind: impl Into<Kind>, message: impl Into<String>) -> Self {
+        let (kind, message) = (kind.into(), message.into());
+        Error::of(Cause::Command { kind, message, location: None })
+    }
+
+    /// An error in a file that the command read.
+    pub fn input(message: impl Into<String>, location: SourceLocation) -> Self {
+        let (kind, message) = (ErrorKind::Input.into(), message.into());
+        Error::of(Cause::Command { kind, message, location: Some(location) })
+    }
+
+    fn of(cause: Cause) -> Self {
+        Error(Box::new(Failed { cause, context: Vec::new(), hint: None }))
     }
 
     /// An error in the arguments, or in the files that they name.
@@ -48,52 +106,89 @@ impl Error {
     /// The same error after something was committed, so that nobody takes it for a refusal. What was
     /// interrupted, or was stated and not signed, says so itself.
     pub fn after_commit(self) -> Self {
-        match self.kind() {
-            ErrorKind::Interrupted | ErrorKind::TreeDiffers => self,
-            _ => self.with_hint(OF_COMMITTED),
+        let says_so =
+            self.kind() == ErrorKind::Interrupted || self.kind() == ErrorKind::TreeDiffers;
+        // A server that cancels a statement does not know what was committed before.
+        if says_so && !self.library().is_some_and(accession::Error::is_from_store) {
+            return self;
+        }
+        self.with_hint(OF_COMMITTED)
+    }
+
+    /// The error of the library. `None` means that the command detected it.
+    fn library(&self) -> Option<&accession::Error> {
+        match &self.0.cause {
+            Cause::Library(error) => Some(error),
+            Cause::Command { .. } => None,
         }
     }
 
     /// What is unknown.
     pub fn unknown(&self) -> Option<&str> {
-        self.0.error.unknown()
+        self.library()?.unknown()
     }
 
     /// The granule that it is about.
     pub fn granule(&self) -> Option<&GranuleId> {
-        self.0.error.granule()
+        self.library()?.granule()
+    }
+
+    /// Whether a listing was rejected because of its content or its time.
+    pub fn rejects_listing(&self) -> bool {
+        self.library()
+            .map_or(self.kind() == ErrorKind::NotAfterLast, |error| error.rejects_listing())
     }
 
     /// The kind.
-    pub fn kind(&self) -> ErrorKind {
-        self.0.error.kind()
+    pub fn kind(&self) -> Kind {
+        match &self.0.cause {
+            Cause::Library(error) => error.kind().into(),
+            Cause::Command { kind, .. } => *kind,
+        }
+    }
+
+    fn location(&self) -> Option<&SourceLocation> {
+        match &self.0.cause {
+            Cause::Library(error) => error.location(),
+            Cause::Command { location, .. } => location.as_ref(),
+        }
+    }
+
+    fn hint(&self) -> Option<&str> {
+        let of_cause = || match &self.0.cause {
+            Cause::Library(error) => hint::of_library(error),
+            Cause::Command { kind, .. } => hint::of_command(*kind),
+        };
+        self.0.hint.as_deref().or_else(of_cause)
     }
 
     /// Reports why a command failed.
     pub fn report(&self, wants_json: bool) -> Exit {
-        let Failed { error, hint, .. } = &*self.0;
-        let hint = hint.clone().or_else(|| error.hint(FrontEnd::CommandLine));
+        let hint = self.hint();
         if !wants_json {
             write_message(Label::Error, &self.to_string());
             if let Some(hint) = hint {
-                write_message(Label::Hint, &hint);
+                write_message(Label::Hint, hint);
             }
             return Exit::Trouble;
         }
-        let (file, line) = match error.location() {
-            Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),
-            _ if error.kind() == ErrorKind::PublishedDamaged => {
+        let published = self.library().filter(|it| it.kind() == ErrorKind::PublishedDamaged);
+        let (file, line) = match (self.location(), published) {
+            (Some(SourceLocation::Line { source, line }), _) => {
+                (Some(source.to_string()), Some(*line))
+            }
+            (_, Some(error)) => {
                 (error.path().map(|path| path.to_string_lossy().into_owned()), error.line())
             }
             _ => (None, None),
         };
         let mut report = object!({
-            "kind": error.kind().as_str(),
+            "kind": self.kind().as_str(),
             "message": self.to_string(),
             "hint": hint,
             "file": file,
             "line": line,
-            "granule": error.granule(),
+            "granule": self.granule(),
         });
         report.0.retain(|(_, value)| !value.is_null());
         let report = json::to_string(&BTreeMap::from([("error", report)]));
@@ -106,7 +201,13 @@ impl Error {
 impl std::fmt::Display for Error {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.0.context.iter().rev().try_for_each(|context| write!(f, "{context}: "))?;
-        f.write_str(&self.0.error.with_causes())
+        match &self.0.cause {
+            Cause::Library(error) => f.write_str(&error.with_causes()),
+            Cause::Command { message, location: Some(location), .. } => {
+                write!(f, "{location}: {message}")
+            }
+            Cause::Command { message, location: None, .. } => f.write_str(message),
+        }
     }
 }
 
@@ -114,7 +215,23 @@ impl StdError for Error {}
 
 impl From<accession::Error> for Error {
     fn from(error: accession::Error) -> Self {
-        Error(Box::new(Failed { error, context: Vec::new(), hint: None }))
+        Error::of(Cause::Library(error))
+    }
+}
+
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        Error::usage(error.to_string())
+    }
+}
+
+impl From<BindError> for Error {
+    fn from(error: BindError) -> Self {
+        let kind = match &error {
+            BindError::Listen { .. } => Kind::CannotListen,
+            BindError::Start(_) => ErrorKind::Io.into(),
+        };
+        Error::new(kind, accession::Error::chain_of(&error))
     }
 }
 
@@ -151,7 +268,7 @@ pub fn output_failure(failure: &Failure, committed: bool, wants_json: bool) -> E
         false => "cannot write",
     };
     let message = format!("{what} to standard output: {failure}");
-    let error = Error::new(ErrorKind::Output, message);
+    let error = Error::new(Kind::Output, message);
     if committed { error.after_commit() } else { error }.report(wants_json)
 }
 
@@ -204,9 +321,7 @@ mod tests {
 
     #[test]
     fn an_error_after_a_change_is_not_that_of_a_refused_one() {
-        let lost = || -> Error {
-            accession::Error::new(ErrorKind::ConnectionLost, "the connection was lost").into()
-        };
+        let lost = || Error::new(ErrorKind::ConnectionLost, "the connection was lost");
         assert_eq!(lost().after_commit().0.hint.as_deref(), Some(OF_COMMITTED));
         let stopped = Error::new(ErrorKind::Interrupted, "stopped");
         assert_eq!(stopped.after_commit().0.hint, None);

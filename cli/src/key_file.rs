@@ -20,7 +20,7 @@ pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
     let mut file = match file {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
             let message = format!("{} already exists: a key is never replaced", quoted(&name));
-            return Err(Error::new(ErrorKind::FileExists, message)
+            return Err(Error::new(ErrorKind::AlreadyExists, message)
                 .with_hint("keep it: what it signed needs it; name another file for a new key"));
         }
         opened => opened.with_context(|| format!("cannot create {}", quoted(&name)))?,
@@ -45,7 +45,9 @@ fn opened(path: &Path) -> Result<(SigningKey, File)> {
     let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
     let text = read_small_text(&file, MAX_BYTES).with_context(|| format!("cannot read {name}"))?;
     let key = text.strip_suffix('\n').unwrap_or(&text).parse::<SigningKey>();
-    let key = key.map_err(|error| Error::usage(format!("{name}: {error}")))?;
+    let key = key.map_err(|error| {
+        Error::usage(format!("{name}: {error}")).with_hint("`accession key generate` writes one")
+    })?;
     check_private(&file, &name, "a private key").map_err(|error| {
         error.with_hint(
             "who has read it can sign in your name: make another key; or `chmod 600` it if nobody has",

@@ -52,6 +52,7 @@ mod applied;
 mod args;
 mod command;
 mod error;
+mod hint;
 mod key_file;
 mod output;
 mod paths;

@@ -15,11 +15,11 @@ use accession::input::{
     self, InputFormat, ListedRecords, ListingOptions, OpenedFile, Record, SearchPages,
 };
 use accession::mirror::Primary;
-use accession::model::{ValueError, Warning, WarningKind, quoted};
+use accession::model::{ParseError, PrimaryOptions, Timestamp, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
     DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder,
-    ListingEntry, Monitor, SourceLocation,
+    ListingEntry, SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
@@ -209,8 +209,7 @@ impl<'a> Entries<'a> {
     fn id_of(&self, listed: &GranuleId, location: &SourceLocation) -> Result<GranuleId> {
         if self.is_recorded && self.session.is_own_file(listed.as_str()) {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
-            let error = accession::Error::new(ErrorKind::Input, message).at(location.clone());
-            return Err(Error::from(error).with_hint(
+            return Err(Error::input(message, location.clone()).with_hint(
                 "nothing was changed; leave it out of the list, or keep the registry in another directory",
             ));
         }
@@ -220,8 +219,7 @@ impl<'a> Entries<'a> {
                 let listed_text = listed.as_str();
                 let listed = quoted(listed_text);
                 let message = format!("{listed} does not contain an id: {cause}");
-                let error = accession::Error::new(ErrorKind::Input, message).at(location.clone());
-                Error::from(error).with_hint(match id.is_empty() {
+                Error::input(message, location.clone()).with_hint(match id.is_empty() {
                     true if listed_text.ends_with('/') => {
                         "what ends in / is a directory: leave it out of the list, as `grep -v '/$'` does"
                     }
@@ -292,17 +290,17 @@ pub fn import_events(
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let now = session.now()?;
-    let published = file.path().map(|path| Primary::of_directory(path, dataset, None, now));
+    let published = file.path().map(|path| Primary::of_directory(path, dataset, now));
     if let Some(published) = published.transpose()?.flatten() {
         options.check_log().with_context(|| file.name())?;
-        return import_log(&published, &progress, import);
+        return import_log(&published, dataset, (import, now), &progress);
     }
     let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
         options.check_log().with_context(|| name.clone())?;
-        let manifest = Primary::from_manifest(file.unzipped()?, &name, None, now)?;
-        return import_log(&manifest, &progress, import);
+        let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
+        return import_log(&manifest, dataset, (import, now), &progress);
     }
     let mut events = file.events(options)?;
     for event in events.by_ref() {
@@ -318,9 +316,14 @@ pub fn import_events(
     missing.check(&pages, session)
 }
 
-fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<()> {
-    log.read_into(import, |events| {
-        let _ = progress.advance(events);
+fn import_log(
+    log: &Primary,
+    dataset: &DatasetName,
+    (import, now): (&mut Import, Timestamp),
+    progress: &Progress,
+) -> Result<()> {
+    log.read_into(dataset, import, now, |events| {
+        progress.advance(events);
     })?;
     Ok(())
 }
@@ -376,7 +379,7 @@ pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     if is_of_records && !is_list {
         let message = format!("there is no reference in this .{extension} file");
         let location = SourceLocation::Line { source: file.name().into(), line: 1 };
-        return Err(accession::Error::new(ErrorKind::Input, message).at(location).into());
+        return Err(Error::input(message, location));
     }
     Ok(references)
 }
@@ -434,7 +437,7 @@ pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
 }
 
 /// What the text of a file says.
-pub fn parsed<T: FromStr<Err = ValueError>>(text: &str, file: &InputFile) -> Result<T> {
+pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
 }
 

@@ -9,15 +9,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use accession::citation::typed::TypedSet;
 use accession::mirror::{PublishedSite, SiteRegistry};
-use accession::model::{TimestampError, Warning, WarningKind};
+use accession::model::{ParseError, Warning, WarningKind};
 use accession::registry::WorkCounts;
-use accession::{
-    Clock, DatasetName, ErrorKind, Location, Moment, Monitor, Registry, Snapshot, Timestamp,
-};
+use accession::{Clock, DatasetName, ErrorKind, Location, Moment, Registry, Snapshot, Timestamp};
 use clap::ArgAction;
 use serde::Serialize;
 
 use super::error::{Error as CliError, Exit, Result};
+use super::hint;
 use super::output::{
     Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_fields,
     write_message,
@@ -174,13 +173,8 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self) -> accession::error::Result<Registry> {
-        let opened = Registry::open(self.location(), Clock::system());
-        let registry = opened.map_err(|error| match error.kind() {
-            // A relative path may be wrong because the current directory is.
-            ErrorKind::RegistryMissing => error.in_path(self.registry_path()),
-            _ => error,
-        })?;
-        Ok(registry.with_monitor(self.monitor()))
+        let registry = Registry::open(self.location(), Clock::system())?;
+        Ok(registry.observed_by(Arc::new(self.progress())))
     }
 
     /// Opens the registry for changes of this user.
@@ -189,8 +183,8 @@ impl Session {
     }
 
     /// Shows the progress of work on a registry, and notes what it commits.
-    pub fn monitor(&self) -> Arc<dyn Monitor> {
-        Arc::new(Progress::new().noting(&self.committed))
+    pub fn progress(&self) -> Progress {
+        Progress::new().noting(&self.committed)
     }
 
     /// Opens the registry. `None` means that there is none.
@@ -253,7 +247,7 @@ impl Session {
         let registry = match create {
             Create::Never => self.open()?,
             Create::IfMissing => Registry::open_or_create(self.location(), Clock::system())?
-                .with_monitor(self.monitor()),
+                .observed_by(Arc::new(self.progress())),
         };
         work(&self.recording(&registry, at)?, self)
     }
@@ -278,9 +272,15 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
-    /// Prints warnings of the library.
+    /// Prints warnings of the library, each with what to do about it.
     pub fn warn_all(&self, warnings: impl IntoIterator<Item = Warning>) {
-        warnings.into_iter().for_each(|Warning { kind, message }| self.warn(kind, &message));
+        for warning in warnings {
+            let message = match hint::of_warning(&warning, &self.program()) {
+                Some(hint) => format!("{}; {hint}", warning.message),
+                None => warning.message,
+            };
+            self.warn(warning.kind, &message);
+        }
     }
 
     /// Prints every warning about the dataset that a command reads.
@@ -480,9 +480,9 @@ impl ChangeTime {
 }
 
 impl FromStr for ChangeTime {
-    type Err = TimestampError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text {
             "now" => Ok(ChangeTime::Now),
             text => text.parse().map(|at| ChangeTime::At(Moment::of_change(at))),

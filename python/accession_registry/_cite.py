@@ -260,7 +260,7 @@ def _refuse_others(directory: Path, own: set[str]) -> None:
     """Refuses a directory that has files which a crate here has not."""
     for other in sorted(set(os.listdir(directory)) - own)[:1] if directory.is_dir() else []:
         message = f"{directory} has a file of something else: {other!r}"
-        raise error("usage", message, "name a new directory")
+        raise error("already-exists", message, "name a new directory")
 
 
 def _crate_of_crates(names: list[str], cited: list[Cited]) -> dict[str, Any]:

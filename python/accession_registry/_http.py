@@ -88,6 +88,6 @@ def get(address: str, headers: dict[str, str] | None = None, body: bytes | None 
         except (OSError, HTTPException) as failed:
             if pause is None:
                 message = f"{place}: no whole response: {failed}"
-                raise error("no-response", message, "nothing was changed; try again later") from failed
+                raise error("unreachable", message, "nothing was changed; try again later") from failed
         time.sleep(pause)
     raise AssertionError("the last attempt returns or raises")

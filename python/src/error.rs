@@ -1,9 +1,11 @@
 //! Errors as Python raises them: `Error`, whose `kind` is that of the library.
 
 use accession::SourceLocation;
-use accession::error::FrontEnd;
+use accession::model::ParseError;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
+
+use crate::hint;
 
 /// Why a call fails.
 #[derive(Debug)]
@@ -29,6 +31,12 @@ impl Failure {
         Failure::Here("forked", message, "open the registry in each process; sets can be pickled")
     }
 
+    /// Pages of a search result are missing.
+    pub fn pages_missing(message: String) -> Self {
+        let hint = "nothing was changed; ask the catalogue for all pages";
+        Failure::Here("pages-missing", message, hint)
+    }
+
     /// An argument is wrong.
     pub fn usage(message: impl Into<String>, hint: &'static str) -> Self {
         Failure::Here("usage", message.into(), hint)
@@ -43,6 +51,12 @@ impl Failure {
 impl From<accession::Error> for Failure {
     fn from(error: accession::Error) -> Self {
         Failure::Library(error)
+    }
+}
+
+impl From<ParseError> for Failure {
+    fn from(error: ParseError) -> Self {
+        Failure::Library(error.into())
     }
 }
 
@@ -71,7 +85,7 @@ impl From<Failure> for PyErr {
 }
 
 fn of_library(py: Python<'_>, error: &accession::Error) -> PyErr {
-    let (kind, hint) = (error.kind().as_str(), error.hint(FrontEnd::Python));
+    let (kind, hint) = (error.kind().as_str(), hint::of_library(error));
     let granule = error.granule().map(ToString::to_string);
     let (file, line) = match error.location() {
         Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),

@@ -11,6 +11,7 @@ mod dataset;
 mod edit;
 mod error;
 mod fixity;
+mod hint;
 mod ids;
 mod keywords;
 mod mirror;

@@ -1,9 +1,9 @@
 //! What an open registry consists of, which its datasets, sets and lists share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use accession::{Clock, ErrorKind, Location, Monitor, Registry, Snapshot};
+use accession::{CancelToken, Clock, ErrorKind, Location, Registry, Snapshot};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -38,16 +38,11 @@ impl Opened {
         let location = Location::from(name);
         if create && !location.exists()? {
             match Registry::create(&location, Clock::system()) {
-                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 created => drop(created?),
             }
         }
-        let opened = Registry::open(&location, Clock::system());
-        let registry = opened.map_err(|error| match error.kind() {
-            // A relative path may be wrong because the current directory is.
-            ErrorKind::RegistryMissing => error.in_path(location.full_name()),
-            _ => error,
-        })?;
+        let registry = Registry::open(&location, Clock::system())?;
         let state = Owned::new(Mutex::new(Some(registry)));
         Ok(Opened { location, name: name.to_owned(), by, state })
     }
@@ -61,9 +56,9 @@ impl Opened {
     /// # Errors
     ///
     /// Of kind `forked`, or `closed`.
-    pub fn reader(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
+    pub fn reader(&self, token: CancelToken) -> Result<Registry, Failure> {
         let state = self.state()?;
-        Ok(state.as_ref().ok_or_else(Failure::closed)?.with_monitor(monitor))
+        Ok(state.as_ref().ok_or_else(Failure::closed)?.cancelled_by(&token))
     }
 
     /// The registry, for changes that the user makes. A time that was given for a change confirms the clock.
@@ -71,8 +66,8 @@ impl Opened {
     /// # Errors
     ///
     /// Those of [`Opened::reader`]; the name of the user has a control character.
-    pub fn writer(&self, at: ChangeTime, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
-        let registry = self.reader(monitor)?;
+    pub fn writer(&self, at: ChangeTime, token: CancelToken) -> Result<Registry, Failure> {
+        let registry = self.reader(token)?;
         let registry = match at.is_given {
             true => registry.with_clock(Clock::system().confirmed()),
             false => registry,
@@ -93,7 +88,7 @@ impl Opened {
         py: Python<'_>,
         work: impl FnOnce(Snapshot) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        run(py, |monitor| work(self.reader(monitor)?.snapshot()?))
+        run(py, |token| work(self.reader(token)?.snapshot()?))
     }
 
     /// The absolute path, or the address without its password.

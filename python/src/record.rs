@@ -7,6 +7,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use crate::error::Failure;
+use crate::hint;
 
 /// A value of the library, as an object of this class.
 ///
@@ -45,7 +46,7 @@ pub fn applied<'py>(
     dry_run: bool,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     warn_all(py, of_reading)?;
-    warn_all(py, &applied.warnings(asked, crate::time::now(), "accession"))?;
+    warn_all(py, &applied.warnings(asked, crate::time::now()))?;
     shown(py, applied, dry_run)
 }
 
@@ -72,7 +73,11 @@ pub fn warn_all(py: Python<'_>, warnings: &[Warning]) -> PyResult<()> {
     let class = py.get_type::<pyo3::exceptions::PyUserWarning>();
     let module = py.import("warnings")?;
     for warning in warnings {
-        module.call_method1("warn", (&warning.message, &class, 2))?;
+        let message = match hint::of_warning(warning.kind) {
+            Some(hint) => format!("{}; {hint}", warning.message),
+            None => warning.message.clone(),
+        };
+        module.call_method1("warn", (message, &class, 2))?;
     }
     Ok(())
 }

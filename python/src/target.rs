@@ -7,8 +7,8 @@ use accession::fixity::FoundFiles;
 use accession::input::{Records, SearchPages};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    Change, Error, ErrorKind, EventKind, GranuleId, ListingBuilder, ListingEntry, Location,
-    Monitor, SourceLocation,
+    CancelToken, Change, EventKind, GranuleId, ListingBuilder, ListingEntry, Location,
+    SourceLocation,
 };
 
 use crate::error::Failure;
@@ -42,16 +42,17 @@ impl Target<'_> {
         !matches!(self, Target::Change(_, EventKind::Deleted, _))
     }
 
-    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Error> {
+    pub fn add(&mut self, entry: ListingEntry) -> Result<(), Failure> {
         if let Target::Listing(_, Some(registry)) | Target::Change(_, EventKind::Ingested, registry) =
             self
             && registry.owns(Path::new(entry.granule_id.as_str()))
         {
             let what = quoted(entry.granule_id.as_str());
-            let message = format!("{what} is a file of the registry itself: leave it out");
-            return Err(Error::new(ErrorKind::Input, message).at(entry.location));
+            let place = entry.location.map_or_else(String::new, |location| format!("{location}: "));
+            let message = format!("{place}{what} is a file of the registry itself: leave it out");
+            return Err(Failure::Here("input", message, ""));
         }
-        match self {
+        let added = match self {
             Target::Listing(listing, _) => listing.add(entry),
             Target::Change(change, EventKind::Ingested, _) => change.ingest(entry),
             Target::Change(change, EventKind::Deleted, _) => change.delete(entry),
@@ -63,7 +64,8 @@ impl Target<'_> {
                 }
             }
             Target::Found(found) => found.add(&entry, |path| path),
-        }
+        };
+        Ok(added?)
     }
 
     /// Adds an id, which is the one with this number, from 1.
@@ -88,17 +90,17 @@ impl Target<'_> {
 ///
 /// # Errors
 ///
-/// A value is not an id; a listing lacks pages; the monitor stops it.
+/// A value is not an id; a listing lacks pages; it is cancelled.
 pub fn read_records(
     records: Records,
     target: &mut Target<'_>,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<Vec<Warning>, Failure> {
     let mut records = records.listed();
     for (number, record) in records.by_ref().enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
-            monitor.go_on()?;
+            token.check()?;
         }
         target.add(record.into_entry()?)?;
     }
@@ -112,9 +114,7 @@ pub fn read_records(
     }
     pages.add(records);
     match pages.missing() {
-        Some(missing) if target.is_whole() => {
-            Err(accession::Error::new(ErrorKind::PagesMissing, missing).into())
-        }
+        Some(missing) if target.is_whole() => Err(Failure::pages_missing(missing)),
         Some(missing) => {
             warnings.push(Warning::new(WarningKind::PagesMissing, missing));
             Ok(warnings)

@@ -161,7 +161,7 @@ def test_what_cannot_be_cited_is_refused(tmp_path: Path) -> None:
     refused("usage", "only the collections C9-X\n.*of=", elsewhere)
     assert ar.cite(elsewhere, of={"C9-X": DOI})[0].of == DOI
     (tmp_path / "notes.txt").write_text("mine")
-    with raises("usage", match="notes.txt"):
+    with raises("already-exists", match="notes.txt"):
         ar.cite(["A"], of=DOI).save(tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "mine" and len(list(tmp_path.iterdir())) == 1
 
@@ -173,7 +173,7 @@ def test_crates_of_several_datasets_leave_other_files_alone(tmp_path: Path) -> N
     for other, named in others.items():
         (root / other).parent.mkdir(parents=True, exist_ok=True)
         (root / other).write_text("mine")
-        with raises("usage", match=f"file of something else: '{named}'"):
+        with raises("already-exists", match=f"file of something else: '{named}'"):
             used.save(root)
         assert [path for path in root.rglob("*") if path.is_file()] == [root / other], "nothing was written"
         shutil.rmtree(root)

@@ -143,7 +143,7 @@ def test_what_is_deleted_while_pages_are_read_is_left_out(replay: Callable[[Resp
         ("response", "the server responds 500", {"p2": (500, {}, b"oops")}),
         ("response", "the server responds 404", {"p1": (404, {}, b"")}),
         ("input", "HTML", {"p3": (200, {}, HTML)}),
-        ("no-response", "no whole response", {"p2": (200, {"Content-Length": "900"}, b'{"hits":5,"items":[')}),
+        ("unreachable", "no whole response", {"p2": (200, {"Content-Length": "900"}, b'{"hits":5,"items":[')}),
         ("input", "1: ", {"p2": (200, {}, b'{"hits":5,"items":[{"umm":')}),
         ("input", "1: ", {"p2": (200, {}, {"errors": ["too many requests"]})}),
         ("response", "begins with A, as an earlier", {"p2": (200, {"CMR-Search-After": "0"}, {"items": []})}),

@@ -7,7 +7,7 @@
 //! # Example
 //!
 //! ```no_run
-//! use accession::{Clock, Registry};
+//! use accession::{Clock, DatasetFilter, Registry};
 //! use accession_server::pages::{Serves, Site};
 //! use accession_server::{Config, Server, ServerLimits};
 //!
@@ -22,7 +22,10 @@
 //!         resolver: None,
 //!     },
 //!     // All datasets are public.
-//!     open: Box::new(|| Ok(Registry::open("accession.db", Clock::system())?.public_view(&[]))),
+//!     open: Box::new(|| {
+//!         let registry = Registry::open("accession.db", Clock::system())?;
+//!         Ok(registry.public_view(DatasetFilter::All))
+//!     }),
 //!     limits: ServerLimits::default(),
 //!     registration: None,
 //! })?;
@@ -59,5 +62,5 @@ mod state;
 /// The body of a request or of a response.
 pub use axum::body::Body;
 pub use config::{Config, Registration, ServerLimits};
-pub use listener::{Server, Service};
+pub use listener::{BindError, Server, Service};
 pub use publish::{SiteSettings, publish_pages};

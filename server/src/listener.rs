@@ -1,5 +1,7 @@
 //! Connections: from listening to the end of the last one.
 
+use std::error::Error;
+use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -25,7 +27,7 @@ use super::config::Config;
 use super::layers;
 use super::problem::Problem;
 use super::state::{App, ServerState};
-use accession::error::{Error, ErrorKind, Result};
+use accession::error::Result;
 
 /// How many connections are accepted beyond the limit. A request on one of them waits for a connection to end,
 /// except a probe, which must not wait behind slow readers.
@@ -39,6 +41,37 @@ const MAX_HEADERS: usize = 64;
 
 /// How long to wait after an error that is not one connection's fault, such as too many open files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
+
+/// Why a server cannot be started.
+#[derive(Debug)]
+pub enum BindError {
+    /// Another program listens on the address, or it is not one of this host.
+    Listen {
+        /// The address.
+        address: SocketAddr,
+        /// What the system reported.
+        source: io::Error,
+    },
+    /// Threads or signals are not available.
+    Start(io::Error),
+}
+
+impl fmt::Display for BindError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BindError::Listen { address, .. } => write!(f, "cannot listen on {address}"),
+            BindError::Start(_) => f.write_str("cannot start the server"),
+        }
+    }
+}
+
+impl Error for BindError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            BindError::Listen { source, .. } | BindError::Start(source) => Some(source),
+        }
+    }
+}
 
 /// A server that listens.
 pub struct Server {
@@ -59,24 +92,20 @@ impl Server {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::CannotListen`]: another program listens there, or it is not an address of this host.
-    /// [`ErrorKind::Io`]: threads or signals are not available.
-    pub fn bind(address: SocketAddr) -> Result<Self> {
-        let unable = |source| Error::new(ErrorKind::Io, "cannot start the server").because(source);
+    /// Another program listens there, or it is not an address of this host; threads or signals are not
+    /// available.
+    pub fn bind(address: SocketAddr) -> Result<Self, BindError> {
         // Connections have one thread: what takes long is done on others, and a request that costs little is
         // not handed from core to core.
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(32)
             .build()
-            .map_err(unable)?;
-        let refused = |source| {
-            let message = format!("cannot listen on {address}");
-            Error::new(ErrorKind::CannotListen, message).because(source)
-        };
+            .map_err(BindError::Start)?;
+        let refused = |source| BindError::Listen { address, source };
         let listener = runtime.block_on(TcpListener::bind(address)).map_err(refused)?;
         let address = listener.local_addr().map_err(refused)?;
-        let stopped = runtime.block_on(async { Stop::new() }).map_err(unable)?;
+        let stopped = runtime.block_on(async { Stop::new() }).map_err(BindError::Start)?;
         Ok(Server { runtime, listener, address, stopped })
     }
 

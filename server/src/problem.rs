@@ -53,6 +53,13 @@ impl Problem {
         Problem::new(StatusCode::NOT_FOUND, kind, detail.into())
     }
 
+    /// The identifier was never in force in any dataset.
+    pub fn identifier_unknown(identifier: Identifier) -> Self {
+        let detail = format!("DI:{identifier} was never in force in any dataset here.");
+        Problem::unknown(ErrorKind::IdentifierUnknown.as_str(), detail)
+            .with_hint("Another archive may have issued it, or a digit may be wrong.")
+    }
+
     /// None of the formats that the client accepts is offered.
     pub fn not_acceptable(offered: &[&str]) -> Self {
         let detail = format!("This is offered as {}.", offered.join(", "));
@@ -164,7 +171,7 @@ impl From<Error> for Problem {
                     false => sentence(&message),
                 }
             }
-            // It begins with the name that was asked for.
+            // It begins with the name or the time of the request.
             ErrorKind::NoHistory => format!("{error}."),
             _ => sentence(&error.to_string()),
         };
@@ -172,12 +179,11 @@ impl From<Error> for Problem {
             ErrorKind::DatasetUnknown => Problem::unknown(name, detail).with_hint(
                 "The start page lists all datasets, and searches their names and titles.",
             ),
-            ErrorKind::NoHistory | ErrorKind::BeforeHistory | ErrorKind::NoChecksums => {
-                Problem::unknown(name, detail)
-            }
-            ErrorKind::NotYet => Problem::usage(detail),
+            ErrorKind::NoHistory => Problem::unknown(name, detail),
+            ErrorKind::Usage | ErrorKind::Future => Problem::usage(detail),
             ErrorKind::NotStated => Problem::unknown(name, detail)
                 .with_hint("A set can be proved when the archive has signed the next time, usually in the night."),
+            ErrorKind::SelectsNothing if error.detail().is_some() => Problem::unknown(name, detail),
             ErrorKind::SelectsNothing => Problem::unknown(name, detail)
                 .with_hint("In a pattern, * is any characters, and ? is one."),
             ErrorKind::Ambiguous => Problem::new(StatusCode::CONFLICT, name, detail)
@@ -189,11 +195,11 @@ impl From<Error> for Problem {
             ErrorKind::IdentifierUnknown => Problem::unknown(name, detail)
                 .with_hint("Another archive may have issued it, or a digit may be wrong."),
             ErrorKind::Interrupted => Problem::too_costly("This takes longer than a request may."),
-            ErrorKind::Damaged if error.is_of_registry() => {
+            ErrorKind::Damaged if error.is_from_store() => {
                 Problem { kind: name, ..Problem::internal(error.with_causes()) }
             }
             // The path of the registry is for the operator only.
-            _ if error.is_of_registry() => {
+            _ if error.is_from_store() => {
                 let detail = match kind {
                     ErrorKind::Busy => "The registry is busy.",
                     ErrorKind::OtherSchema => "The registry is of another version than the server.",

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::config::ServerLimits;
 use super::permits::{Cost, Deadline, Permits};
 use super::problem::Problem;
-use accession::error::{Error, ErrorKind, Result};
+use accession::error::{ErrorKind, Result};
 use accession::model::Timestamp;
 use accession::registry::{Registry, Withdrawn};
 
@@ -47,7 +47,7 @@ impl RegistryReading {
     ///
     /// [`ErrorKind::Interrupted`](accession::ErrorKind::Interrupted).
     pub fn check_time(&self) -> Result<()> {
-        if self.deadline.is_over() { Err(Error::interrupted()) } else { Ok(()) }
+        self.deadline.token().check()
     }
 }
 
@@ -108,7 +108,7 @@ impl Source {
     ) -> Result<T> {
         let opened = self.current().clone();
         match work(&opened.reading(deadline)) {
-            Err(error) if matches!(error.kind(), ErrorKind::Replaced | ErrorKind::Changed) => {
+            Err(error) if error.kind() == ErrorKind::Replaced => {
                 let opened = self.reopen(opened.generation)?;
                 work(&opened.reading(deadline))
             }
@@ -135,7 +135,7 @@ impl Source {
 impl Opened {
     fn reading(&self, deadline: &Arc<Deadline>) -> RegistryReading {
         RegistryReading {
-            registry: self.registry.with_monitor(Arc::<Deadline>::clone(deadline)),
+            registry: self.registry.cancelled_by(deadline.token()),
             generation: self.generation,
             unlimited: self.registry.clone(),
             deadline: Arc::clone(deadline),
@@ -268,6 +268,15 @@ mod tests {
         while source.read(|_| Ok(())).await.is_err() {}
     }
 
+    /// The error of a registry whose file was removed.
+    fn replaced() -> accession::Error {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("accession.db");
+        let registry = Registry::create(&path, Clock::system()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        registry.snapshot().err().unwrap()
+    }
+
     #[tokio::test]
     async fn requests_do_not_wait_while_the_registry_is_opened_again() {
         let (go_on, goes_on) = channel::<()>();
@@ -286,7 +295,7 @@ mod tests {
             let source = Arc::clone(&source);
             tokio::spawn(async move {
                 let work = |reading: &RegistryReading| match reading.generation {
-                    0 => Err(Error::new(ErrorKind::Replaced, "replaced")),
+                    0 => Err(replaced()),
                     generation => Ok(generation),
                 };
                 source.read(work).await

@@ -144,7 +144,7 @@ impl Checker {
     /// # Errors
     ///
     /// An error of the store: the registry cannot be read.
-    pub fn is_of_registry(&self, pasted: &FoundCitation) -> Result<bool> {
+    pub fn is_checkable(&self, pasted: &FoundCitation) -> Result<bool> {
         match pasted.doi.as_ref().filter(|_| !pasted.names_set()) {
             Some(doi) => Ok(!self.snapshot.datasets_with_doi(doi)?.is_empty()),
             None => Ok(true),

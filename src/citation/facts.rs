@@ -8,7 +8,7 @@ use super::record;
 use super::typed::TypedDataset;
 use crate::model::{
     Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Doi, Identifier, Instance,
-    Licence, Moment, Pattern, Set, SubsetCriteria, Timestamp, ValueError, is_interpreted, plural,
+    Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural,
 };
 use crate::registry::{CitationFacts, ListingSummary, Period};
 
@@ -311,7 +311,7 @@ pub(super) fn encoded(address: &str) -> String {
 pub fn listed_dataset(
     of: &[TypedDataset],
     record: Option<&str>,
-) -> Result<DatasetMetadata, ValueError> {
+) -> Result<DatasetMetadata, ParseError> {
     let (mut named, mut doi) = (None, None);
     for given in of {
         let is_new = match given {
@@ -319,7 +319,7 @@ pub fn listed_dataset(
             TypedDataset::Doi(given) => doi.replace(given.clone()).is_none(),
         };
         if !is_new {
-            return Err(ValueError::new(
+            return Err(ParseError::new(
                 "one list is of one dataset: give one DOI, one name or both",
             ));
         }
@@ -331,12 +331,12 @@ pub fn listed_dataset(
     match (&doi, &dataset.doi) {
         (Some(given), Some(stated)) if given != stated => {
             let message = format!("the record is that of {stated}, and not of {given}");
-            return Err(ValueError::new(message));
+            return Err(ParseError::new(message));
         }
         _ => dataset.doi = doi.or(dataset.doi),
     }
     if named.is_none() {
-        let nameless = || ValueError::new("the dataset has neither a DOI nor a name");
+        let nameless = || ParseError::new("the dataset has neither a DOI nor a name");
         let doi = dataset.doi.as_ref().ok_or_else(nameless)?;
         dataset.name = name_of(doi);
         dataset.title.get_or_insert_with(|| doi.to_string());

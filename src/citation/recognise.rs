@@ -98,7 +98,7 @@ impl FoundCitation {
 /// let found = find(text);
 /// assert_eq!(found.len(), 1);
 /// assert_eq!(found[0].date, Some(ParsedField::Read("2001-01-05".parse()?)));
-/// # Ok::<(), accession::model::TimestampError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 pub fn find(text: &str) -> Vec<FoundCitation> {
     references(text).iter().flat_map(citations_of).collect()

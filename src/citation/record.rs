@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, DatasetMetadata, Doi, ValueError, WebAddress};
+use crate::model::{Creator, DatasetMetadata, Doi, ParseError, WebAddress};
 
 /// Sets the fields of the dataset that the record in the string has. After an error, some of them may be
 /// set.
@@ -20,16 +20,16 @@ use crate::model::{Creator, DatasetMetadata, Doi, ValueError, WebAddress};
 /// - `[]`, `[{…},{…}]`: not one record
 /// - `{"name":"x"}`: in neither of the two formats
 /// - `{"type":"dataset","DOI":"x"}`: a field with a value that cannot be read
-pub fn read(text: &str, dataset: &mut DatasetMetadata) -> Result<(), ValueError> {
+pub fn read(text: &str, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
     let value: Value = serde_json::from_str(text.trim_start_matches('\u{feff}'))
-        .map_err(|error| ValueError::new(format!("not JSON: {error}")))?;
+        .map_err(|error| ParseError::new(format!("not JSON: {error}")))?;
     let value = match &value {
         Value::Array(items) => match items.as_slice() {
             [item] => item,
             items => {
                 let items = items.len();
                 let message = format!("contains {items} records, but must contain exactly one");
-                return Err(ValueError::new(message));
+                return Err(ParseError::new(message));
             }
         },
         other => other,
@@ -43,13 +43,13 @@ pub fn read(text: &str, dataset: &mut DatasetMetadata) -> Result<(), ValueError>
     } else if has("type") && (has("title") || has("DOI")) {
         csl(value, dataset)
     } else {
-        Err(ValueError::new(
+        Err(ParseError::new(
             "neither CSL-JSON, which has a \"type\" and a \"title\" or \"DOI\", nor DataCite JSON, which has \"titles\" or \"creators\"",
         ))
     }
 }
 
-fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ValueError> {
+fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
     // Crossref writes [[null]] if it does not know the date.
     let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
     let year = year.map(|year| value_of("issued", year)).transpose()?;
@@ -82,7 +82,7 @@ fn set<T>(field: &mut Option<T>, value: Option<T>) {
     }
 }
 
-fn csl_author(item: &Value, author: &Value) -> Result<Creator, ValueError> {
+fn csl_author(item: &Value, author: &Value) -> Result<Creator, ParseError> {
     let part = |name| part(author, name);
     if let Some(name) = ["literal", "name"].into_iter().map(part).find(|name| !name.is_empty()) {
         return Creator::organisation(name).map_err(|error| wrong("author", &error));
@@ -105,7 +105,7 @@ fn csl_author(item: &Value, author: &Value) -> Result<Creator, ValueError> {
     Creator::person(&family, &given, orcid).map_err(|error| wrong("author", &error))
 }
 
-fn datacite(attributes: &Value, dataset: &mut DatasetMetadata) -> Result<(), ValueError> {
+fn datacite(attributes: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
     let titles = list(attributes, "titles")?.unwrap_or_default();
     // Titles with a type are subtitles, translations and the like.
     let main = titles.iter().find(|title| present(title, "titleType").is_none());
@@ -145,7 +145,7 @@ fn datacite(attributes: &Value, dataset: &mut DatasetMetadata) -> Result<(), Val
     Ok(())
 }
 
-fn datacite_creator(creator: &Value) -> Result<Creator, ValueError> {
+fn datacite_creator(creator: &Value) -> Result<Creator, ParseError> {
     let [name, family, given] = ["name", "familyName", "givenName"].map(|name| part(creator, name));
     let identifiers = list(creator, "nameIdentifiers")?.unwrap_or_default();
     let orcid = identifiers.iter().find(|it| part(it, "nameIdentifierScheme") == "ORCID");
@@ -171,16 +171,16 @@ fn datacite_creator(creator: &Value) -> Result<Creator, ValueError> {
     .map_err(|error| wrong("creators", &error))
 }
 
-fn field(field: &str, what: &str) -> ValueError {
-    ValueError::new(format!("the field {field} {what}"))
+fn field(field: &str, what: &str) -> ParseError {
+    ParseError::new(format!("the field {field} {what}"))
 }
 
-fn wrong(name: &str, error: &impl Display) -> ValueError {
+fn wrong(name: &str, error: &impl Display) -> ParseError {
     field(name, &format!("is wrong: {error}"))
 }
 
 /// A string, or a number as a string. Line ends become LF in an abstract, and spaces in what is one line.
-fn text(name: &str, value: &Value) -> Result<String, ValueError> {
+fn text(name: &str, value: &Value) -> Result<String, ParseError> {
     match value {
         Value::String(text) if matches!(name, "abstract" | "description") => {
             Ok(text.trim().replace("\r\n", "\n"))
@@ -202,12 +202,12 @@ fn part<'value>(object: &'value Value, name: &str) -> &'value str {
 }
 
 /// An optional string; `None` if it is missing or null. An empty string counts as missing.
-fn optional(object: &Value, name: &str) -> Result<Option<String>, ValueError> {
+fn optional(object: &Value, name: &str) -> Result<Option<String>, ParseError> {
     let text = present(object, name).map(|value| text(name, value)).transpose()?;
     Ok(text.filter(|text| !text.is_empty()))
 }
 
-fn list<'value>(object: &'value Value, name: &str) -> Result<Option<&'value [Value]>, ValueError> {
+fn list<'value>(object: &'value Value, name: &str) -> Result<Option<&'value [Value]>, ParseError> {
     match present(object, name) {
         None => Ok(None),
         Some(Value::Array(items)) => Ok(Some(items)),
@@ -216,13 +216,13 @@ fn list<'value>(object: &'value Value, name: &str) -> Result<Option<&'value [Val
 }
 
 /// An optional string that is parsed as `T`.
-fn parsed<T: FromStr<Err: Display>>(object: &Value, name: &str) -> Result<Option<T>, ValueError> {
+fn parsed<T: FromStr<Err: Display>>(object: &Value, name: &str) -> Result<Option<T>, ParseError> {
     let parse = |text: String| text.parse().map_err(|error| wrong(name, &error));
     optional(object, name)?.map(parse).transpose()
 }
 
 /// A string or a number that is parsed as `T`.
-fn value_of<T: FromStr<Err: Display>>(name: &str, value: &Value) -> Result<T, ValueError> {
+fn value_of<T: FromStr<Err: Display>>(name: &str, value: &Value) -> Result<T, ParseError> {
     text(name, value)?.parse().map_err(|error| wrong(name, &error))
 }
 
@@ -231,7 +231,7 @@ mod tests {
     use super::*;
 
     /// A record of nothing but what the string has.
-    fn read(text: &str) -> Result<DatasetMetadata, ValueError> {
+    fn read(text: &str) -> Result<DatasetMetadata, ParseError> {
         let mut dataset = DatasetMetadata::named("D".parse().unwrap());
         super::read(text, &mut dataset).map(|()| dataset)
     }

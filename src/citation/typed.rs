@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 use super::context::CitedContext;
 use super::recognise::{FoundCitation, ParsedField, find};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{
-    DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, Timestamp,
-    ValueError, Warning, WarningKind, strip_prefix_of_any_case,
+    DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, ParseError,
+    Timestamp, Warning, WarningKind, strip_prefix_of_any_case,
 };
 use crate::registry::{EarlierSet, Resolution, Selection, Snapshot};
 
@@ -119,23 +119,23 @@ impl TypedDataset {
 }
 
 impl FromStr for TypedDataset {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let name = text.parse().map(TypedDataset::Name);
         name.or_else(|error| text.parse().map(TypedDataset::Doi).map_err(|_| error))
     }
 }
 
 impl FromStr for TypedSet {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `""`, `"a/b"`: neither the name of a dataset nor anything else
     /// - `"A@noon"`: not a time after the `@`
     /// - `"DI:… and DI:…"`: several identifiers, or one that cannot be read
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         if DigestPrefix::is_meant(text) || is_short(text) {
             return text.parse().map(TypedSet::Name);
         }
@@ -200,7 +200,7 @@ fn digest_in(text: &str) -> Option<TypedName> {
 
 /// The identifier in a string: with or without `DI:`, with or without a space after that, in any case; or in
 /// a citation or an address. `None` means that there is none.
-fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
+fn identifier_in(text: &str) -> Result<Option<Identifier>, ParseError> {
     if let Ok(identifier) = text.parse() {
         return Ok(Some(identifier));
     }
@@ -212,17 +212,17 @@ fn identifier_in(text: &str) -> Result<Option<Identifier>, ValueError> {
             let message = format!(
                 "it names a part of a set: name the whole, DI:{whole}, and select with {patterns:?}"
             );
-            return Err(ValueError::new(message));
+            return Err(ParseError::new(message));
         }
         match (stated, found) {
             (ParsedField::Unreadable(text), _) => {
                 let message =
                     format!("it contains {text:?}, which cannot be read as an identifier");
-                return Err(ValueError::new(message));
+                return Err(ParseError::new(message));
             }
             (ParsedField::Read(other), Some(first)) if other != first => {
                 let message = format!("it contains several identifiers: {first} and {other}");
-                return Err(ValueError::new(message));
+                return Err(ParseError::new(message));
             }
             (ParsedField::Read(identifier), _) => found = Some(identifier),
         }
@@ -236,22 +236,22 @@ pub struct GivenIdentifier {
     /// What was typed.
     text: String,
     /// The digits, if an identifier can begin so.
-    digits: Result<IdentifierPrefix, ValueError>,
+    digits: Result<IdentifierPrefix, ParseError>,
     /// The other parts of the citation that contains the identifier.
     stated: CitedContext,
 }
 
 impl FromStr for GivenIdentifier {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         // A letter among the digits, or a digit too few or too many, is a slip.
         let is_slip = (31..=33).contains(&text.len()) && is_alphanumeric(text);
         if is_slip || is_short(text) {
             return Ok(GivenIdentifier::of(text));
         }
         let message = "it contains no identifier: 32 hexadecimal characters, with or without \"DI:\" before them";
-        let identifier = identifier_in(text)?.ok_or_else(|| ValueError::new(message))?;
+        let identifier = identifier_in(text)?.ok_or_else(|| ParseError::new(message))?;
         Ok(GivenIdentifier::cited(identifier, text))
     }
 }
@@ -278,7 +278,7 @@ impl GivenIdentifier {
     /// No identifier begins so.
     pub fn digits(&self) -> Result<&IdentifierPrefix> {
         let refused =
-            |error: &ValueError| Error::new(ErrorKind::Usage, error.to_string()).about(&self.text);
+            |error: &ParseError| Error::new(ErrorKind::Usage, error.to_string()).about(&self.text);
         self.digits.as_ref().map_err(refused)
     }
 
@@ -441,14 +441,14 @@ impl fmt::Display for TypedName {
 }
 
 impl FromStr for TypedName {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let named = match DigestPrefix::is_meant(text) {
             true => text.parse().map(TypedName::Digest),
             false => text.parse().map(TypedName::Identifier),
         };
-        named.or_else(|refused: ValueError| digest_in(text).ok_or(refused))
+        named.or_else(|refused: ParseError| digest_in(text).ok_or(refused))
     }
 }
 
@@ -456,11 +456,11 @@ impl FromStr for TypedName {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NotYet`].
+/// [`ErrorKind::Future`].
 pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
     if at.first_instant() > now {
         let message = format!("{at} is in the future: now it is {now}");
-        return Err(Error::new(ErrorKind::NotYet, message));
+        return Err(Error::new(Detail::SetInFuture, message));
     }
     Ok(())
 }

@@ -47,7 +47,7 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReservedName`]; [`ErrorKind::Io`]: the directory does not exist, or cannot be written.
+    /// [`ErrorKind::InvalidPath`]; [`ErrorKind::Io`]: the directory does not exist, or cannot be written.
     pub fn beside(target: &Path) -> Result<Self> {
         reserved::check(target)?;
         let directory = directory_of(target);
@@ -136,7 +136,7 @@ impl AtomicFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::FileExists`]: a file exists there; it is not changed. [`ErrorKind::Io`]: the file
+    /// [`ErrorKind::AlreadyExists`]: a file exists there; it is not changed. [`ErrorKind::Io`]: the file
     /// cannot be synced or renamed.
     pub fn put_in_place(self) -> Result<()> {
         self.finish(|path, target| path.persist_noclobber(target))
@@ -175,7 +175,7 @@ impl AtomicFile {
         rename(path, &target).map_err(|persist| match persist.error.kind() {
             io::ErrorKind::AlreadyExists => {
                 let message = format!("{} already exists", quoted(&target.to_string_lossy()));
-                Error::new(ErrorKind::FileExists, message).in_path(&target)
+                Error::new(ErrorKind::AlreadyExists, message).in_path(&target)
             }
             _ => Error::cannot("create", &target, persist.error),
         })?;
@@ -319,7 +319,7 @@ mod tests {
         let (first, second) = (filled(&target, "first"), filled(&target, "second"));
         assert!(!target.exists());
         first.put_in_place().unwrap();
-        assert!(second.put_in_place().unwrap_err().kind() == ErrorKind::FileExists);
+        assert!(second.put_in_place().unwrap_err().kind() == ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "first");
         filled(&target, "third").replace().unwrap();
         assert_eq!(std::fs::read_to_string(&target).unwrap(), "third");

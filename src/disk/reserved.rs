@@ -40,7 +40,7 @@ pub fn is_own(registry: &Path, listed: &Path) -> bool {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::ReservedName`]: `accession.db-wal`, `accession.db-SHM`, `manifest.jsonl-journal`.
+/// [`ErrorKind::InvalidPath`]: `accession.db-wal`, `accession.db-SHM`, `manifest.jsonl-journal`.
 pub fn check(path: &Path) -> Result<()> {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     let is_reserved = ENDINGS.iter().any(|ending| {
@@ -55,7 +55,7 @@ pub fn check(path: &Path) -> Result<()> {
         "{} is the name of a file that SQLite creates and deletes beside a registry",
         quoted(&name)
     );
-    Err(Error::new(ErrorKind::ReservedName, message).in_path(path))
+    Err(Error::new(ErrorKind::InvalidPath, message).in_path(path))
 }
 
 pub(super) const PREFIX: &str = ".accession-";
@@ -100,7 +100,7 @@ mod tests {
     fn a_name_that_sqlite_would_treat_as_its_own_is_refused() {
         for name in ["x.db-wal", "x.db-shm", "x.db-journal", "X.DB-WAL", "a/x-wal", "-wal"] {
             let error = check(Path::new(name)).unwrap_err();
-            assert_eq!(error.kind(), ErrorKind::ReservedName, "{name}");
+            assert_eq!(error.kind(), ErrorKind::InvalidPath, "{name}");
         }
     }
 

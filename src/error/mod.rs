@@ -1,8 +1,10 @@
 //! The error of every operation of the library.
 //!
-//! An error is worded where it is raised. Who handles it decides by its [`ErrorKind`], never by the
-//! text of its message.
+//! An error is worded where it is raised. A caller decides by its [`ErrorKind`], never by the text of its
+//! message. What to do about it depends on the program: each front end has its own hints, which it chooses by
+//! the kind, the [`Detail`] and the location.
 
+mod detail;
 mod kind;
 
 use std::error::Error as StdError;
@@ -10,8 +12,10 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use self::kind::{ErrorKind, FrontEnd};
-use crate::model::{GranuleId, SourceLocation, quoted};
+pub(crate) use self::detail::Class;
+pub use self::detail::Detail;
+pub use self::kind::ErrorKind;
+use crate::model::{ContentConflict, GranuleId, ParseError, SourceLocation, quoted};
 
 /// The result of an operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -37,28 +41,32 @@ pub struct Error(Box<Repr>);
 
 #[derive(Debug, Clone)]
 struct Repr {
-    kind: ErrorKind,
+    class: Class,
     message: String,
     location: Option<SourceLocation>,
     granule: Option<GranuleId>,
     path: Option<PathBuf>,
     line: Option<u64>,
     unknown: Option<String>,
+    #[cfg(feature = "postgres")]
+    server_code: Option<String>,
     is_of_store: bool,
     source: Option<Arc<dyn StdError + Send + Sync>>,
 }
 
 impl Error {
     /// Creates an error with a message: lower case, no full stop, without its cause.
-    pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+    pub(crate) fn new(class: impl Into<Class>, message: impl Into<String>) -> Self {
         Error(Box::new(Repr {
-            kind,
+            class: class.into(),
             message: message.into(),
             location: None,
             granule: None,
             path: None,
             line: None,
             unknown: None,
+            #[cfg(feature = "postgres")]
+            server_code: None,
             is_of_store: false,
             source: None,
         }))
@@ -66,14 +74,14 @@ impl Error {
 
     /// Adds where the value was read that is refused. The message begins with it.
     #[must_use]
-    pub fn at(mut self, location: impl Into<Option<SourceLocation>>) -> Self {
+    pub(crate) fn at(mut self, location: impl Into<Option<SourceLocation>>) -> Self {
         self.0.location = location.into();
         self
     }
 
     /// Adds the granule that the error concerns.
     #[must_use]
-    pub fn of(mut self, granule_id: GranuleId) -> Self {
+    pub(crate) fn of(mut self, granule_id: GranuleId) -> Self {
         self.0.granule = Some(granule_id);
         self
     }
@@ -81,14 +89,14 @@ impl Error {
     /// Adds the path of the file or of the registry that the error concerns. The message of an error
     /// of a registry begins with it.
     #[must_use]
-    pub fn in_path(mut self, path: impl Into<PathBuf>) -> Self {
+    pub(crate) fn in_path(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.path = Some(path.into());
         self
     }
 
     /// Adds the line of the file that the error concerns, from 1.
     #[must_use]
-    pub fn in_line(mut self, line: impl Into<Option<u64>>) -> Self {
+    pub(crate) fn in_line(mut self, line: impl Into<Option<u64>>) -> Self {
         self.0.line = line.into();
         self
     }
@@ -100,9 +108,17 @@ impl Error {
         self
     }
 
+    /// Adds the SQLSTATE that a server reported.
+    #[cfg(feature = "postgres")]
+    #[must_use]
+    pub(crate) fn reported_as(mut self, code: &str) -> Self {
+        self.0.server_code = Some(code.to_owned());
+        self
+    }
+
     /// Adds the cause.
     #[must_use]
-    pub fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+    pub(crate) fn because(mut self, source: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         self.0.source = Some(Arc::from(source.into()));
         self
     }
@@ -133,7 +149,12 @@ impl Error {
 
     /// The kind of the error.
     pub fn kind(&self) -> ErrorKind {
-        self.0.kind
+        self.0.class.kind
+    }
+
+    /// What exactly is wrong. `None` means that the kind says it.
+    pub fn detail(&self) -> Option<Detail> {
+        self.0.class.detail
     }
 
     /// The message, without where it occurred and without its cause.
@@ -166,9 +187,48 @@ impl Error {
         self.0.unknown.as_deref()
     }
 
-    /// Whether the error is of a stored registry, and not of what a caller asked of it.
-    pub fn is_of_registry(&self) -> bool {
+    /// The SQLSTATE that a server reported. `None` means that the kind says as much.
+    #[cfg(feature = "postgres")]
+    pub(crate) fn server_code(&self) -> Option<&str> {
+        self.0.server_code.as_deref()
+    }
+
+    /// Whether the stored registry caused the error, and not the request.
+    pub fn is_from_store(&self) -> bool {
         self.0.is_of_store
+    }
+
+    /// Whether a listing was rejected because of its content or its time, so that the dataset lacks it until
+    /// one is accepted.
+    pub fn rejects_listing(&self) -> bool {
+        let of_listings =
+            [Detail::FileMetadata, Detail::ForbiddenCharacter, Detail::CurrentDirectory];
+        match self.kind() {
+            ErrorKind::Empty
+            | ErrorKind::TooManyDeletions
+            | ErrorKind::TooManyAdditions
+            | ErrorKind::ContentContradicts
+            | ErrorKind::Backfill
+            | ErrorKind::NotAfterLast
+            | ErrorKind::Future => true,
+            _ => self.detail().is_some_and(|detail| of_listings.contains(&detail)),
+        }
+    }
+
+    /// Whether nothing can be recorded: the registry cannot be written, or its disk is full or fails.
+    pub(crate) fn prevents_recording(&self) -> bool {
+        matches!(self.kind(), ErrorKind::Denied | ErrorKind::Full)
+            || self.detail() == Some(Detail::Disk)
+    }
+
+    /// Whether the content of a registry or the disk below it is damaged, so that another part of the registry
+    /// may still be readable.
+    pub(crate) fn concerns_content(&self) -> bool {
+        let is_of_kind = matches!(
+            self.kind(),
+            ErrorKind::Damaged | ErrorKind::NotARegistry | ErrorKind::TooLong | ErrorKind::Database
+        );
+        is_of_kind || self.detail() == Some(Detail::Disk)
     }
 
     /// The message and those of all causes, separated by colons.
@@ -223,6 +283,24 @@ impl fmt::Display for Error {
     }
 }
 
+/// A value that was typed or passed is not one of its type.
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        Error::new(ErrorKind::Usage, error.to_string())
+    }
+}
+
+impl From<ContentConflict> for Error {
+    fn from(conflict: ContentConflict) -> Self {
+        let class: Class = if conflict.is_within_list() {
+            Detail::FileMetadata.into()
+        } else {
+            ErrorKind::ContentContradicts.into()
+        };
+        Error::new(class, conflict.to_string()).of(conflict.granule_id().clone())
+    }
+}
+
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
         self.0.source.as_deref().map(|source| source as &(dyn StdError + 'static))
@@ -231,6 +309,7 @@ impl StdError for Error {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::io;
 
     use super::*;
@@ -275,5 +354,11 @@ mod tests {
         for kind in ErrorKind::ALL {
             assert!(reference.contains(&format!("\n| `{kind}` | ")), "{kind}");
         }
+    }
+
+    #[test]
+    fn every_kind_has_a_name_of_its_own() {
+        let names: BTreeSet<&str> = ErrorKind::ALL.iter().map(|kind| kind.as_str()).collect();
+        assert_eq!(names.len(), ErrorKind::ALL.len());
     }
 }

@@ -3,8 +3,8 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::error::{Error, ErrorKind};
-use crate::model::{GranuleId, GranuleIdError, SourceLocation, quoted};
+use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::model::{GranuleId, ParseError, SourceLocation, quoted};
 
 /// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
 pub const MAX_ROW_BYTES: u64 = 16 * 1_024 * 1_024;
@@ -33,20 +33,24 @@ impl Error {
     }
 
     /// A text that is refused, with the reason.
-    pub(super) fn refused(kind: ErrorKind, text: &str, cause: impl std::fmt::Display) -> Self {
-        Error::new(kind, format!("{} is refused: {cause}", shown(text)))
+    pub(super) fn refused(
+        class: impl Into<Class>,
+        text: &str,
+        cause: impl std::fmt::Display,
+    ) -> Self {
+        Error::new(class, format!("{} is refused: {cause}", shown(text)))
     }
 
     /// Not a granule id.
-    pub(crate) fn not_an_id(text: &str, cause: GranuleIdError) -> Self {
-        Error::refused(ErrorKind::NotAGranuleId, text, cause)
+    pub(crate) fn not_an_id(text: &str, cause: ParseError) -> Self {
+        Error::refused(Detail::NotAGranuleId, text, cause)
     }
 
     /// The requested column does not exist in the file.
     pub(super) fn no_column(column: &str, columns: &[String]) -> Self {
         let columns = listed(columns);
         let message = format!("there is no column {}; the columns are {columns}", quoted(column));
-        Error::new(ErrorKind::NoColumn, message)
+        Error::new(Detail::NoColumn, message)
     }
 
     /// A table without any column that usually has the ids.
@@ -54,7 +58,7 @@ impl Error {
         let columns = listed(columns);
         let message =
             format!("no column has a usual name for granule ids; the columns are {columns}");
-        Error::new(ErrorKind::NoColumn, message)
+        Error::new(Detail::NoColumn, message)
     }
 
     /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
@@ -66,27 +70,27 @@ impl Error {
 
     /// A file without dates, although they are needed.
     pub(super) fn no_dates() -> Self {
-        Error::new(ErrorKind::NoDates, "the file has no dates of ingest")
+        Error::new(Detail::NoDates, "the file has no dates of ingest")
     }
 
     /// A granule without a date of ingest.
     pub(super) fn no_ingest_date() -> Self {
-        Error::new(ErrorKind::NoDates, "the granule has no date of ingest")
+        Error::new(Detail::NoDates, "the granule has no date of ingest")
     }
 
     /// Columns are named, and the format has none.
     pub(super) fn not_a_table() -> Self {
-        Error::new(ErrorKind::NotOfFormat, "the file is not a table, so it has no columns")
+        Error::new(Detail::NotOfFormat, "the file is not a table, so it has no columns")
     }
 
     /// A response without its list of granules, such as one that reports an error.
     pub(super) fn no_list(path: &[&str]) -> Self {
-        Error::new(ErrorKind::NoList, format!("there is no list at {}", path.join(".")))
+        Error::new(Detail::NoList, format!("there is no list at {}", path.join(".")))
     }
 
     /// An object without a field, or with a value there that is not a string.
     pub(super) fn no_field(field: &str) -> Self {
-        Error::new(ErrorKind::NoField, format!("there is no string at {field}"))
+        Error::new(Detail::NoField, format!("there is no string at {field}"))
     }
 
     /// A key that occurs twice in one object.
@@ -108,7 +112,7 @@ impl Error {
 
     /// Not a valid manifest.
     pub(crate) fn not_a_manifest(what: &str) -> Self {
-        Error::new(ErrorKind::NotPublished, format!("not a manifest: {what}"))
+        Error::new(ErrorKind::PrimaryInvalid, format!("not a manifest: {what}"))
     }
 
     /// A file that ends in the middle of a value.
@@ -147,18 +151,16 @@ pub(super) fn refuse_foreign(text: &[u8]) -> Result<(), Error> {
     let is_binary = text.iter().take(64).any(|byte| *byte < b'\t');
     let begins_with =
         |name: &[u8]| text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
-    let (kind, what) = match is_markup {
+    let (detail, what) = match is_markup {
         true if begins_with(b"<!doctype html") || begins_with(b"<html") => {
-            (ErrorKind::Markup, "an HTML page")
+            (Detail::Markup, "an HTML page")
         }
-        true => (ErrorKind::Markup, "an XML document"),
-        false if is_binary && text.starts_with(b"PAR1") => {
-            (ErrorKind::BinaryTable, "a Parquet file")
-        }
-        false if is_binary && text.starts_with(b"ORC") => (ErrorKind::BinaryTable, "an ORC file"),
+        true => (Detail::Markup, "an XML document"),
+        false if is_binary && text.starts_with(b"PAR1") => (Detail::BinaryTable, "a Parquet file"),
+        false if is_binary && text.starts_with(b"ORC") => (Detail::BinaryTable, "an ORC file"),
         false => return Ok(()),
     };
-    Err(Error::new(kind, format!("this is {what}, not a list of granules")))
+    Err(Error::new(detail, format!("this is {what}, not a list of granules")))
 }
 
 /// Reads an id.

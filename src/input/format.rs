@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::error::{Error, ErrorKind};
-use crate::model::{Algorithm, Day, Moment, Timestamp, TimestampError};
+use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::model::{Algorithm, Day, Moment, NO_OFFSET, ParseError, Timestamp};
 
 /// The format of an input file. The table in [`crate::input`] describes each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,11 +62,14 @@ impl InputFormat {
 }
 
 impl FromStr for InputFormat {
-    type Err = UnknownInputFormat;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownInputFormat> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let known = InputFormat::ALL.into_iter().find(|(name, _)| *name == text);
-        known.map(|(_, format)| format).ok_or(UnknownInputFormat)
+        known.map(|(_, format)| format).ok_or_else(|| {
+            let names = InputFormat::ALL.map(|(name, _)| name).join(", ");
+            ParseError::new(format!("the formats are auto, {names}"))
+        })
     }
 }
 
@@ -76,11 +79,6 @@ impl fmt::Display for InputFormat {
         f.write_str(known.map_or("", |(name, _)| name))
     }
 }
-
-/// The error for a name that no [`InputFormat`] has.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the formats are auto, {}", InputFormat::ALL.map(|(name, _)| name).join(", "))]
-pub struct UnknownInputFormat;
 
 /// How a file is to be read.
 ///
@@ -240,7 +238,7 @@ impl ListingOptions {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotOfFormat`]: an option names a column or another format, leaves files out, or reads
+    /// [`Detail::NotOfFormat`](crate::error::Detail::NotOfFormat): an option names a column or another format, leaves files out, or reads
     /// them in a way that logs do not support.
     pub fn check_log(&self) -> Result<(), Error> {
         let columns = [&self.column, &self.ingested_column, &self.deleted_column];
@@ -250,11 +248,11 @@ impl ListingOptions {
         let format = self.format.filter(|format| *format != InputFormat::Manifest);
         if let Some(format) = format {
             let message = format!("this is a published log, and not of the format {format}");
-            return Err(Error::new(ErrorKind::NotOfFormat, message));
+            return Err(Error::new(Detail::NotOfFormat, message));
         }
         if self.without_files {
             let message = "a log is read whole: its sizes and checksums cannot be left out";
-            return Err(Error::new(ErrorKind::NotOfFormat, message));
+            return Err(Error::new(Detail::NotOfFormat, message));
         }
         self.check_files(InputFormat::Manifest)
     }
@@ -267,7 +265,7 @@ impl ListingOptions {
             return Ok(());
         }
         let message = "this is a directory: its files are listed by name, and are not opened";
-        Err(Error::new(ErrorKind::NotOfFormat, message))
+        Err(Error::new(Detail::NotOfFormat, message))
     }
 
     /// Refuses the options of files in a format that they cannot apply to.
@@ -280,7 +278,7 @@ impl ListingOptions {
             _ if is_inventory => {
                 let message =
                     "the file is not an S3 inventory, so it has no data files and no ETags";
-                Err(Error::new(ErrorKind::NotOfFormat, message))
+                Err(Error::new(Detail::NotOfFormat, message))
             }
             InputFormat::Csv => Ok(()),
             _ if names_columns => Err(Error::not_a_table()),
@@ -294,7 +292,7 @@ impl ListingOptions {
             {
                 Err({
                     let message = "the file has no checksums, so it needs no algorithm";
-                    Error::new(ErrorKind::NotOfFormat, message)
+                    Error::new(Detail::NotOfFormat, message)
                 })
             }
             _ => Ok(()),
@@ -318,10 +316,8 @@ pub(super) fn parse_time(text: &str) -> Result<Moment, Error> {
     text.parse::<Moment>()
         .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
         .map_err(|cause| {
-            let kind = match cause {
-                TimestampError::NoOffset => ErrorKind::NoOffset,
-                _ => ErrorKind::Input,
-            };
-            Error::refused(kind, text, cause)
+            let class: Class =
+                if cause == NO_OFFSET { Detail::NoOffset.into() } else { ErrorKind::Input.into() };
+            Error::refused(class, text, cause)
         })
 }

@@ -12,7 +12,7 @@ use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLU
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::Error;
-use crate::model::{GranuleId, GranuleIdError, Moment, SourceLocation};
+use crate::model::{GranuleId, Moment, SourceLocation, id_too_long};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more
 /// byte.
@@ -83,7 +83,7 @@ impl Rows for LineReader {
 fn id(text: &[u8], location: SourceLocation) -> Result<Row, Error> {
     // Only the beginning of a line that is too long was read.
     if text.len() as u64 == MAX_ID_LINE_BYTES {
-        let cause = GranuleIdError::TooLong { bytes: None };
+        let cause = id_too_long(None);
         return Err(Error::not_an_id(&String::from_utf8_lossy(text), cause));
     }
     Ok(Row::new(granule_id(text)?, location))

@@ -25,8 +25,8 @@ impl Listing {
     ///
     /// - Those of [`Listing::from_reader`].
     /// - [`ErrorKind::Io`]: the file, the directory or an entry of it cannot be read.
-    /// - [`ErrorKind::NotAGranuleId`]: a path below the directory is not UTF-8, or cannot be an id.
-    /// - [`ErrorKind::NotOfFormat`]: an option is for files, and this is a directory.
+    /// - [`Detail::NotAGranuleId`](crate::error::Detail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
+    /// - [`Detail::NotOfFormat`](crate::error::Detail::NotOfFormat): an option is for files, and this is a directory.
     ///
     /// # Examples
     ///
@@ -145,7 +145,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::StatedFile`]: two statements about one file contradict each other.
+    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): two statements about one file contradict each other.
     pub fn into_entry(self) -> Result<ListingEntry, Error> {
         let Record { granule_id, location, files, .. } = self;
         let content = StatedFile::content(files, &granule_id, &location)?;

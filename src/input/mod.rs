@@ -62,7 +62,7 @@ mod warning;
 pub use content::StatedFile;
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
-pub use format::{InputFormat, ListingOptions, UnknownInputFormat};
+pub use format::{InputFormat, ListingOptions};
 pub use listing::ListedRecords;
 pub use old_payment_ids::old_payment_ids;
 pub use records::{Events, Records, SearchPages, open};

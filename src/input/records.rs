@@ -17,7 +17,7 @@ use super::pdr::Pdr;
 use super::table::{self, TableReader};
 use super::warning::WarningCollector;
 use super::{Hits, Record, Row, Rows};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Detail, Error};
 use crate::model::{Day, Event, EventKind, Moment, Timestamp, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
@@ -81,13 +81,13 @@ impl OpenedFile {
                 return Err(Error::no_dates().at_line(&name, 1));
             }
             InputFormat::CmrDeleted if !options.of_deletion => {
-                let message = "only `accession delete` and `change --delete` take deleted granules";
-                return Err(Error::input(message).at_line(&name, 1));
+                let message = "this is a list of deleted granules";
+                return Err(Error::new(Detail::DeletedGranules, message).at_line(&name, 1));
             }
             InputFormat::Changes if with_dates => {}
             InputFormat::Changes | InputFormat::Manifest => {
                 let message = "this is a history, not a list of granules";
-                return Err(Error::new(ErrorKind::IsAHistory, message).at_line(&name, 1));
+                return Err(Error::new(Detail::IsAHistory, message).at_line(&name, 1));
             }
             _ => {}
         }
@@ -366,7 +366,7 @@ impl InputFormat {
                 () if has("granule-ur") => Ok(InputFormat::CmrDeleted),
                 () => {
                     let message = "a JSON array is not one of the formats";
-                    Err(Error::new(ErrorKind::UnknownFormat, message))
+                    Err(Error::new(Detail::UnknownFormat, message))
                 }
             };
         }

@@ -15,8 +15,7 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
     }
     if kind == WarningKind::AlgorithmGuessed {
         return format!(
-            "{location}: checksums of 128 digits are taken for sha-512 ({lines} of them); if `b2sum` printed them, \
-             --algorithm blake2b-512 says so"
+            "{location}: checksums of 128 digits are taken for sha-512 ({lines} of them)"
         );
     }
     let what = match kind {

@@ -25,7 +25,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Timestamp, ValueError, debug, quoted, shown_as_str};
+use crate::model::{ParseError, Timestamp, debug, quoted, shown_as_str};
 
 /// The number of seconds that six characters can count: 36^6.
 pub const SECONDS: u64 = 36_u64.pow(6);
@@ -73,13 +73,13 @@ impl Layout {
 }
 
 impl FromStr for Layout {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> std::result::Result<Self, ValueError> {
+    fn from_str(text: &str) -> std::result::Result<Self, ParseError> {
         [Layout::Standard, Layout::Wide]
             .into_iter()
             .find(|layout| layout.as_str() == text)
-            .ok_or_else(|| ValueError::new("a layout is standard or wide"))
+            .ok_or_else(|| ParseError::new("a layout is standard or wide"))
     }
 }
 
@@ -104,7 +104,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PaymentId`]: the layout has fewer workers.
+    /// [`ErrorKind::Usage`]: the layout has fewer workers.
     pub fn worker(self, worker: u32) -> Result<Worker> {
         if worker < self.layout.workers() {
             Ok(Worker(worker))
@@ -117,7 +117,7 @@ impl Scheme {
             let last = layout.workers() - 1;
             let message =
                 format!("the {layout} layout has the workers 0 to {last}, not {worker}{why}");
-            Err(Error::new(ErrorKind::PaymentId, message))
+            Err(Error::new(ErrorKind::Usage, message))
         }
     }
 
@@ -169,9 +169,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotYetIssued`]: its time is in the future;
-    /// [`ErrorKind::WorkerUnknown`]: the layout does not have that
-    /// worker.
+    /// [`ErrorKind::PaymentId`]: its time is in the future, or the layout does not have that worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded> {
         let number = id.number();
         let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
@@ -184,14 +182,14 @@ impl Scheme {
             let message = format!(
                 "{id} would be an id of worker {worker}, but the {layout} layout has only the workers 0 to {last}"
             );
-            return Err(Error::new(ErrorKind::WorkerUnknown, message));
+            return Err(Error::new(ErrorKind::PaymentId, message));
         }
         let not_yet = |time: &dyn fmt::Display| {
             let message = format!(
                 "{id} would have been issued at {time}, which is in the future: the epoch is {}, and it is now {now}",
                 self.epoch
             );
-            Error::new(ErrorKind::NotYetIssued, message)
+            Error::new(ErrorKind::PaymentId, message)
         };
         let time = self.instant_of(second).ok_or_else(|| not_yet(&"after the year 9999"))?;
         if time > now {
@@ -233,16 +231,15 @@ impl PaymentId {
 }
 
 impl FromStr for PaymentId {
-    type Err = Error;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"2KNQ8300"`: eight characters
     /// - `"2knq8300z"`: lower case
     /// - `"2KNQ-300Z"`: another character
-    fn from_str(text: &str) -> Result<Self> {
-        let refused =
-            |what: &str| Err(Error::new(ErrorKind::PaymentId, format!("a payment id {what}")));
+    fn from_str(text: &str) -> std::result::Result<Self, ParseError> {
+        let refused = |what: &str| Err(ParseError::new(format!("a payment id {what}")));
         let quoted = quoted(text);
         let characters = text.chars().count();
         if characters != 9 {
@@ -307,10 +304,10 @@ impl Error {
     /// The clock was set back by more than a few seconds.
     pub(crate) fn clock_behind(seconds: u64, worker: Worker) -> Self {
         let message = format!(
-            "the clock is {seconds} s behind the last id of worker {}: it was set back, or the clock of another machine is wrong",
+            "the clock is {seconds} s behind the last id of worker {}: it was set back, or the clock of another machine is wrong; correct it, or wait until it has caught up",
             worker.number()
         );
-        Error::new(ErrorKind::ClockBehind, message)
+        Error::new(ErrorKind::PaymentId, message)
     }
 }
 
@@ -376,7 +373,7 @@ mod tests {
         }
         // 45 * 1024 = 46,080 is ZK0, a number that belongs to no worker.
         let refused = wide.decode("000000ZK0".parse().unwrap(), now()).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::WorkerUnknown);
+        assert_eq!(refused.kind(), ErrorKind::PaymentId);
         assert!(refused.to_string().contains("worker 45,"), "{refused}");
     }
 

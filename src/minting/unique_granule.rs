@@ -19,7 +19,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use md5::{Digest, Md5};
 
-use crate::model::{GranuleId, ValueError, quoted};
+use crate::model::{GranuleId, ParseError, quoted};
 
 /// A collection as Cumulus names it: `name___version`, where the version is a string (`001` is not
 /// `1`).
@@ -27,13 +27,13 @@ use crate::model::{GranuleId, ValueError, quoted};
 pub struct CollectionId(String);
 
 impl FromStr for CollectionId {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         if text.is_empty() || text.chars().any(char::is_control) {
             let message =
                 "a collection id is a string such as MOD09GQ___006, without control characters";
-            return Err(ValueError::new(message));
+            return Err(ParseError::new(message));
         }
         Ok(CollectionId(text.to_owned()))
     }
@@ -68,12 +68,12 @@ impl Default for HashLength {
 }
 
 impl FromStr for HashLength {
-    type Err = ValueError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.parse() {
             Ok(length @ 1..=22) => Ok(HashLength(length)),
-            _ => Err(ValueError::new("a suffix has 1 to 22 characters, 8 by default")),
+            _ => Err(ParseError::new("a suffix has 1 to 22 characters, 8 by default")),
         }
     }
 }
@@ -101,7 +101,7 @@ pub fn unique(
     collection: &CollectionId,
     hash_length: HashLength,
     nanoseconds: Option<u128>,
-) -> Result<GranuleId, ValueError> {
+) -> Result<GranuleId, ParseError> {
     let hashed = match nanoseconds {
         None => collection.to_string(),
         Some(nanoseconds) => format!("{collection}_{nanoseconds}"),
@@ -110,7 +110,7 @@ pub fn unique(
     let (asked, left) = (hash_length.get(), hash.len());
     // The reference implementations then silently return a shorter suffix.
     let too_short = || {
-        ValueError::new(format!(
+        ParseError::new(format!(
             "a suffix of {asked} characters cannot be made from {hashed}: without _ the hash has {left}"
         ))
     };
@@ -119,7 +119,7 @@ pub fn unique(
         .and_then(|granule_id| granule_id.check_new().map(|()| granule_id))
         .map_err(|cause| {
             let producer = quoted(producer.as_str());
-            ValueError::new(format!("{producer} with its suffix is refused: {cause}"))
+            ParseError::new(format!("{producer} with its suffix is refused: {cause}"))
         })
 }
 

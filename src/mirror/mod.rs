@@ -4,7 +4,7 @@
 //! or a [`manifest`], or exported from a registry file. What is reported of it is recomputed or verified.
 //!
 //! The guarantees: [`MirrorStatus::Identical`] means equal identifiers *and* equal rows. Every difference
-//! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
+//! is reported, not only the first. A [pull](crate::Registry::pull) is one transaction, which is committed only if the
 //! mirror's identifier is then that of the primary.
 
 mod compare;
@@ -18,20 +18,26 @@ mod replica;
 mod site;
 mod source;
 
+// What the tests of this library use beneath `Registry::pull` and `Registry::compare_mirror`.
+#[doc(hidden)]
 pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};
 pub use place::HEAD;
-pub use place::{
-    Address, HttpOptions, PublishedStatements, Remote, Retry, ask_witness, source_name,
-};
+pub use place::PublishedStatements;
+#[doc(hidden)]
+pub use place::{Address, HttpOptions, Remote};
 pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
-pub use primary::Primary;
-pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts, pull};
+pub use place::{Retry, ask_witness, source_name};
+#[doc(hidden)]
+pub use primary::OpenPrimary;
+#[doc(hidden)]
+pub use pull::pull;
+pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
 pub use replica::{LogCopy, read_replica};
 pub use site::{PublishedSite, SiteRegistry};
 pub use site::{SHARDS, SITE, Shard, ShardPeriod};
-pub use source::{ComparedMirror, PrimarySource};
+pub use source::{ComparedMirror, MirrorComparison, Primary};
 
 use std::fmt;
 
@@ -126,7 +132,7 @@ impl HistoryComparison {
         held == self.primary.digest
     }
 
-    /// Why a mirror was not changed, and what the user can do.
+    /// Why a mirror was not changed.
     fn why_not_changed(&self, mirror: &DatasetName) -> String {
         let primary = &self.primary;
         let why = match self.status {
@@ -148,9 +154,7 @@ impl HistoryComparison {
                 primary.dataset
             ),
         };
-        format!(
-            "{mirror} was not changed: it {why}; `accession mirror compare` shows the differences, and --reset replaces what the mirror holds"
-        )
+        format!("{mirror} was not changed: it {why}")
     }
 }
 
@@ -167,9 +171,7 @@ impl Warning {
     pub fn of_withdrawn_primary(name: &DatasetName, found: &Withdrawal) -> Self {
         let note = found.note.as_ref().map_or_else(String::new, |it| format!(": {}", quoted(it)));
         let at = found.timestamp;
-        let message = format!(
-            "{name}: the primary withdrew its dataset at {at}{note}; `accession dataset withdraw {name} --note TEXT` withdraws it here"
-        );
-        Warning::new(WarningKind::PrimaryWithdrawn, message)
+        let message = format!("{name}: the primary withdrew its dataset at {at}{note}");
+        Warning::new(WarningKind::PrimaryWithdrawn, message).of_dataset(name)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::HistoryComparison;
 use super::compare::{LEFT, Outcome, compare};
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use crate::error::Result;
 use crate::model::{
     Content, ContentChange, ContentUpdate, Coverage, DatasetName, EventKind, Limit, Limits,
@@ -142,7 +142,7 @@ impl PullReport {
         let not_identical = if self.left.granules > 0 {
             let UnresolvedConflicts { granules, named } = &self.left;
             let message = format!(
-                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}; --max-replace N or P% takes the primary's",
+                "{mirror}: of {} the primary states other bytes than are known here, which stay: {}",
                 plural(*granules, "granule"),
                 named.join("; ")
             );
@@ -193,7 +193,7 @@ impl AsRef<ChangeReport> for PullReport {
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
-    primary: &Primary,
+    primary: &OpenPrimary,
     options: PullOptions,
 ) -> Result<PullReport> {
     let mirror = &mirror.confirming(options.at.is_some());
@@ -318,5 +318,5 @@ fn content_after(
     let is_former = |former: &Content| after(former).change != ContentChange::Replaces;
     let is_replaced = replaced.as_ref().is_some_and(|former| former.iter().any(is_former));
     let conflict = conflict.filter(|_| change == ContentChange::Replaces && !is_replaced);
-    Some((content, conflict.map(|it| it.of(granule_id))))
+    Some((content, conflict.map(|it| it.to_string())))
 }

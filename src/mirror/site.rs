@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
+use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal};
 use crate::registry::{Clock, IfMissing, Import, Registry};
 use crate::signed::Policy;
 
@@ -131,17 +131,18 @@ impl PublishedSite {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`]: none of these keys signed it, a file is missing, or is not what was signed;
+    /// [`ErrorKind::PrimaryInvalid`]: none of these keys signed it, a file is missing, or is not what was signed;
     /// those of requests.
     pub fn statements(
         &self,
         origin: &str,
         policy: &Policy,
-        (options, now): (HttpOptions, Timestamp),
+        (options, now): (&PrimaryOptions, Timestamp),
     ) -> Result<PublishedStatements> {
         let remote;
         let place = match &self.root {
             Root::Address(address) => {
+                let options = HttpOptions::of(options)?;
                 remote = Remote::new(address.clone(), options, now)?;
                 remote.statements_of_site()
             }
@@ -234,28 +235,28 @@ impl PublishedSite {
                     let path = path.display();
                     let what =
                         format!("{path} does not exist: is this the root of a published site?");
-                    Error::new(ErrorKind::NotPublished, what)
+                    Error::new(ErrorKind::PrimaryInvalid, what)
                 })?;
                 let text = read_small(file, MAX_SHARD_BYTES).map_err(cannot)?;
                 (text, path.to_string_lossy().into_owned())
             }
         };
         serde_json::from_slice(&text).map_err(|error| {
-            Error::new(ErrorKind::NotPublished, format!("{name} is not what a site publishes"))
+            Error::new(ErrorKind::PrimaryInvalid, format!("{name} is not what a site publishes"))
                 .because(error)
         })
     }
 
-    fn dataset(&self, name: &DatasetName, now: Timestamp) -> Result<Primary> {
+    fn dataset(&self, name: &DatasetName, now: Timestamp) -> Result<OpenPrimary> {
         match &self.root {
             Root::Address(address) => {
                 let address =
                     Address::parse(address.file(&format!("{DATASETS}/{name}/")).as_str(), false)?;
                 let remote = Remote::new(address, HttpOptions::default(), now)?;
-                Ok(Primary::at_address(remote, None))
+                Ok(OpenPrimary::at_address(remote, None))
             }
             Root::Directory(path) => {
-                Primary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
+                OpenPrimary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
             }
         }
     }

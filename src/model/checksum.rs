@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::message::ValueError;
+use super::message::ParseError;
 
 /// The path of a file, relative to the root directory of a dataset's files.
 ///
@@ -27,28 +27,28 @@ impl FilePath {
     /// - `""`: empty
     /// - `"/data/A.nc"`: not relative
     /// - `"../A.nc"`: leads out of the root directory
-    pub fn new(text: impl Into<Box<str>>) -> Result<Self, ValueError> {
+    pub fn new(text: impl Into<Box<str>>) -> Result<Self, ParseError> {
         let text = text.into();
         FilePath::check(&text).map(|()| FilePath(text))
     }
 
     /// Checks `text` without taking it.
-    pub(super) fn check(text: &str) -> Result<(), ValueError> {
+    pub(super) fn check(text: &str) -> Result<(), ParseError> {
         let bytes = text.len();
         if text.is_empty() {
-            Err(ValueError::new("the path of a file cannot be empty"))
+            Err(ParseError::new("the path of a file cannot be empty"))
         } else if bytes > FilePath::MAX_BYTES {
             let most = "the path of a file has at most 1,024 bytes";
-            Err(ValueError::new(format!("{most}, but this one has {bytes}")))
+            Err(ParseError::new(format!("{most}, but this one has {bytes}")))
         } else if let Some(refused) = text.chars().find(|it| it.is_control()) {
             let code = u32::from(refused);
             let message = format!("the path of a file does not contain U+{code:04X}");
-            Err(ValueError::new(message))
+            Err(ParseError::new(message))
         } else if text.starts_with("./") {
-            Err(ValueError::new("the path of a file does not begin with \"./\""))
+            Err(ParseError::new("the path of a file does not begin with \"./\""))
         } else if text.starts_with('/') || text.split('/').any(|segment| segment == "..") {
             let message = "the path of a file is relative to a root directory, and has no \"..\"";
-            Err(ValueError::new(message))
+            Err(ParseError::new(message))
         } else {
             Ok(())
         }
@@ -61,12 +61,12 @@ impl FilePath {
 }
 
 impl FromStr for FilePath {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// Those of [`FilePath::new`].
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         FilePath::new(text)
     }
 }
@@ -98,7 +98,7 @@ pub struct FileContent {
 /// assert_eq!("SHA256".parse(), Ok(Algorithm::Sha256));
 /// assert_eq!("POSIX".parse::<Algorithm>()?.to_string(), "cksum");
 /// assert_eq!("BLAKE2b".parse::<Algorithm>()?.to_string(), "blake2b");
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
@@ -187,13 +187,13 @@ impl Algorithm {
 }
 
 impl FromStr for Algorithm {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `""`: empty
     /// - `"a\tb"`: a control character
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let name = text.trim().to_lowercase();
         let bare: String = name.chars().filter(|it| !['-', '_', '/', ' '].contains(it)).collect();
         Ok(match bare.as_str() {
@@ -208,7 +208,7 @@ impl FromStr for Algorithm {
             _ if !is_name(&name) => {
                 let message = "the name of an algorithm has 1 to 64 characters a-z, 0-9, \".\", \"_\", \
                      \"/\" and \"-\", begins with a letter or a digit, and is not \"size\"";
-                return Err(ValueError::new(message));
+                return Err(ParseError::new(message));
             }
             _ => Algorithm::Other(OtherAlgorithm(name.into())),
         })
@@ -240,7 +240,7 @@ fn is_name(name: &str) -> bool {
 /// let checksum = Checksum::parse(Algorithm::Crc32, "3BB935C6")?;
 /// assert_eq!(checksum.to_string(), "3bb935c6");
 /// assert_eq!(checksum, Checksum::from_bytes(Algorithm::Crc32, &[0x3b, 0xb9, 0x35, 0xc6])?);
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Checksum {
@@ -261,7 +261,7 @@ impl Checksum {
     /// - `"3bb9"`, of `md5`: not 32 digits
     /// - `"4294967296"`, of `cksum`: not a number of 32 bits
     /// - `"a b"`, of an unknown algorithm: a blank
-    pub fn parse(algorithm: Algorithm, text: &str) -> Result<Self, ValueError> {
+    pub fn parse(algorithm: Algorithm, text: &str) -> Result<Self, ParseError> {
         let invalid = || not_of(&algorithm);
         let bytes: Box<[u8]> = match &algorithm {
             Algorithm::Other(_) => text.as_bytes().into(),
@@ -288,7 +288,7 @@ impl Checksum {
     ///
     /// - 3 bytes, of `crc32`: not 4
     /// - `b"\xff"`, of an unknown algorithm: not UTF-8
-    pub fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, ValueError> {
+    pub fn from_bytes(algorithm: Algorithm, bytes: &[u8]) -> Result<Self, ParseError> {
         match Checksum::is_valid(&algorithm, bytes) {
             true => Ok(Checksum { algorithm, bytes: bytes.into() }),
             false => Err(not_of(&algorithm)),
@@ -353,7 +353,7 @@ impl Checksum {
 /// let adler32: Checksum = "adler32:00620062".parse()?;
 /// assert!(blake3.strength() < adler32.strength());
 /// assert_eq!(blake3.strength(), Strength::of("blake3", 64));
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Strength<'a> {
@@ -411,8 +411,8 @@ fn from_hex(text: &str) -> Option<Box<[u8]>> {
 }
 
 /// The error of what is not a checksum of an algorithm.
-fn not_of(algorithm: &Algorithm) -> ValueError {
-    ValueError::new(match (algorithm, algorithm.checksum_bytes()) {
+fn not_of(algorithm: &Algorithm) -> ParseError {
+    ParseError::new(match (algorithm, algorithm.checksum_bytes()) {
         (Algorithm::Cksum, _) => {
             "a checksum of cksum is a decimal number below 4,294,967,296".to_owned()
         }
@@ -446,7 +446,7 @@ impl fmt::Debug for Checksum {
 }
 
 impl FromStr for Checksum {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// Reads what [`Debug`](fmt::Debug) writes.
     ///
@@ -454,10 +454,10 @@ impl FromStr for Checksum {
     ///
     /// - `"ba78"`: no algorithm
     /// - those of [`Checksum::parse`]
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let parts = text.split_once(':');
         let (algorithm, value) =
-            parts.ok_or_else(|| ValueError::new("a checksum has no algorithm"))?;
+            parts.ok_or_else(|| ParseError::new("a checksum has no algorithm"))?;
         Checksum::parse(algorithm.parse()?, value)
     }
 }

@@ -1,12 +1,14 @@
 //! The content of a granule: what is known of the bytes of its files, and how it compares with what is known
 //! in another place.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::checksum::{Checksum, FilePath};
 use super::granule_id::GranuleId;
 use super::known_file::{EncodedFiles, FileRecord, encode};
-use super::message::{ValueError, quoted};
+use super::message::{ParseError, quoted};
 
 /// What is known of the files of a granule, in ascending order of the bytes of their paths. Empty means
 /// that nothing is known.
@@ -53,9 +55,11 @@ pub enum ContentChange {
     Replaces,
 }
 
-/// The first difference between what is stated of a granule and what is known of it.
+/// The first file of a granule whose new size or checksum differs from the recorded one, or which is listed
+/// twice with two of them. It converts into an [`Error`](crate::Error).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContentConflict {
+    granule_id: GranuleId,
     /// The path of the file. `None` means that it equals the id.
     path: Option<FilePath>,
     difference: Difference,
@@ -66,6 +70,8 @@ pub struct ContentConflict {
 enum Difference {
     /// They have different sizes, or different checksums of one algorithm.
     Other { known: String, stated: String },
+    /// The same, of two descriptions in one list.
+    ListedTwice { first: String, second: String },
     /// The file is not listed.
     NotListed,
     /// Together they have more checksums than a file may have.
@@ -102,14 +108,15 @@ impl Content {
                 files.push(file);
                 continue;
             };
-            if let Some(difference) = Difference::between(known, &file) {
-                return Err(ContentConflict { path: file.own_path().cloned(), difference });
+            if let Some((first, second)) = known.differing(&file) {
+                let difference = Difference::ListedTwice { first, second };
+                return Err(ContentConflict::of(granule_id, file.own_path(), difference));
             }
             known.merge(&file);
             // This is checked after each file, so that a merge never handles many checksums.
             if known.has_too_many_checksums() {
                 let difference = Difference::TooManyChecksums;
-                return Err(ContentConflict { path: file.own_path().cloned(), difference });
+                return Err(ContentConflict::of(granule_id, file.own_path(), difference));
             }
         }
         Ok(Content::of_files(&files))
@@ -160,8 +167,8 @@ impl Content {
             };
             if let Some(difference) = Difference::between(&known[place], file) {
                 effect = ContentChange::Replaces;
-                let path = file.own_path().cloned();
-                contradiction.get_or_insert(ContentConflict { path, difference });
+                let conflict = ContentConflict::of(granule_id, file.own_path(), difference);
+                contradiction.get_or_insert(conflict);
                 continue;
             }
             let mut both = known[place].clone();
@@ -177,8 +184,8 @@ impl Content {
                 Coverage::Named => after.insert(place, known),
                 Coverage::Whole | Coverage::All => {
                     effect = ContentChange::Replaces;
-                    let (path, difference) = (known.own_path().cloned(), Difference::NotListed);
-                    contradiction.get_or_insert(ContentConflict { path, difference });
+                    let (path, difference) = (known.own_path(), Difference::NotListed);
+                    contradiction.get_or_insert(ContentConflict::of(granule_id, path, difference));
                 }
             }
         }
@@ -213,10 +220,6 @@ fn place(files: &[FileRecord], granule_id: &GranuleId, path: &str) -> Result<usi
     files.binary_search_by(|file| file.path(granule_id).cmp(path))
 }
 
-fn too_many_checksums(file: &str) -> String {
-    format!("{file} has more than {} checksums", FileRecord::MAX_CHECKSUMS)
-}
-
 impl Difference {
     /// The difference between two descriptions of a file. `None` means that they do not contradict each
     /// other.
@@ -227,56 +230,65 @@ impl Difference {
 }
 
 impl ContentConflict {
-    /// The contradiction in words, for a granule.
-    pub fn of(&self, granule_id: &GranuleId) -> String {
-        let file = self.file(granule_id);
-        match &self.difference {
-            Difference::Other { known, stated } => {
-                format!("{file} has {stated}, but {known} is known")
-            }
-            Difference::NotListed => format!("{file} is no longer listed"),
-            Difference::TooManyChecksums => too_many_checksums(&file),
-        }
+    fn of(granule_id: &GranuleId, path: Option<&FilePath>, difference: Difference) -> Self {
+        ContentConflict { granule_id: granule_id.clone(), path: path.cloned(), difference }
     }
 
-    /// The same of two sides, which are somewhere in words.
-    pub(crate) fn between(&self, granule_id: &GranuleId, [left, right]: [&str; 2]) -> String {
-        let file = self.file(granule_id);
+    /// The granule.
+    pub fn granule_id(&self) -> &GranuleId {
+        &self.granule_id
+    }
+
+    /// The path of the file.
+    pub fn path(&self) -> &str {
+        self.path.as_ref().map_or(self.granule_id.as_str(), FilePath::as_str)
+    }
+
+    /// Whether both descriptions are in one list, which is wrong whatever is recorded.
+    pub(crate) fn is_within_list(&self) -> bool {
+        matches!(self.difference, Difference::ListedTwice { .. } | Difference::TooManyChecksums)
+    }
+
+    /// The conflict in words, of two sides, which are somewhere in words.
+    pub(crate) fn between(&self, [left, right]: [&str; 2]) -> String {
+        let file = self.file();
         match &self.difference {
             Difference::Other { known, stated } => {
                 format!("{file} has {known} {left}, but {stated} {right}")
             }
             Difference::NotListed => format!("{file} is not listed {right}"),
-            Difference::TooManyChecksums => too_many_checksums(&file),
+            Difference::ListedTwice { .. } | Difference::TooManyChecksums => self.to_string(),
         }
     }
 
-    /// The same where both were stated at once.
-    pub fn at_once(&self, granule_id: &GranuleId) -> String {
-        let file = self.file(granule_id);
+    fn file(&self) -> String {
+        let granule = quoted(self.granule_id.as_str());
+        match &self.path {
+            None => granule.to_string(),
+            Some(path) => format!("{} of {granule}", quoted(path.as_str())),
+        }
+    }
+}
+
+impl fmt::Display for ContentConflict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let file = self.file();
         match &self.difference {
             Difference::Other { known, stated } => {
-                format!("{file} is listed twice, with {known} and with {stated}")
+                write!(f, "{file} has {stated}, but {known} is known")
             }
-            Difference::NotListed => format!("{file} is not listed"),
-            Difference::TooManyChecksums => too_many_checksums(&file),
-        }
-    }
-
-    /// The path of the file.
-    pub fn path<'a>(&'a self, granule_id: &'a GranuleId) -> &'a str {
-        self.path.as_ref().map_or(granule_id.as_str(), FilePath::as_str)
-    }
-
-    fn file(&self, granule_id: &GranuleId) -> String {
-        match &self.path {
-            None => quoted(granule_id.as_str()).to_string(),
-            Some(path) => {
-                format!("{} of {}", quoted(path.as_str()), quoted(granule_id.as_str()))
+            Difference::ListedTwice { first, second } => {
+                write!(f, "{file} is listed twice, with {first} and with {second}")
+            }
+            Difference::NotListed => write!(f, "{file} is no longer listed"),
+            Difference::TooManyChecksums => {
+                write!(f, "{file} has more than {} checksums", FileRecord::MAX_CHECKSUMS)
             }
         }
     }
 }
+
+impl std::error::Error for ContentConflict {}
 
 /// What is known of a file, as it is written in JSON: its path unless that is the id of the granule, and what
 /// is known.
@@ -316,17 +328,18 @@ impl Content {
             let path = path.map(FilePath::new).transpose().map_err(|error| error.to_string())?;
             if checksums.len() > FileRecord::MAX_CHECKSUMS {
                 let difference = Difference::TooManyChecksums;
-                return Err(ContentConflict { path, difference }.at_once(granule_id));
+                let conflict = ContentConflict::of(granule_id, path.as_ref(), difference);
+                return Err(conflict.to_string());
             }
             let mut known = size.map(|_| None).into_iter().collect::<Vec<Option<Checksum>>>();
             for text in &checksums {
-                let checksum = text.parse().map_err(|error: ValueError| error.to_string())?;
+                let checksum = text.parse().map_err(|error: ParseError| error.to_string())?;
                 known.push(Some(checksum));
             }
             let file = |checksum| FileRecord::new(granule_id, path.clone(), size, checksum);
             files.extend(known.into_iter().filter_map(file));
         }
-        Content::of(granule_id, files).map_err(|cause| cause.at_once(granule_id))
+        Content::of(granule_id, files).map_err(|cause| cause.to_string())
     }
 }
 
@@ -360,8 +373,8 @@ impl Content {
             let Some(same) = counterpart(granule_id, file, &files, &others) else { continue };
             pairs += 1;
             if let Some(difference) = Difference::between(file, same) {
-                let path = file.own_path().cloned();
-                return ContentMatch::Other(ContentConflict { path, difference });
+                let path = file.own_path();
+                return ContentMatch::Other(ContentConflict::of(granule_id, path, difference));
             }
             let mut algorithms = file.checksums().iter().map(Checksum::algorithm);
             let is_sized = file.size().is_some() && same.size().is_some();
@@ -479,7 +492,7 @@ mod tests {
             let ContentUpdate { change: found, conflict: contradiction, .. } =
                 known.after(&id(), &content(&stated), extent);
             assert_eq!(found, effect, "{stated:?}");
-            let found = contradiction.map(|contradiction| contradiction.of(&id()));
+            let found = contradiction.map(|contradiction| contradiction.to_string());
             assert_eq!(found.as_deref(), text);
         }
     }
@@ -506,7 +519,7 @@ mod tests {
         let most = content(&of(0..64));
         assert_eq!(Content::decode(id().as_str(), most.encoded().as_bytes()), Some(most.clone()));
         let refused = Content::of(&id(), of(0..65)).unwrap_err();
-        assert_eq!(refused.at_once(&id()), "\"A.nc\" has more than 64 checksums");
+        assert_eq!(refused.to_string(), "\"A.nc\" has more than 64 checksums");
         let ContentUpdate { content: more, change: effect, conflict: contradiction } =
             most.after(&id(), &content(&of(64..65)), Coverage::Named);
         assert_eq!((effect, contradiction), (ContentChange::Describes, None));

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::message::{ValueError, quoted, strip_prefix_of_any_case};
+use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 
 /// A creator of a dataset: a person or an organisation.
 ///
@@ -22,7 +22,7 @@ use super::message::{ValueError, quoted, strip_prefix_of_any_case};
 /// let creator: Creator = "Carberry, Josiah (https://orcid.org/0000-0002-1825-0097)".parse()?;
 /// assert!(matches!(&creator, Creator::Person { family, .. } if family == "Carberry"));
 /// assert_eq!(creator.to_string(), "Carberry, Josiah (0000-0002-1825-0097)");
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Creator {
@@ -45,14 +45,14 @@ pub enum Creator {
 }
 
 impl FromStr for Creator {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `""`, `", Given"`, `"{}"`: no name
     /// - `"Carberry, Josiah (0000-0002-1825-0098)"`: an ORCID with a wrong check digit
     /// - `"Brown University (0000-0002-1825-0097)"`: an organisation with an ORCID
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (name, orcid) = split_orcid(text.trim())?;
         let braced = name.strip_prefix('{').and_then(|name| name.strip_suffix('}'));
         let creator = match (braced, name.split_once(',')) {
@@ -63,7 +63,7 @@ impl FromStr for Creator {
             (braced, _) => {
                 let name = braced.unwrap_or(name).trim().to_owned();
                 if orcid.is_some() {
-                    return Err(ValueError::new(format!(
+                    return Err(ParseError::new(format!(
                         "an ORCID belongs to a person, \"Family, Given\", and {} is an organisation",
                         quoted(&name)
                     )));
@@ -75,17 +75,17 @@ impl FromStr for Creator {
     }
 }
 
-fn no_name() -> ValueError {
-    ValueError::new("a creator has a name: \"Family, Given\", or the name of an organisation")
+fn no_name() -> ParseError {
+    ParseError::new("a creator has a name: \"Family, Given\", or the name of an organisation")
 }
 
 /// The name and the ORCID in parentheses after it. What looks like an ORCID must be valid.
-fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), ValueError> {
+fn split_orcid(text: &str) -> Result<(&str, Option<Orcid>), ParseError> {
     let parts = text.strip_suffix(')').and_then(|text| text.rsplit_once('('));
     let Some((name, inside)) = parts.filter(|(_, inside)| looks_like_orcid(inside)) else {
         return Ok((text, None));
     };
-    let wrong = |cause| ValueError::new(format!("{}: {cause}", quoted(text)));
+    let wrong = |cause| ParseError::new(format!("{}: {cause}", quoted(text)));
     Ok((name.trim_end(), Some(inside.parse().map_err(wrong)?)))
 }
 
@@ -105,7 +105,7 @@ impl Creator {
     ///
     /// - `("", "Curt")`: it has no name
     /// - `("Foo, Inc", "X")`: it would be read as another creator
-    pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, ValueError> {
+    pub fn person(family: &str, given: &str, orcid: Option<Orcid>) -> Result<Self, ParseError> {
         let [family, given] = [family, given].map(|part| part.trim().to_owned());
         Creator::Person { family, given, orcid }.unambiguous()
     }
@@ -115,19 +115,19 @@ impl Creator {
     /// # Errors
     ///
     /// - ``: it has no name
-    pub fn organisation(name: &str) -> Result<Self, ValueError> {
+    pub fn organisation(name: &str) -> Result<Self, ParseError> {
         Creator::Organisation { name: name.trim().to_owned() }.unambiguous()
     }
 
     /// Returns the creator if its written form is read as the same creator.
-    fn unambiguous(self) -> Result<Self, ValueError> {
+    fn unambiguous(self) -> Result<Self, ParseError> {
         if self.name().is_empty() {
             return Err(no_name());
         }
         let written = self.to_string();
         match written.parse() {
             Ok(read) if self == read => Ok(self),
-            _ => Err(ValueError::new(format!(
+            _ => Err(ParseError::new(format!(
                 "{} would be read as another creator: a family name has no comma and does not begin with a brace",
                 quoted(&written)
             ))),
@@ -163,7 +163,7 @@ impl Creator {
     ///     let king: Creator = text.parse()?;
     ///     assert_eq!(king.given_and_suffix(), ("Martin", "Jr."));
     /// }
-    /// # Ok::<(), accession::model::ValueError>(())
+    /// # Ok::<(), accession::model::ParseError>(())
     /// ```
     pub fn given_and_suffix(&self) -> (&str, &str) {
         const SUFFIXES: [&str; 7] = ["Jr", "Jr.", "Sr", "Sr.", "II", "III", "IV"];
@@ -240,17 +240,17 @@ fn without_resolver(text: &str) -> &str {
 }
 
 impl FromStr for Orcid {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"0000-0002-1825"`: not sixteen digits
     /// - `"0000-0002-1825-0098"`: the check digit should be 7
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let bare = without_resolver(text.trim()).to_ascii_uppercase();
         let form = || {
             let given = quoted(text);
-            ValueError::new(format!(
+            ParseError::new(format!(
                 "an ORCID looks like 0000-0002-1825-0097, but {given} does not"
             ))
         };
@@ -266,7 +266,7 @@ impl FromStr for Orcid {
         if check.starts_with(expected) {
             Ok(Orcid(bare.into()))
         } else if check.starts_with(|digit: char| digit.is_ascii_digit() || digit == 'X') {
-            Err(ValueError::new(format!("the check digit of {bare} is wrong")))
+            Err(ParseError::new(format!("the check digit of {bare} is wrong")))
         } else {
             Err(form())
         }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::identifier::Identifier;
-use super::message::{ValueError, quoted};
+use super::message::{ParseError, quoted};
 
 /// The name of a dataset in a registry.
 ///
@@ -40,7 +40,7 @@ fn is_allowed(character: char) -> bool {
 }
 
 impl FromStr for DatasetName {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// Parses a name.
     ///
@@ -51,9 +51,9 @@ impl FromStr for DatasetName {
     /// - `".hidden"`, `"-o"`, `":a"`: does not begin with a letter or a digit
     /// - `"A..B"`: two dots in a row
     /// - `"763122197bfb3ffbf0da14adbfb1b13b"`: an identifier
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (chars, name) = (text.chars().count(), quoted(text));
-        let refused = |message: String| Err(ValueError::new(message));
+        let refused = |message: String| Err(ParseError::new(message));
         if chars == 0 || chars > DatasetName::MAX_CHARS {
             return refused(format!(
                 "a dataset name has 1 to 200 characters, but this one has {chars}"

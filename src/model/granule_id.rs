@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use super::message::ParseError;
+
 /// The id of a granule, exactly as its producer wrote it.
 ///
 /// # Syntax
@@ -27,7 +29,7 @@ use std::str::FromStr;
 ///
 /// let granule_id: GranuleId = "AST_L1A#00311092015232127_11102015081255.hdf".parse()?;
 /// assert!(granule_id > "AST".parse()?);
-/// # Ok::<(), accession::model::GranuleIdError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GranuleId(Box<str>);
@@ -43,7 +45,7 @@ impl GranuleId {
     /// - `""`: empty
     /// - `a` 1,025 times: longer than 1,024 bytes
     /// - `"A\tB"`: the control character U+0009
-    pub fn new(text: impl Into<Box<str>>) -> Result<Self, GranuleIdError> {
+    pub fn new(text: impl Into<Box<str>>) -> Result<Self, ParseError> {
         let text = text.into();
         GranuleId::check(&text)?;
         Ok(GranuleId(text))
@@ -55,19 +57,18 @@ impl GranuleId {
     ///
     /// - those of [`GranuleId::new`]
     /// - `b"A\xff"`: not UTF-8, from its second byte on
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, GranuleIdError> {
-        let text = std::str::from_utf8(bytes)
-            .map_err(|error| GranuleIdError::NotUtf8 { byte: error.valid_up_to() + 1 })?;
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, ParseError> {
+        let text = std::str::from_utf8(bytes).map_err(|error| not_utf8(error.valid_up_to() + 1))?;
         GranuleId::new(text)
     }
 
     /// Checks whether `text` is an id, without making one.
-    pub fn check(text: &str) -> Result<(), GranuleIdError> {
+    pub fn check(text: &str) -> Result<(), ParseError> {
         if text.is_empty() {
-            return Err(GranuleIdError::Empty);
+            return Err(ParseError::fixed("a granule id cannot be empty"));
         }
         if text.len() > GranuleId::MAX_BYTES {
-            return Err(GranuleIdError::TooLong { bytes: Some(text.len()) });
+            return Err(too_long(Some(text.len())));
         }
         // Nearly every id is printable ASCII. Without a branch for each byte, this check is
         // vectorised: it takes 137 instructions for an id of 43 bytes, instead of 524 character by
@@ -78,7 +79,10 @@ impl GranuleId {
         }
         // `char::is_control` is the Unicode category Cc: exactly the ranges that are refused.
         match text.chars().find(|character| character.is_control()) {
-            Some(character) => Err(GranuleIdError::Control { character }),
+            Some(character) => Err(ParseError::new(format!(
+                "a granule id has no control characters, but this one contains U+{:04X}",
+                u32::from(character)
+            ))),
             None => Ok(()),
         }
     }
@@ -90,10 +94,10 @@ impl GranuleId {
     ///
     /// - `"\u{feff}A"`: begins with a byte order mark
     /// - `"./A"`: begins with the current directory
-    pub fn check_new(&self) -> Result<(), GranuleIdError> {
+    pub fn check_new(&self) -> Result<(), ParseError> {
         match self.as_str() {
-            text if text.starts_with('\u{feff}') => Err(GranuleIdError::ByteOrderMark),
-            text if text.starts_with("./") => Err(GranuleIdError::CurrentDirectory),
+            text if text.starts_with('\u{feff}') => Err(BYTE_ORDER_MARK),
+            text if text.starts_with("./") => Err(CURRENT_DIRECTORY),
             _ => Ok(()),
         }
     }
@@ -131,12 +135,12 @@ impl GranulePrefix {
 }
 
 impl FromStr for GranulePrefix {
-    type Err = GranuleIdError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// Those of [`GranuleId::new`], since no id begins so.
-    fn from_str(text: &str) -> Result<Self, GranuleIdError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let first = GranuleId::new(text)?;
         let mut characters: Vec<char> = text.chars().collect();
         let mut end = None;
@@ -151,50 +155,32 @@ impl FromStr for GranulePrefix {
     }
 }
 
-/// Why a string is not a granule id (docs/reference/identifier.md, What a granule id is).
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum GranuleIdError {
-    /// The empty string.
-    #[error("a granule id cannot be empty")]
-    Empty,
-    /// More than [`GranuleId::MAX_BYTES`] bytes.
-    #[error("a granule id has at most 1,024 bytes, but this one has {}", match bytes {
-        Some(bytes) => bytes.to_string(),
-        None => "more".to_owned(),
-    })]
-    TooLong {
-        /// Its length in bytes. `None` if it was not read to its end.
-        bytes: Option<usize>,
-    },
-    /// Not UTF-8.
-    #[error("a granule id is UTF-8, but byte {byte} of this one is not")]
-    NotUtf8 {
-        /// The first byte that is not part of a character, counted from 1.
-        byte: usize,
-    },
-    /// A control character.
-    #[error("a granule id has no control characters, but this one contains U+{:04X}", *character as u32)]
-    Control {
-        /// The first control character.
-        character: char,
-    },
-    /// A new id that begins with U+FEFF.
-    #[error(
-        "a new granule id cannot begin with U+FEFF, which is left out as a byte order mark when a list is read"
-    )]
-    ByteOrderMark,
-    /// A new id that begins with `./`.
-    #[error(
-        "a new granule id cannot begin with ./, which is the directory of a path and not part of its name"
-    )]
-    CurrentDirectory,
+/// A new id that begins with U+FEFF.
+const BYTE_ORDER_MARK: ParseError = ParseError::fixed(
+    "a new granule id cannot begin with U+FEFF, which is left out as a byte order mark when a list is read",
+);
+
+/// A new id that begins with `./`.
+pub(crate) const CURRENT_DIRECTORY: ParseError = ParseError::fixed(
+    "a new granule id cannot begin with ./, which is the directory of a path and not part of its name",
+);
+
+/// An id that is too long. Its length is `None` if it was not read to its end.
+pub(crate) fn too_long(bytes: Option<usize>) -> ParseError {
+    let bytes = bytes.map_or("more".to_owned(), |bytes| bytes.to_string());
+    let most = "a granule id has at most 1,024 bytes";
+    ParseError::new(format!("{most}, but this one has {bytes}"))
+}
+
+/// An id that is not UTF-8 from this byte on, counted from 1.
+fn not_utf8(byte: usize) -> ParseError {
+    ParseError::new(format!("a granule id is UTF-8, but byte {byte} of this one is not"))
 }
 
 impl FromStr for GranuleId {
-    type Err = GranuleIdError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, GranuleIdError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         GranuleId::new(text)
     }
 }
@@ -284,16 +270,16 @@ impl IdPageBuilder {
     /// # Errors
     ///
     /// Those of [`GranuleId::new`] for the first id that is not valid.
-    pub fn finish(self) -> Result<IdPage, GranuleIdError> {
+    pub fn finish(self) -> Result<IdPage, ParseError> {
         if !self.is_plain() {
             (0..).map_while(|index| self.get(index)).try_for_each(|id| {
-                let text = std::str::from_utf8(id)
-                    .map_err(|error| GranuleIdError::NotUtf8 { byte: error.valid_up_to() + 1 })?;
+                let text =
+                    std::str::from_utf8(id).map_err(|error| not_utf8(error.valid_up_to() + 1))?;
                 GranuleId::check(text)
             })?;
         }
         let lines = String::from_utf8(self.lines)
-            .map_err(|error| GranuleIdError::NotUtf8 { byte: error.utf8_error().valid_up_to() })?;
+            .map_err(|error| not_utf8(error.utf8_error().valid_up_to()))?;
         Ok(IdPage { lines, ends: self.ends })
     }
 
@@ -362,10 +348,10 @@ mod tests {
     #[test]
     fn a_new_id_does_not_begin_with_what_a_list_loses() {
         let check = |text: &str| GranuleId::new(text).unwrap().check_new();
-        assert_eq!(check("\u{feff}A"), Err(GranuleIdError::ByteOrderMark));
-        assert_eq!(check("\u{feff}"), Err(GranuleIdError::ByteOrderMark));
-        assert_eq!(check("./A"), Err(GranuleIdError::CurrentDirectory));
-        assert_eq!(check("./"), Err(GranuleIdError::CurrentDirectory));
+        assert_eq!(check("\u{feff}A"), Err(BYTE_ORDER_MARK));
+        assert_eq!(check("\u{feff}"), Err(BYTE_ORDER_MARK));
+        assert_eq!(check("./A"), Err(CURRENT_DIRECTORY));
+        assert_eq!(check("./"), Err(CURRENT_DIRECTORY));
         for text in ["A\u{feff}", ".", "..", "../A", ".A", "/A", "a/./b", " ./A"] {
             assert_eq!(check(text), Ok(()), "{text:?}");
         }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::message::{ValueError, quoted, strip_prefix_of_any_case};
+use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 
 /// The DatasetInstance identifier of a set of granules: the sixteen bytes at the end of its chain
 /// ([`crate::chain`]).
@@ -20,7 +20,7 @@ use super::message::{ValueError, quoted, strip_prefix_of_any_case};
 ///
 /// let identifier: Identifier = "DI:763122197BFB3FFBF0DA14ADBFB1B13B".parse()?;
 /// assert_eq!(identifier.to_string(), "763122197bfb3ffbf0da14adbfb1b13b");
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier([u8; 16]);
@@ -40,7 +40,7 @@ impl Identifier {
 ///
 /// let prefix: IdentifierPrefix = "DI:76312219".parse()?;
 /// assert_eq!(prefix.to_string(), "76312219");
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentifierPrefix(Box<str>);
@@ -56,15 +56,15 @@ impl IdentifierPrefix {
 }
 
 impl FromStr for IdentifierPrefix {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"DI:123"`, or 33 digits: the length
     /// - `"76312O19"`: a letter
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let digits = without_prefix(text).trim_start();
-        let refused = |what: String| Err(ValueError::new(format!("an identifier has {what}")));
+        let refused = |what: String| Err(ParseError::new(format!("an identifier has {what}")));
         if let Some(other) = digits.matches(|it: char| !it.is_ascii_hexdigit()).next() {
             return refused(format!(
                 "hexadecimal digits only, but this contains {}",
@@ -172,7 +172,7 @@ impl Digest {
 ///
 /// let prefix: DigestPrefix = "sha256:E3B0C44298FC".parse()?;
 /// assert_eq!(prefix.to_string(), "sha256:e3b0c44298fc");
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DigestPrefix(Box<str>);
@@ -212,9 +212,9 @@ macro_rules! of_bytes {
         }
 
         impl FromStr for $whole {
-            type Err = ValueError;
+            type Err = ParseError;
 
-            fn from_str(text: &str) -> Result<Self, ValueError> {
+            fn from_str(text: &str) -> Result<Self, ParseError> {
                 let digits: fn(&str) -> Option<&str> = $digits;
                 let mut bytes = [0; $bytes];
                 match digits(text).map(|digits| hex::decode_to_slice(digits, &mut bytes)) {
@@ -255,9 +255,9 @@ of_bytes! {
     LineCheck: 32, "", |text| Some(text), not_a_digest;
 }
 
-fn not_an_identifier() -> ValueError {
+fn not_an_identifier() -> ParseError {
     let message = "an identifier is 32 hexadecimal characters, with or without \"DI:\" before them";
-    ValueError::new(message)
+    ParseError::new(message)
 }
 
 impl From<Digest> for DigestPrefix {
@@ -268,12 +268,12 @@ impl From<Digest> for DigestPrefix {
 }
 
 impl FromStr for DigestPrefix {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// It is not `sha256:` and 12 to 64 hexadecimal digits.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let digits = strip_prefix_of_any_case(text, Digest::PREFIX).ok_or_else(not_a_digest)?;
         let is_some = (DigestPrefix::MIN_DIGITS..=64).contains(&digits.len());
         match is_some && digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
@@ -296,10 +296,10 @@ impl fmt::Display for DigestPrefix {
 pub struct LineCheck([u8; 32]);
 
 /// The error of a string that is not a digest.
-pub(crate) fn not_a_digest() -> ValueError {
+pub(crate) fn not_a_digest() -> ParseError {
     let message =
         "a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set";
-    ValueError::new(message)
+    ParseError::new(message)
 }
 
 #[cfg(test)]

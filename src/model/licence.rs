@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use spdx::identifiers::{EXCEPTIONS, LICENSES};
 
-use super::message::{ValueError, quoted};
+use super::message::{ParseError, quoted};
 use super::web_address::WebAddress;
 
 /// The licence under which a dataset may be used.
@@ -29,7 +29,7 @@ use super::web_address::WebAddress;
 ///     "\"CC BY 4.0\" is not an SPDX licence identifier or expression, such as CC-BY-4.0 or MIT OR ISC, nor the \
 ///      address of a licence"
 /// );
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Licence(Box<str>);
@@ -55,13 +55,13 @@ impl Licence {
 }
 
 impl FromStr for Licence {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"CC BY 4.0"`, `"public domain"`: not in the SPDX licence list
     /// - `"MIT OR"`, `"MIT Apache-2.0"`: not an expression
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
         if let Ok(address) = text.parse::<WebAddress>() {
             return Ok(Licence(address.as_str().into()));
@@ -75,7 +75,7 @@ impl FromStr for Licence {
         };
         match spdx::Expression::parse_mode(&written, mode) {
             Ok(_) => Ok(Licence(written.into())),
-            Err(_) => Err(ValueError::new(format!(
+            Err(_) => Err(ParseError::new(format!(
                 "{} is not an SPDX licence identifier or expression, such as CC-BY-4.0 or MIT OR ISC, nor the \
                  address of a licence",
                 quoted(text)

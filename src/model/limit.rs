@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use super::message::ValueError;
+use super::message::ParseError;
 
 /// A number of granules, or a percentage of those that a dataset holds.
 ///
@@ -49,26 +49,26 @@ impl Limit {
     ///
     /// - `"101%"`: more than 100%
     /// - `"few"`, `"2 %"`: neither a number nor a percentage
-    pub fn of_held(text: &str) -> Result<Self, ValueError> {
+    pub fn of_held(text: &str) -> Result<Self, ParseError> {
         match text.parse()? {
-            Limit::Percent(101..) => Err(ValueError::new("it is more than 100%")),
+            Limit::Percent(101..) => Err(ParseError::new("it is more than 100%")),
             limit => Ok(limit),
         }
     }
 }
 
 impl FromStr for Limit {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// Reads a limit of additions, whose percentage may be greater than 100. [`Limit::of_held`] reads the
     /// other limits.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let read = match text.strip_suffix('%') {
             None => text.parse().map(Limit::Granules),
             Some(percent) => percent.parse().map(Limit::Percent),
         };
         let message = "it is neither a number of granules nor a percentage such as 25%";
-        read.map_err(|_| ValueError::new(message))
+        read.map_err(|_| ParseError::new(message))
     }
 }
 

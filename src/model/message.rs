@@ -1,11 +1,16 @@
 //! What messages show: untrusted strings, and where a value was read; and what a reader should know of work
 //! that succeeded, with the kinds of it, which scripts can tell apart.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+
+use super::dataset_name::DatasetName;
+use super::history::Instance;
+use super::time::Timestamp;
 
 /// Shows `text` in double quotes, on one line, without characters that control a terminal.
 ///
@@ -92,15 +97,34 @@ pub fn plural(number: impl Into<u64>, noun: &str) -> String {
     }
 }
 
-/// Why a string is not a value of some kind, in words.
+/// Why a string is not a value of some type, in words.
+///
+/// It converts into an [`Error`](crate::Error), so that `?` works in a function that returns one.
+///
+/// # Examples
+///
+/// ```
+/// use accession::{DatasetName, ErrorKind};
+///
+/// fn read(text: &str) -> accession::error::Result<DatasetName> {
+///     Ok(text.parse()?)
+/// }
+///
+/// assert_eq!(read("US FOOL2").unwrap_err().kind(), ErrorKind::Usage);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct ValueError(String);
+pub struct ParseError(Cow<'static, str>);
 
-impl ValueError {
+impl ParseError {
     /// The error with this message.
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        ValueError(message.into())
+        ParseError(Cow::Owned(message.into()))
+    }
+
+    /// The error with a message that does not depend on the string.
+    pub(crate) const fn fixed(message: &'static str) -> Self {
+        ParseError(Cow::Borrowed(message))
     }
 }
 
@@ -111,14 +135,14 @@ impl ValueError {
 /// # Errors
 ///
 /// The string has a control character that `what` cannot have: the character, and where it is.
-pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ValueError> {
+pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ParseError> {
     let has_lines = matches!(what, "note" | "description");
     let is_refused = |it: char| it.is_control() && !(has_lines && matches!(it, '\n' | '\t'));
     let Some((before, refused)) = text.chars().enumerate().find(|(_, it)| is_refused(*it)) else {
         return Ok(());
     };
     let allowed = if has_lines { ": only line feeds and tabs are allowed" } else { "" };
-    Err(ValueError::new(format!(
+    Err(ParseError::new(format!(
         "character {} of the {what} is the control character U+{:04X}: remove it{allowed}",
         before + 1,
         u32::from(refused)
@@ -130,8 +154,8 @@ pub(crate) fn check_characters(what: &str, text: &str) -> Result<(), ValueError>
 /// # Errors
 ///
 /// Those of [`check_characters`]; the record cannot be written as JSON.
-pub(crate) fn check_fields(record: impl Serialize) -> Result<(), ValueError> {
-    fn check(name: &str, value: &Value) -> Result<(), ValueError> {
+pub(crate) fn check_fields(record: impl Serialize) -> Result<(), ParseError> {
+    fn check(name: &str, value: &Value) -> Result<(), ParseError> {
         match value {
             Value::String(text) => check_characters(name, text),
             Value::Array(values) => values.iter().try_for_each(|value| check(name, value)),
@@ -139,7 +163,8 @@ pub(crate) fn check_fields(record: impl Serialize) -> Result<(), ValueError> {
             Value::Null | Value::Bool(_) | Value::Number(_) => Ok(()),
         }
     }
-    let record = serde_json::to_value(record).map_err(|error| ValueError(error.to_string()))?;
+    let record =
+        serde_json::to_value(record).map_err(|error| ParseError::new(error.to_string()))?;
     check("record", &record)
 }
 
@@ -176,18 +201,37 @@ impl fmt::Display for SourceLocation {
 }
 
 /// A warning: what a reader should know of work that succeeded.
+///
+/// What to do about it depends on the program: each front end has its own hints, which it chooses by the kind.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Warning {
     /// What it is about.
     pub kind: WarningKind,
     /// The sentence, on one line, without the final stop.
     pub message: String,
+    /// The dataset that a hint would name. `None` means that it needs none.
+    pub dataset: Option<DatasetName>,
+    /// The time of the instance that a hint would name. `None` means that it needs none.
+    pub timestamp: Option<Timestamp>,
 }
 
 impl Warning {
     /// A warning of this kind.
     pub fn new(kind: WarningKind, message: impl Into<String>) -> Self {
-        Warning { kind, message: message.into() }
+        Warning { kind, message: message.into(), dataset: None, timestamp: None }
+    }
+
+    /// The same warning, whose hint names a dataset.
+    #[must_use]
+    pub(crate) fn of_dataset(self, name: &DatasetName) -> Self {
+        Warning { dataset: Some(name.clone()), ..self }
+    }
+
+    /// The same warning, whose hint names an instance.
+    #[must_use]
+    pub(crate) fn of_instance(self, instance: &Instance) -> Self {
+        Warning { timestamp: Some(instance.timestamp), ..self.of_dataset(&instance.dataset) }
     }
 }
 
@@ -202,6 +246,7 @@ macro_rules! warning_kinds {
     ($($(#[doc = $doc:literal])+ $kind:ident = $name:literal,)+) => {
         /// The kind of a warning. Its name is the `kind` in `{"warning":{"kind","message"}}`.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum WarningKind {
             $($(#[doc = $doc])+ $kind,)+
         }

@@ -6,6 +6,7 @@
 mod checksum;
 mod content;
 mod creator;
+mod dataset_filter;
 mod dataset_name;
 mod granule_id;
 mod history;
@@ -26,9 +27,10 @@ pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, S
 pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
 pub use creator::{Creator, Orcid};
+pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
-pub(crate) use granule_id::IdPageBuilder;
-pub use granule_id::{GranuleId, GranuleIdError, GranulePrefix, IdPage};
+pub(crate) use granule_id::{CURRENT_DIRECTORY, IdPageBuilder, too_long as id_too_long};
+pub use granule_id::{GranuleId, GranulePrefix, IdPage};
 pub use history::{
     Annotation, ChangeCounts, Checkpoint, Confirmation, Event, EventKind, FoundPeriod,
     FoundPosition, Holding, Instance, ListingEntry, LogChange, RefusedListing, Withdrawal,
@@ -40,15 +42,16 @@ pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{
-    SourceLocation, ValueError, Warning, WarningKind, is_escaped, is_interpreted, is_invisible,
+    ParseError, SourceLocation, Warning, WarningKind, is_escaped, is_interpreted, is_invisible,
     plural, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
-pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
+pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
 pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
-pub use time::{Day, Moment, Timestamp, TimestampError, parse_duration};
+pub(crate) use time::NO_OFFSET;
+pub use time::{Day, Moment, Timestamp, parse_duration};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::message::{ValueError, quoted};
+use super::message::{ParseError, quoted};
 
 /// A pattern that is matched against a whole granule id, as shells match file names.
 ///
@@ -31,7 +31,7 @@ use super::message::{ValueError, quoted};
 /// let pattern: Pattern = "FOOL2.v2.1**".parse()?;
 /// assert_eq!(pattern.to_string(), "FOOL2.v2.1*");
 /// assert!(pattern.matches("FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7"));
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 // A `glob::Pattern` is compared by its text first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -116,7 +116,7 @@ fn is_foreign(set: &str) -> bool {
 }
 
 impl FromStr for Pattern {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
@@ -124,8 +124,8 @@ impl FromStr for Pattern {
     /// - `"a\tb"`: a control character
     /// - `"[a"`, `"[]"`: a set that is not closed
     /// - `"[^a]"`, `"[z-a]"`, `"[[:alpha:]]"`: a set that is not supported
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let refused = |message: String| Err(ValueError::new(message));
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let refused = |message: String| Err(ParseError::new(message));
         let (bytes, given) = (text.len(), quoted(text));
         if text.is_empty() || bytes > Pattern::MAX_BYTES {
             let most = Pattern::MAX_BYTES;

@@ -15,7 +15,7 @@ use super::dataset_name::DatasetName;
 use super::history::{Confirmation, Instance, Withdrawal};
 use super::licence::Licence;
 use super::limit::Limits;
-use super::message::{ValueError, quoted, strip_prefix_of_any_case};
+use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 use super::time::Moment;
 use super::time::Timestamp;
 use super::web_address::GranuleUrl;
@@ -160,7 +160,7 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// let doi: Doi = "https://doi.org/10.5067/ABC".parse()?;
 /// assert_eq!(doi, "10.5067/abc".parse()?);
 /// assert_eq!(doi.to_string(), "10.5067/ABC");
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Doi(Box<str>);
@@ -217,14 +217,14 @@ impl Doi {
 }
 
 impl FromStr for Doi {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"US/FOOL2"`: does not begin with `10.` and digits
     /// - `"10.9999"`: no suffix
     /// - `"10.9999/a b"`: a space
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         const BEFORE: [&str; 5] = [
             "https://doi.org/",
             "http://doi.org/",
@@ -246,7 +246,7 @@ impl FromStr for Doi {
             true => Ok(Doi(bare.into())),
             false => {
                 let message = "a DOI looks like 10.5067/ABC/123, but";
-                Err(ValueError::new(format!("{message} {} does not", quoted(text))))
+                Err(ParseError::new(format!("{message} {} does not", quoted(text))))
             }
         }
     }
@@ -264,26 +264,26 @@ impl Year {
     }
 }
 
-fn not_a_year() -> ValueError {
-    ValueError::new("a year has four digits, 1000 to 9999")
+fn not_a_year() -> ParseError {
+    ParseError::new("a year has four digits, 1000 to 9999")
 }
 
 impl TryFrom<u16> for Year {
-    type Error = ValueError;
+    type Error = ParseError;
 
-    fn try_from(number: u16) -> Result<Self, ValueError> {
+    fn try_from(number: u16) -> Result<Self, ParseError> {
         if (1_000..=9_999).contains(&number) { Ok(Year(number)) } else { Err(not_a_year()) }
     }
 }
 
 impl FromStr for Year {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"99"`, `"20010"`, `"02001"`: not four digits
     /// - `"+2001"`, `"MMI"`: characters that are not digits
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         // `u16` would also read a sign and leading zeros.
         if text.len() != 4 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return Err(not_a_year());
@@ -408,7 +408,7 @@ impl Keyword {
 }
 
 impl FromStr for Keyword {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// Removes white space at the ends.
     ///
@@ -416,7 +416,7 @@ impl FromStr for Keyword {
     ///
     /// - `" "`, or 201 characters: the length
     /// - `"a\nb"`: a control character
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let keyword = text.trim();
         let chars = keyword.chars().count();
         if chars == 0 || chars > Keyword::MAX_CHARS || keyword.contains(char::is_control) {
@@ -424,7 +424,7 @@ impl FromStr for Keyword {
             let given = quoted(text);
             let message =
                 format!("a keyword has 1 to {max} characters on one line, unlike {given}");
-            return Err(ValueError::new(message));
+            return Err(ParseError::new(message));
         }
         Ok(Keyword(keyword.into()))
     }
@@ -441,7 +441,7 @@ impl FromStr for Keyword {
 /// let temporal: Temporal = "2001-01-01/..".parse()?;
 /// assert_eq!(temporal.to_string(), "2001-01-01/..");
 /// assert!("2001-01-02/2001-01-01".parse::<Temporal>().is_err());
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Temporal {
@@ -452,17 +452,17 @@ pub struct Temporal {
 }
 
 impl FromStr for Temporal {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"2001-01-01"`, `"a/b/c"`, `"../.."`: not two ends, one of them known
     /// - `"2001-02-30/.."`: not a time
     /// - `"2001-01-02/2001-01-01"`: reversed
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let form = || {
             let given = quoted(text);
-            ValueError::new(format!(
+            ParseError::new(format!(
                 "a period is START/END: two dates or times, of which one may be .., unlike {given}"
             ))
         };
@@ -479,7 +479,7 @@ impl FromStr for Temporal {
             (None, None) => Err(form()),
             (Some(start), Some(end)) if end.last_instant() < start.first_instant() => {
                 let message = format!("the period {} ends before it starts", quoted(text));
-                Err(ValueError::new(message))
+                Err(ParseError::new(message))
             }
             _ => Ok(temporal),
         }

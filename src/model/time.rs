@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use chrono::format::ParseErrorKind;
 use chrono::{DateTime, Datelike, Days, FixedOffset, NaiveDate, NaiveTime, SecondsFormat};
 
-use super::message::ValueError;
+use super::message::ParseError;
 
 /// An instant in UTC, to the microsecond, within the years 0000 to 9999.
 ///
@@ -25,7 +25,7 @@ use super::message::ValueError;
 ///
 /// let timestamp: Timestamp = "2001-01-02T01:00:00+01:00".parse()?;
 /// assert_eq!(timestamp.to_string(), "2001-01-02T00:00:00Z");
-/// # Ok::<(), accession::model::TimestampError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -102,7 +102,7 @@ impl Timestamp {
     /// - `"2001-01-02 03:04:05"`: no offset
     /// - `"yesterday"`: not a time
     /// - `"2001-01-02 12:34:60 UTC"`: a leap second
-    pub fn from_other_spelling(text: &str) -> Result<Self, TimestampError> {
+    pub fn from_other_spelling(text: &str) -> Result<Self, ParseError> {
         let given = text.trim();
         let named = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|zone| given.strip_suffix(zone));
         let with_offset =
@@ -119,23 +119,20 @@ impl Timestamp {
             .into_iter()
             .find_map(|spelling| DateTime::parse_from_str(&with_offset, spelling).ok())
             .or_else(|| DateTime::parse_from_rfc2822(given).ok())
-            .ok_or_else(|| TimestampError::of(given))?;
+            .ok_or_else(|| not_rfc3339(given))?;
         Timestamp::from_date_time(parsed, given)
     }
 
     /// The instant of a time that was parsed from `text`, if it represents `text` without loss.
-    fn from_date_time(
-        date_time: DateTime<FixedOffset>,
-        text: &str,
-    ) -> Result<Self, TimestampError> {
+    fn from_date_time(date_time: DateTime<FixedOffset>, text: &str) -> Result<Self, ParseError> {
         // chrono represents a leap second as nanoseconds from 10^9 on in the second before.
         if date_time.timestamp_subsec_nanos() >= 1_000_000_000 {
-            return Err(TimestampError::LeapSecond);
+            return Err(LEAP_SECOND);
         }
         if has_finer_fraction(text) {
-            return Err(TimestampError::TooFine);
+            return Err(TOO_FINE);
         }
-        Timestamp::from_micros(date_time.timestamp_micros()).ok_or(TimestampError::OutOfRange)
+        Timestamp::from_micros(date_time.timestamp_micros()).ok_or(OUT_OF_RANGE)
     }
 
     fn to_date_time(self) -> DateTime<chrono::Utc> {
@@ -151,7 +148,7 @@ fn has_finer_fraction(text: &str) -> bool {
 }
 
 impl FromStr for Timestamp {
-    type Err = TimestampError;
+    type Err = ParseError;
 
     /// # Errors
     ///
@@ -163,10 +160,10 @@ impl FromStr for Timestamp {
     /// - `"2001-01-02T12:34:60Z"`: a leap second
     /// - `"2001-01-02T00:00:00.1234567Z"`: more than six decimals
     /// - `"noon"`: not a time
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match DateTime::parse_from_rfc3339(text) {
             Ok(date_time) => Timestamp::from_date_time(date_time, text),
-            Err(_) => Err(TimestampError::of(text)),
+            Err(_) => Err(not_rfc3339(text)),
         }
     }
 }
@@ -181,21 +178,21 @@ impl fmt::Display for Timestamp {
 }
 
 impl TryFrom<SystemTime> for Timestamp {
-    type Error = TimestampError;
+    type Error = ParseError;
 
     /// The microsecond that contains the time.
     ///
     /// # Errors
     ///
-    /// [`TimestampError::OutOfRange`]: outside the years 0000 to 9999.
-    fn try_from(time: SystemTime) -> Result<Self, TimestampError> {
+    /// Outside the years 0000 to 9999.
+    fn try_from(time: SystemTime) -> Result<Self, ParseError> {
         let micros = match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_micros()),
             Err(before) => {
                 i64::try_from(before.duration().as_nanos().div_ceil(1_000)).map(|micros| -micros)
             }
         };
-        micros.ok().and_then(Timestamp::from_micros).ok_or(TimestampError::OutOfRange)
+        micros.ok().and_then(Timestamp::from_micros).ok_or(OUT_OF_RANGE)
     }
 }
 
@@ -234,13 +231,13 @@ impl Day {
 }
 
 impl FromStr for Day {
-    type Err = TimestampError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"2001-1-2"`: not written in ten characters
     /// - `"2001-02-30"`: a day that does not exist
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         // chrono also reads "2001-1-2", "+2001-01-02" and spaces, which other readers refuse.
         let is_written_in_full = text.len() == 10
             && text.bytes().enumerate().all(|(index, byte)| match index {
@@ -248,9 +245,9 @@ impl FromStr for Day {
                 _ => byte.is_ascii_digit(),
             });
         if !is_written_in_full {
-            return Err(TimestampError::NotATime);
+            return Err(NOT_A_TIME);
         }
-        text.parse().map(Day).map_err(|_| TimestampError::NoSuchTime)
+        text.parse().map(Day).map_err(|_| NO_SUCH_TIME)
     }
 }
 
@@ -260,49 +257,36 @@ impl fmt::Display for Day {
     }
 }
 
-/// Why a string is not a time.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum TimestampError {
-    /// A date and a time of day without an offset from UTC.
-    #[error("a time needs an offset, or Z for UTC: 2001-01-02T00:00:00Z")]
-    NoOffset,
-    /// A day that is not in the calendar, an hour after 23, or a minute or second after 59.
-    #[error("this day or this time of day does not exist")]
-    NoSuchTime,
-    /// Second 60 of a minute.
-    #[error("a leap second, :60, cannot be recorded: use the second before or after it")]
-    LeapSecond,
-    /// More than six decimals, not all zeros after the sixth.
-    #[error("a time has at most six decimals: finer ones would be lost")]
-    TooFine,
-    /// Not a time in any spelling.
-    #[error("a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z")]
-    NotATime,
-    /// Before the year 0000 or after the year 9999 in UTC.
-    #[error("a time is within the years 0000 to 9999 of UTC")]
-    OutOfRange,
-}
+/// A date and a time of day without an offset from UTC.
+pub(crate) const NO_OFFSET: ParseError =
+    ParseError::fixed("a time needs an offset, or Z for UTC: 2001-01-02T00:00:00Z");
 
-impl From<TimestampError> for ValueError {
-    fn from(error: TimestampError) -> Self {
-        ValueError::new(error.to_string())
-    }
-}
+/// A day that is not in the calendar, an hour after 23, or a minute or second after 59.
+const NO_SUCH_TIME: ParseError = ParseError::fixed("this day or this time of day does not exist");
 
-impl TimestampError {
-    /// Why `text` is not RFC 3339.
-    fn of(text: &str) -> Self {
-        match DateTime::parse_from_rfc3339(text) {
-            Err(error) if error.kind() == ParseErrorKind::OutOfRange => TimestampError::NoSuchTime,
-            _ if text.parse::<Day>() == Err(TimestampError::NoSuchTime) => {
-                TimestampError::NoSuchTime
-            }
-            _ if DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok() => {
-                TimestampError::NoOffset
-            }
-            _ => TimestampError::NotATime,
-        }
+/// Second 60 of a minute.
+const LEAP_SECOND: ParseError =
+    ParseError::fixed("a leap second, :60, cannot be recorded: use the second before or after it");
+
+/// More than six decimals, not all zeros after the sixth.
+const TOO_FINE: ParseError =
+    ParseError::fixed("a time has at most six decimals: finer ones would be lost");
+
+/// Not a time in any spelling.
+const NOT_A_TIME: ParseError =
+    ParseError::fixed("a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z");
+
+/// Before the year 0000 or after the year 9999 in UTC.
+const OUT_OF_RANGE: ParseError =
+    ParseError::fixed("a time is within the years 0000 to 9999 of UTC");
+
+/// Why `text` is not RFC 3339.
+fn not_rfc3339(text: &str) -> ParseError {
+    match DateTime::parse_from_rfc3339(text) {
+        Err(error) if error.kind() == ParseErrorKind::OutOfRange => NO_SUCH_TIME,
+        _ if text.parse::<Day>() == Err(NO_SUCH_TIME) => NO_SUCH_TIME,
+        _ if DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok() => NO_OFFSET,
+        _ => NOT_A_TIME,
     }
 }
 
@@ -311,8 +295,8 @@ impl TimestampError {
 /// # Errors
 ///
 /// It is something else, or more than a [`Duration`] can be.
-pub fn parse_duration(text: &str) -> Result<Duration, ValueError> {
-    let refused = || ValueError::new("a duration is a number and a unit: 90m, 36h or 2d");
+pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
+    let refused = || ParseError::new("a duration is a number and a unit: 90m, 36h or 2d");
     let units = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];
     let read = units.iter().find_map(|&(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
     let (number, seconds) = read.ok_or_else(refused)?;
@@ -334,7 +318,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ValueError> {
 /// let moment: Moment = "2001-01-02".parse()?;
 /// assert_eq!(moment.of_change().to_string(), "2001-01-02T00:00:00Z");
 /// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
-/// # Ok::<(), accession::model::TimestampError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {
@@ -368,9 +352,9 @@ impl Moment {
 }
 
 impl FromStr for Moment {
-    type Err = TimestampError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.parse() {
             Ok(day) => Ok(Moment::Day(day)),
             // The error of an instant also says what is wrong with a day.
@@ -421,12 +405,12 @@ mod tests {
             ("2001-01-02 03:04:05.25 -0500", Ok("2001-01-02T08:04:05.250000Z")),
             ("2001-01-02 03:04:05.2500000 -0500", Ok("2001-01-02T08:04:05.250000Z")),
             ("Tue, 02 Jan 2001 03:04:05 GMT", Ok("2001-01-02T03:04:05Z")),
-            ("2001-01-02 03:04:05", Err(TimestampError::NoOffset)),
-            ("2001-02-30 03:04:05 UTC", Err(TimestampError::NoSuchTime)),
-            ("2001-01-02 03:04:60 UTC", Err(TimestampError::LeapSecond)),
-            ("2001-01-02 03:04:05.1234567 UTC", Err(TimestampError::TooFine)),
-            ("9999-12-31 23:59:59 -0100", Err(TimestampError::OutOfRange)),
-            ("yesterday", Err(TimestampError::NotATime)),
+            ("2001-01-02 03:04:05", Err(NO_OFFSET)),
+            ("2001-02-30 03:04:05 UTC", Err(NO_SUCH_TIME)),
+            ("2001-01-02 03:04:60 UTC", Err(LEAP_SECOND)),
+            ("2001-01-02 03:04:05.1234567 UTC", Err(TOO_FINE)),
+            ("9999-12-31 23:59:59 -0100", Err(OUT_OF_RANGE)),
+            ("yesterday", Err(NOT_A_TIME)),
         ];
         for (text, expected) in cases {
             let read = Timestamp::from_other_spelling(text).map(|at| at.to_string());
@@ -466,9 +450,9 @@ mod tests {
         let day: Day = "2001-01-02".parse().unwrap();
         assert_eq!(day.to_string(), "2001-01-02");
         for text in [" 2001-01-2", "2001-1-002", "2001-1-2", "+2001-01-2", "2001/01/02"] {
-            assert_eq!(text.parse::<Day>(), Err(TimestampError::NotATime), "{text}");
+            assert_eq!(text.parse::<Day>(), Err(NOT_A_TIME), "{text}");
         }
-        assert_eq!("2001-02-30".parse::<Day>(), Err(TimestampError::NoSuchTime));
+        assert_eq!("2001-02-30".parse::<Day>(), Err(NO_SUCH_TIME));
         let instant: Timestamp = "2001-01-02T00:00:00Z".parse().unwrap();
         assert_eq!(format!("{instant:?}"), "2001-01-02T00:00:00Z");
     }
@@ -498,7 +482,7 @@ mod tests {
             assert_eq!(timestamp.to_string(), written);
         }
         let far = epoch + Duration::from_secs(1 << 40);
-        assert_eq!(Timestamp::try_from(far), Err(TimestampError::OutOfRange));
+        assert_eq!(Timestamp::try_from(far), Err(OUT_OF_RANGE));
     }
 
     #[test]
@@ -509,41 +493,40 @@ mod tests {
 
     #[test]
     fn refused_times_say_why() {
-        use TimestampError::{LeapSecond, NoOffset, NoSuchTime, NotATime, OutOfRange, TooFine};
         let cases = [
-            ("", NotATime),
-            ("noon", NotATime),
-            ("2001-1-2", NotATime),
-            ("+2001-01-02", NotATime),
-            (" 2001-01-02", NotATime),
-            ("2001-01-02 ", NotATime),
-            ("2001-01-02x", NotATime),
-            ("2001-01-02T00:00:00Zx", NotATime),
-            ("2001-01-02T00:00:00.Z", NotATime),
-            ("29-APR-2016 00:00:00", NotATime),
-            ("2001-01-02T00:00:00", NoOffset),
-            ("2001-01-02 00:00:00.5", NoOffset),
-            ("2001-01-02T00:00", NotATime),
-            ("2001-01-02T00:00Z", NotATime),
-            ("2001-01-02T00:00+01:00", NotATime),
-            ("2001-02-30", NoSuchTime),
-            ("2001-02-29T00:00:00Z", NoSuchTime),
-            ("2001-13-01T00:00:00Z", NoSuchTime),
-            ("2001-02-30T00:00", NotATime),
-            ("2001-01-02T24:00:00Z", NoSuchTime),
-            ("2001-01-02T23:60:00Z", NoSuchTime),
-            ("2001-01-02T23:59:61Z", NoSuchTime),
-            ("2001-01-02T23:61", NotATime),
-            ("2001-01-02T00:00:00+0100", NotATime),
-            ("2001-01-02T00:00:00-05", NotATime),
-            ("2001-01-02T00:00:00.25+0100", NotATime),
-            ("2001-01-02T12:34:60Z", LeapSecond),
-            ("2016-12-31T23:59:60Z", LeapSecond),
-            ("2001-01-02T12:34:60", NoOffset),
-            ("2001-01-02T00:00:00.1234561Z", TooFine),
-            ("2001-01-02T00:00:00.123456000000001Z", TooFine),
-            ("0000-01-01T00:00:00+01:00", OutOfRange),
-            ("9999-12-31T23:59:59-01:00", OutOfRange),
+            ("", NOT_A_TIME),
+            ("noon", NOT_A_TIME),
+            ("2001-1-2", NOT_A_TIME),
+            ("+2001-01-02", NOT_A_TIME),
+            (" 2001-01-02", NOT_A_TIME),
+            ("2001-01-02 ", NOT_A_TIME),
+            ("2001-01-02x", NOT_A_TIME),
+            ("2001-01-02T00:00:00Zx", NOT_A_TIME),
+            ("2001-01-02T00:00:00.Z", NOT_A_TIME),
+            ("29-APR-2016 00:00:00", NOT_A_TIME),
+            ("2001-01-02T00:00:00", NO_OFFSET),
+            ("2001-01-02 00:00:00.5", NO_OFFSET),
+            ("2001-01-02T00:00", NOT_A_TIME),
+            ("2001-01-02T00:00Z", NOT_A_TIME),
+            ("2001-01-02T00:00+01:00", NOT_A_TIME),
+            ("2001-02-30", NO_SUCH_TIME),
+            ("2001-02-29T00:00:00Z", NO_SUCH_TIME),
+            ("2001-13-01T00:00:00Z", NO_SUCH_TIME),
+            ("2001-02-30T00:00", NOT_A_TIME),
+            ("2001-01-02T24:00:00Z", NO_SUCH_TIME),
+            ("2001-01-02T23:60:00Z", NO_SUCH_TIME),
+            ("2001-01-02T23:59:61Z", NO_SUCH_TIME),
+            ("2001-01-02T23:61", NOT_A_TIME),
+            ("2001-01-02T00:00:00+0100", NOT_A_TIME),
+            ("2001-01-02T00:00:00-05", NOT_A_TIME),
+            ("2001-01-02T00:00:00.25+0100", NOT_A_TIME),
+            ("2001-01-02T12:34:60Z", LEAP_SECOND),
+            ("2016-12-31T23:59:60Z", LEAP_SECOND),
+            ("2001-01-02T12:34:60", NO_OFFSET),
+            ("2001-01-02T00:00:00.1234561Z", TOO_FINE),
+            ("2001-01-02T00:00:00.123456000000001Z", TOO_FINE),
+            ("0000-01-01T00:00:00+01:00", OUT_OF_RANGE),
+            ("9999-12-31T23:59:59-01:00", OUT_OF_RANGE),
         ];
         for (text, error) in cases {
             assert_eq!(text.parse::<Moment>(), Err(error), "{text}");

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::granule_id::GranuleId;
-use super::message::{ValueError, quoted, strip_prefix_of_any_case};
+use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 
 /// An address that a reader can follow: it has a host, and one of the schemes `https`, `http`, `ftp` and
 /// `sftp`. Following it therefore never runs a script.
@@ -34,7 +34,7 @@ impl WebAddress {
 }
 
 impl FromStr for WebAddress {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl FromStr for WebAddress {
     /// - `"https:///data"`: no host
     /// - `"https://user:password@example.org/"`: everybody could read it
     /// - `"https://example.org/a\u{1b}"`: a control character
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let text = text.trim();
         let is_one = text.split_once("://").is_some_and(|(scheme, rest)| {
             let is_host = |character: char| !matches!(character, '/' | '?' | '#' | ':');
@@ -59,8 +59,8 @@ impl FromStr for WebAddress {
                 "a web address begins with https://, http://, ftp:// or sftp:// and a host";
             // What may be a password is not repeated.
             match text.contains('@') {
-                true => Err(ValueError::new(format!("{message}, without a user or a password"))),
-                false => Err(ValueError::new(format!("{message}, unlike {}", quoted(text)))),
+                true => Err(ParseError::new(format!("{message}, without a user or a password"))),
+                false => Err(ParseError::new(format!("{message}, unlike {}", quoted(text)))),
             }
         }
     }
@@ -120,7 +120,7 @@ impl GranuleUrl {
 }
 
 impl FromStr for GranuleUrl {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
@@ -132,10 +132,10 @@ impl FromStr for GranuleUrl {
     /// - `"https://example.org/"`, `"https://example.org/{granule}/{granule}"`: not exactly one
     ///   placeholder
     /// - `"https://example.org/a {granule}"`: white space
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let refused = |what| {
             let given = quoted(text);
-            Err(ValueError::new(format!("the address of a granule {what}, unlike {given}")))
+            Err(ParseError::new(format!("the address of a granule {what}, unlike {given}")))
         };
         // It has a host, and no user.
         text.parse::<WebAddress>()?;

@@ -429,9 +429,7 @@ fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result
     let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
     match snapshot.select(&selection) {
         Ok(selected) => Ok(Some(selected.instance().clone())),
-        Err(error) if matches!(error.kind(), ErrorKind::NoHistory | ErrorKind::BeforeHistory) => {
-            Ok(None)
-        }
+        Err(error) if error.kind() == ErrorKind::NoHistory => Ok(None),
         Err(error) => Err(error),
     }
 }

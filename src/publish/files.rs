@@ -52,7 +52,7 @@ impl PublishDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotReplaced`]: nothing was published there, and it has a file that would be replaced.
+    /// [`ErrorKind::AlreadyExists`]: nothing was published there, and it has a file that would be replaced.
     pub fn to_publish(path: &Path) -> Result<Self> {
         PublishDirectory::locked(path, File::lock)
     }
@@ -121,7 +121,7 @@ fn refuse_to_replace(root: &Directory) -> Result<()> {
     let message = format!(
         "{shown} exists, and nothing was published into its directory: it was not replaced"
     );
-    Err(Error::new(ErrorKind::NotReplaced, message).in_path(path))
+    Err(Error::new(ErrorKind::AlreadyExists, message).in_path(path))
 }
 
 /// The head in the directory of a dataset. `None` means that there is none.
@@ -210,7 +210,8 @@ pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result
 
 impl Error {
     /// A published file that is not as it was written, from a line on (`None`: all of it). What is
-    /// wrong is the cause.
+    /// wrong is the cause. Hidden: the server publishes files of its own beside those of the library.
+    #[doc(hidden)]
     pub fn published_damaged(path: &Path, line: Option<u64>, what: impl Into<String>) -> Self {
         let in_line = line.map_or_else(String::new, |line| format!(", line {line},"));
         let shown = quoted(&path.to_string_lossy()).to_string();

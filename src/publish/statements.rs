@@ -7,7 +7,7 @@ use super::files::{PublishDirectory, text_in};
 use super::tile::{Tile, replace};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::ValueError;
+use crate::model::ParseError;
 use crate::registry::{Registry, SignedCheckpoint, Snapshot, StatementLog};
 use crate::signed::{LogCheckpoint, Note};
 
@@ -70,7 +70,7 @@ pub(super) fn published_checkpoint(
         let checkpoint = note.body.parse()?;
         Ok((note, checkpoint))
     };
-    read().map(Some).map_err(|error: ValueError| {
+    read().map(Some).map_err(|error: ParseError| {
         let path = statements.path_of(CHECKPOINT);
         Error::published_damaged(&path, None, error.to_string())
     })

@@ -5,7 +5,7 @@ use std::thread::Scope;
 
 use super::parallel::ahead_within;
 use super::staging::check_limits;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::{Content, Event, EventKind, FileRecord, GranuleId};
 
 /// Consecutive events of one granule that have the same time and the same kind, merged into one.
@@ -164,9 +164,7 @@ impl StatedFiles {
 }
 
 fn merge(granule_id: &GranuleId, files: Vec<FileRecord>) -> Result<Content> {
-    Content::of(granule_id, files).map_err(|contradiction| {
-        Error::new(ErrorKind::StatedFile, contradiction.at_once(granule_id))
-    })
+    Ok(Content::of(granule_id, files)?)
 }
 
 /// Rejects more file metadata than a row may have.
@@ -225,6 +223,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::error::ErrorKind;
     use crate::model::{FilePath, SourceLocation, Timestamp};
 
     fn event(granule_id: &str, content: Option<Content>, line: u64) -> Event {
@@ -278,7 +277,7 @@ mod tests {
         assert_eq!(kind, ErrorKind::Twice);
         assert_eq!(text, "argument 2: \"B\" is listed twice, the first time at argument 1");
         let (kind, text) = of(&merged[2].invalid_files).unwrap();
-        assert_eq!(kind, ErrorKind::StatedFile);
+        assert_eq!(kind, ErrorKind::Input);
         assert!(text.starts_with("argument 2: "), "{text}");
     }
 

@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::handle::{End, Registry};
+use super::observer::Work;
 use super::verify::Verifications;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Timestamp;
+use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{Location, Store};
 
 /// The result of a backup: what was copied and verified.
@@ -35,7 +36,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): a file already exists; of another
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a file already exists; of another
     /// kind: the registry cannot be read, or the copy cannot be written.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
     pub fn back_up(&self, target: &Path) -> Result<BackupReport> {
@@ -43,7 +44,7 @@ impl Registry {
         let in_target = |error: Error| location.named(error);
         let target = location.file("a backup")?;
         let read = self.read()?;
-        let mut progress = self.begin("copying", "pages", None);
+        let mut progress = self.begin(Work::CopyPages, None);
         let mut copied = 0;
         let copy = read.copy_beside(target, |done, _| {
             let more = done.saturating_sub(copied);
@@ -55,21 +56,23 @@ impl Registry {
         });
         drop(progress);
         drop(read);
-        if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::NotAFile) {
+        if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported) {
             return self.back_up_rows(target);
         }
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
         // registry instead of that of the temporary file.
-        let of_registry = |error: Error| match error.is_of_registry() {
+        let of_registry = |error: Error| match error.is_from_store() {
             true => error.in_path(self.location().shown()),
             false => error,
         };
         let copy = Registry::open(file.path(), self.clock().clone())
-            .map(|copy| copy.reporting_as(self))
+            .map(|copy| copy.watched_by(self.watcher().clone()))
             .map_err(of_registry)?;
-        let verified =
-            copy.verify_all(&[]).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
+        let verified = copy
+            .verify_all(&DatasetFilter::All)
+            .and_then(Verifications::refuse_mismatches)
+            .map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
         let unseen = |source| Error::cannot("look at", target, source).of_store();
@@ -118,7 +121,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](crate::ErrorKind::RegistryExists): there is a registry at the
+    /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): there is a registry at the
     /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
     pub fn copy_to(
         &self,
@@ -130,9 +133,11 @@ impl Registry {
         let (store, copy) = Store::create(&target, Some(self.location())).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;
         let store = copy.reopen(store).map_err(in_target)?;
-        let registry = Registry::of(store.clone(), self.clock().clone()).reporting_as(self);
+        let registry =
+            Registry::of(store.clone(), self.clock().clone()).watched_by(self.watcher().clone());
         // An error in the copy is an error in the registry.
-        let verified = registry.verify_all(&[]).and_then(Verifications::refuse_mismatches);
+        let verified =
+            registry.verify_all(&DatasetFilter::All).and_then(Verifications::refuse_mismatches);
         let verified = verified.map_err(|error| self.named(error))?;
         drop((registry, store));
         copy.put_in_place(None).map_err(in_target)?;
@@ -141,10 +146,10 @@ impl Registry {
 
     /// Copies every row into an empty store, as of one moment.
     fn fill(&self, store: Store, payment_ids: PaymentIds) -> Result<Store> {
-        let target = Registry::of(store, self.clock().clone()).reporting_as(self);
+        let target = Registry::of(store, self.clock().clone()).watched_by(self.watcher().clone());
         let read = self.read()?;
         let named = |error: Error| self.named(error);
-        let mut progress = self.begin("copying", "granules", None);
+        let mut progress = self.begin(Work::CopyGranules, None);
         for dataset in read.dataset_keys().map_err(named)? {
             target.write(|transaction| {
                 transaction.lock_new_dataset(dataset)?;
@@ -186,12 +191,12 @@ impl Registry {
             };
             let path = directory.join(file);
             match self.back_up(&path) {
-                Err(error) if error.kind() == ErrorKind::RegistryExists => {}
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
                 backed_up => return Ok((path, backed_up?)),
             }
         }
         let message = format!("there are {MAX_SUFFIX} backups of this second already");
-        Err(Error::new(ErrorKind::RegistryExists, message).in_path(directory))
+        Err(Error::new(ErrorKind::AlreadyExists, message).in_path(directory))
     }
 
     /// What the backups of this registry are called.

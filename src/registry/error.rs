@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Class, Detail, Error, ErrorKind};
 use crate::model::{
     DatasetName, Event, EventKind, GranuleId, Identifier, Moment, Timestamp, quoted,
 };
@@ -23,17 +23,20 @@ impl Error {
     /// The dataset has had no change yet.
     pub(crate) fn no_history(name: &DatasetName) -> Self {
         let message = format!("{name} has no history yet: nothing was ever ingested");
-        Error::new(ErrorKind::NoHistory, message)
+        Error::new(Detail::NeverChanged, message)
     }
 
     /// The time is before the dataset's first change.
     pub(crate) fn before_history(name: &DatasetName, at: Moment, begins: Timestamp) -> Self {
         let message = format!("{at} is before the history of {name}, which begins at {begins}");
-        Error::new(ErrorKind::BeforeHistory, message)
+        Error::new(ErrorKind::NoHistory, message)
     }
 
     /// The identifier was never in force: in a dataset, or in any (`None`).
-    pub fn identifier_unknown(identifier: Identifier, dataset: Option<&DatasetName>) -> Self {
+    pub(crate) fn identifier_unknown(
+        identifier: Identifier,
+        dataset: Option<&DatasetName>,
+    ) -> Self {
         let message = match dataset {
             Some(name) => format!("{identifier} was never in force in {name}"),
             None => format!("{identifier} was never in force in any dataset here"),
@@ -72,8 +75,12 @@ impl Error {
     }
 
     /// An event is refused; `what` is said of its granule.
-    pub(super) fn of_event(event: &Event, kind: ErrorKind, what: fmt::Arguments<'_>) -> Self {
-        Error::new(kind, format!("{} {what}", quoted(event.granule_id.as_str())))
+    pub(super) fn of_event(
+        event: &Event,
+        class: impl Into<Class>,
+        what: fmt::Arguments<'_>,
+    ) -> Self {
+        Error::new(class, format!("{} {what}", quoted(event.granule_id.as_str())))
             .at(event.location.clone())
             .of(event.granule_id.clone())
     }
@@ -81,13 +88,13 @@ impl Error {
     /// A history ingests a granule that is held at that time.
     pub(super) fn held_then(event: &Event, since: Timestamp) -> Self {
         let what = format_args!("is ingested at {}, but has been held since {since}", event.at);
-        Error::of_event(event, ErrorKind::HeldThen, what)
+        Error::of_event(event, Detail::OutOfTurn, what)
     }
 
     /// A history deletes a granule that is not held at that time.
     pub(super) fn not_held_then(event: &Event) -> Self {
         let what = format_args!("is deleted at {}, but is not held then", event.at);
-        Error::of_event(event, ErrorKind::NotHeldThen, what)
+        Error::of_event(event, Detail::OutOfTurn, what)
     }
 
     /// The second of two events of the same granule and time.
@@ -106,7 +113,7 @@ impl Error {
             if first.kind == EventKind::Deleted { (first, second) } else { (second, first) };
         let place = place(ingested);
         let what = format_args!("is to be both ingested and deleted{place}");
-        Error::of_event(deleted, ErrorKind::Both, what)
+        Error::of_event(deleted, ErrorKind::Twice, what)
     }
 }
 

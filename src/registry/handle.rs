@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::author::Author;
+use super::cancel::CancelToken;
 use super::clock::Clock;
-use super::monitor::{JointWork, Monitor, Work};
+use super::observer::{Observer, OpenWork, Progress, Watcher, Work};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Timestamp};
+use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{self, Location, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
@@ -46,10 +47,12 @@ pub struct Registry {
     clock: Clock,
     /// Who records changes. `None` means that this is not recorded.
     author: Option<Author>,
-    monitor: Option<Arc<dyn Monitor>>,
-    /// The names of the datasets that others see, who do not see who recorded a change; no name means all
-    /// datasets. `None` means that it is read as the archive sees it.
-    published: Option<Arc<[DatasetName]>>,
+    watcher: Watcher,
+    /// The datasets that others see, who do not see who recorded a change. `None` means that it is read as
+    /// the archive sees it.
+    public: Option<Arc<DatasetFilter>>,
+    /// Whether its lists are read in small pages.
+    has_small_pages: bool,
 }
 
 // The location of a registry on a server has no password.
@@ -89,7 +92,11 @@ impl Registry {
     /// (`not-a-registry`), is damaged, has another schema (`other-schema`), or cannot be opened.
     pub fn open(location: impl Into<Location>, clock: Clock) -> Result<Self> {
         let location = location.into();
-        let store = Store::open(&location).map_err(|error| location.named(error))?;
+        let store = Store::open(&location).map_err(|error| match error.kind() {
+            // A relative path may be wrong because the current directory is.
+            ErrorKind::RegistryMissing => error.in_registry(&location.full_name()),
+            _ => location.named(error),
+        })?;
         Ok(Registry::of(store, clock))
     }
 
@@ -97,7 +104,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The error of a registry: something exists there (`registry-exists`), or nothing can be created.
+    /// The error of a registry: something exists there (`already-exists`), or nothing can be created.
     pub fn create(location: impl Into<Location>, clock: Clock) -> Result<Self> {
         let location = location.into();
         let create = || {
@@ -135,7 +142,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those with which a change would begin, such as [`ErrorKind::ReadOnly`].
+    /// Those with which a change would begin, such as [`ErrorKind::Denied`].
     pub fn check_writable(&self) -> Result<()> {
         self.write(|_| Ok(((), End::RollBack)))
     }
@@ -182,41 +189,90 @@ impl Registry {
         }
     }
 
-    /// Returns the same registry with a monitor, which receives reports on its work and can stop
-    /// it.
+    /// Returns the same registry with an observer of its work, instead of any before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use accession::{CancelToken, Observer, Progress, Registry};
+    ///
+    /// struct Printed;
+    ///
+    /// impl Observer for Printed {
+    ///     fn event(&self, event: Progress) {
+    ///         eprintln!("{event:?}");
+    ///     }
+    /// }
+    ///
+    /// # let registry = Registry::in_memory()?;
+    /// let token = CancelToken::new();
+    /// let registry = registry.observed_by(Arc::new(Printed)).cancelled_by(&token);
+    /// // Another thread may do this.
+    /// token.cancel();
+    /// assert_eq!(registry.snapshot().err().map(|error| error.kind().as_str()), Some("interrupted"));
+    /// # Ok::<(), accession::Error>(())
+    /// ```
     #[must_use]
-    pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
-        Registry { monitor: Some(monitor), ..self.clone() }
+    pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
+        Registry { watcher: self.watcher.clone().observed_by(observer), ..self.clone() }
     }
 
-    /// Returns the same registry as others may see it: if `names` is not empty, its snapshots show
-    /// only datasets that have one of these names, or once had it. The others are as if they did not exist.
-    /// Who recorded a change is shown of none.
+    /// Returns the same registry with one more token that cancels its work.
     #[must_use]
-    pub fn public_view(&self, names: &[DatasetName]) -> Self {
-        Registry { published: Some(names.into()), ..self.clone() }
+    pub fn cancelled_by(&self, token: &CancelToken) -> Self {
+        Registry { watcher: self.watcher.clone().cancelled_by(token), ..self.clone() }
+    }
+
+    /// Who observes its work, and what cancels it.
+    pub fn watcher(&self) -> &Watcher {
+        &self.watcher
+    }
+
+    /// Returns the same registry as others may see it: its snapshots show only the datasets of the filter.
+    /// The others are as if they did not exist. Who recorded a change is shown of none.
+    #[must_use]
+    pub fn public_view(&self, filter: DatasetFilter) -> Self {
+        Registry { public: Some(Arc::new(filter)), ..self.clone() }
+    }
+
+    /// Returns the same registry for clients that may read lists slowly: pages end by bytes, and are hashed on
+    /// the thread that reads them. A list needs little memory, and no thread.
+    #[must_use]
+    pub fn in_small_pages(&self) -> Self {
+        Registry { has_small_pages: true, ..self.clone() }
+    }
+
+    /// Whether its lists are read in small pages.
+    pub(super) fn has_small_pages(&self) -> bool {
+        self.has_small_pages
     }
 
     /// The registry in a store.
     pub(super) fn of(store: Store, clock: Clock) -> Self {
-        Registry { store, clock, author: None, monitor: None, published: None }
+        let watcher = Watcher::new();
+        Registry { store, clock, author: None, watcher, public: None, has_small_pages: false }
     }
 
-    /// Returns the same registry without a monitor: what it writes is not what the caller asked for.
-    pub(super) fn without_monitor(&self) -> Self {
-        Registry { monitor: None, ..self.clone() }
+    /// Returns the same registry with another watcher.
+    pub(super) fn watched_by(&self, watcher: Watcher) -> Self {
+        Registry { watcher, ..self.clone() }
     }
 
-    /// Returns the same registry with the monitor of another one.
-    pub(super) fn reporting_as(&self, other: &Registry) -> Self {
-        Registry { monitor: other.monitor.clone(), ..self.clone() }
+    /// Returns the same registry without a watcher: what it writes is not what the caller asked for.
+    pub(super) fn unwatched(&self) -> Self {
+        self.watched_by(Watcher::new())
     }
 
-    /// Returns the same registry for the threads that work side by side: their work is reported as
-    /// one, and all of them stop once the second value is dropped.
-    pub(super) fn with_joint_monitor(&self) -> (Self, JointWork) {
-        let (joint, work) = JointWork::of(self.monitor.clone());
-        (self.with_monitor(joint), work)
+    /// Returns the same registry for threads that work side by side, and whose work is reported as one.
+    pub(super) fn for_parts(&self) -> Self {
+        self.watched_by(self.watcher.of_parts())
+    }
+
+    /// Returns the same registry for what is saved during other work, also when that is cancelled.
+    pub(crate) fn for_saves(&self) -> Self {
+        self.watched_by(self.watcher.of_saves())
     }
 
     /// Whether several threads can read the registry at the same time.
@@ -232,8 +288,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAServer`](crate::ErrorKind::NotAServer): the registry is a file; of kind
-    /// `no-citus`: the extension is not installed; of kind `denied`: the role is not the owner of
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported): the registry is a file; of kind
+    /// `unsupported`: the extension is not installed; of kind `denied`: the role is not the owner of
     /// the tables.
     pub fn distribute(&self) -> Result<u64> {
         self.store().distribute().map_err(|error| self.named(error))
@@ -261,21 +317,30 @@ impl Registry {
         self.store
     }
 
+    /// Closes the connections of the registry. Dropping the last handle does the same, and ignores errors.
+    ///
+    /// # Errors
+    ///
+    /// Of kind `busy`: a clone, a snapshot or a list of the registry is still in use, with which the
+    /// connections are closed; what the store reports.
+    pub fn close(self) -> Result<()> {
+        let location = self.location().clone();
+        self.store.close_all().map_err(|error| location.named(error))
+    }
+
     /// Where the registry is.
     pub fn location(&self) -> &Location {
         self.store.location()
     }
 
-    /// Begins a read transaction, unless the monitor stops the work.
+    /// Begins a read transaction, unless the work is cancelled.
     pub(super) fn read(&self) -> Result<store::View> {
-        if self.watch().is_some_and(|is_stopped| is_stopped()) {
-            return Err(Error::interrupted());
-        }
+        self.watcher.check()?;
         let read = || {
             let view = self.store.snapshot(self.watch().as_ref())?;
-            match &self.published {
+            match &self.public {
                 None => Ok(view),
-                Some(names) => view.for_public(names),
+                Some(filter) => view.for_public(filter),
             }
         };
         read().map_err(|error| self.named(error))
@@ -299,12 +364,12 @@ impl Registry {
                 // What was read elsewhere is remembered in a registry that exists.
                 End::Remember if new.is_some() => transaction.roll_back()?,
                 End::Commit | End::Remember => {
-                    let progress = self.begin("committing", "changes", None);
+                    let progress = self.begin(Work::Commit, None);
                     transaction.commit()?;
                     new.map_or(Ok(()), |(store, new)| new.put_in_place(Some(store)))?;
                     drop(progress);
-                    if let (End::Commit, Some(monitor)) = (end, &self.monitor) {
-                        monitor.committed();
+                    if end == End::Commit {
+                        self.watcher.report(Progress::Committed);
                     }
                 }
                 End::RollBack => transaction.roll_back()?,
@@ -314,7 +379,7 @@ impl Registry {
         let mut result = attempt();
         for _ in 1..ATTEMPTS {
             match result.as_ref().map_err(Error::kind) {
-                Err(ErrorKind::Conflict | ErrorKind::RegistryExists) => result = attempt(),
+                Err(ErrorKind::Conflict | ErrorKind::AlreadyExists) => result = attempt(),
                 _ => break,
             }
         }
@@ -327,18 +392,13 @@ impl Registry {
     }
 
     /// Reports that work begins; the guard reports that it ends.
-    pub(crate) fn begin(
-        &self,
-        what: &'static str,
-        things: &'static str,
-        total: Option<u64>,
-    ) -> Work {
-        Work::begin(self.monitor.clone(), what, things, total)
+    pub(crate) fn begin(&self, work: Work, total: Option<u64>) -> OpenWork {
+        self.watcher.begin(work, total)
     }
 
-    /// The monitor's check whether to stop, in the form that the store calls.
+    /// Whether the work is cancelled, in the form that the store calls.
     fn watch(&self) -> Option<Watch> {
-        let monitor = Arc::clone(self.monitor.as_ref()?);
-        Some(Arc::new(move || monitor.advance(0).is_break()))
+        let watcher = self.watcher.clone();
+        watcher.can_be_cancelled().then(|| Arc::new(move || watcher.is_cancelled()) as Watch)
     }
 }

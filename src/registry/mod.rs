@@ -13,6 +13,7 @@
 
 mod author;
 mod batches;
+mod cancel;
 mod clock;
 mod contents;
 mod copy;
@@ -21,7 +22,7 @@ mod handle;
 mod listing;
 mod log;
 mod look_ups;
-mod monitor;
+mod observer;
 mod parallel;
 mod proof;
 mod restore;
@@ -34,21 +35,23 @@ mod warnings;
 mod write;
 
 pub use author::Author;
+pub use cancel::CancelToken;
 pub use clock::Clock;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
 pub use handle::Registry;
 pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
-pub use monitor::Monitor;
-pub(crate) use monitor::Work;
+pub(crate) use observer::OpenWork;
+pub use observer::{Observer, Progress, Watcher, Work};
 pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
-    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference, Differences,
-    DigestPeriod, Export, Exported, FileList, FileTotals, FirstRegistration, Granule, Granules,
-    HeldContents, History, IdPages, LastSubsets, Neighbours, NotedPeriod, Period, Presence,
-    Resolution, Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
+    DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
+    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
+    LastSubsets, Neighbours, NotedPeriod, Period, Presence, Resolution, Selected, Selection,
+    SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
@@ -58,10 +61,10 @@ pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, ConflictingGranule, EarlierSet,
-    Edit, FileCheck, IfMissing, Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES,
-    NewAnnotation, NewCheck, ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation,
-    SubsetMembers, SubsetState, WorkCounts,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck,
+    IfMissing, Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
+    ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState,
+    WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};

@@ -533,7 +533,7 @@ fn stored(read: &store::View, set: &Set) -> Result<Vec<StoredStatement>> {
 pub(in crate::registry) fn check_statements(read: &store::View) -> Result<Option<String>> {
     match StatementLog::read(read).and_then(|_| compare_with_history(read)) {
         Ok(()) => Ok(None),
-        Err(error) if error.kind().is_of_content() => Ok(Some(error.reason())),
+        Err(error) if error.concerns_content() => Ok(Some(error.reason())),
         Err(error) => Err(error),
     }
 }
@@ -566,7 +566,7 @@ fn compare_with_history(read: &store::View) -> Result<()> {
 /// What was read. `None` means that it is damaged or out of reach, which verifying its dataset finds.
 fn known<T>(read: Result<T>) -> Result<Option<T>> {
     match read {
-        Err(error) if error.kind().is_of_content() => Ok(None),
+        Err(error) if error.concerns_content() => Ok(None),
         Err(error) if error.kind() == ErrorKind::Unreachable => Ok(None),
         read => read.map(Some),
     }

@@ -12,9 +12,8 @@ use crate::model::{
 const MOST_NAMED: usize = 5;
 
 impl ChangeReport {
-    /// Warnings about a change. The dataset was named `asked`. `program` is how a command begins that is
-    /// to be typed next.
-    pub fn warnings(&self, asked: &DatasetName, now: Timestamp, program: &str) -> Vec<Warning> {
+    /// Warnings about a change. The dataset was named `asked`.
+    pub fn warnings(&self, asked: &DatasetName, now: Timestamp) -> Vec<Warning> {
         let behind = self.clock_behind_micros.map(|micros| {
             let seconds = micros / 1_000_000;
             let message = format!(
@@ -25,7 +24,7 @@ impl ChangeReport {
         let mut warnings = Vec::from_iter(behind);
         warnings.extend(self.skipped.warning());
         warnings.extend(self.warnings_of_dataset(asked, now));
-        warnings.extend(self.came_back.as_ref().map(|came_back| came_back.warning(program)));
+        warnings.extend(self.came_back.as_ref().map(ReturnedGranules::warning));
         warnings
     }
 
@@ -133,22 +132,17 @@ impl Skipped {
 }
 
 impl ReturnedGranules {
-    fn warning(&self, program: &str) -> Warning {
+    fn warning(&self) -> Warning {
         let ReturnedGranules { granules, without, earlier } = self;
-        let Instance { dataset, timestamp, .. } = without;
-        let [were, are, they] = match granules {
-            1 => ["was", "is", "it was"],
-            _ => ["were", "are", "they were"],
-        };
+        let timestamp = without.timestamp;
+        let (were, are) = if *granules == 1 { ("was", "is") } else { ("were", "are") };
         let again = earlier.as_ref().map_or_else(String::new, |earlier| {
             let Instance { timestamp, identifier, .. } = earlier;
             format!(", and the set is again that of {timestamp}, DI:{identifier}")
         });
         let granules = plural(*granules, "granule");
-        let message = format!(
-            "{granules} that {were} deleted at {timestamp} {are} back{again}: if {they} never gone, `{program} annotate {dataset}@{timestamp} --note WHY --questionable` marks that set"
-        );
-        Warning::new(WarningKind::CameBack, message)
+        let message = format!("{granules} that {were} deleted at {timestamp} {are} back{again}");
+        Warning::new(WarningKind::CameBack, message).of_instance(without)
     }
 }
 
@@ -188,12 +182,13 @@ impl Warning {
         if let [first, .., last] = others
             && others.len() > MOST_NAMED
         {
-            let Instance { dataset, identifier, .. } = first;
-            return vec![warning(format!(
-                "on {at}, {} others were also in force, from {identifier} to {}: `accession history {dataset}` lists them; a time of the day names one",
+            let message = format!(
+                "on {at}, {} others were also in force, from {} to {}; a time of the day names one",
                 others.len(),
+                first.identifier,
                 last.identifier
-            ))];
+            );
+            return vec![warning(message).of_dataset(&first.dataset)];
         }
         let of_one = |other: &Instance| {
             let (identifier, in_force) = (other.identifier, other.in_force());

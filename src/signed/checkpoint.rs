@@ -7,7 +7,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
 use super::tree::TreeHash;
-use crate::model::ValueError;
+use crate::model::ParseError;
 
 /// What a tree is at a time: the body of the note that is signed.
 ///
@@ -42,12 +42,12 @@ pub(super) fn hash(text: &str) -> Option<TreeHash> {
 }
 
 impl FromStr for LogCheckpoint {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// It has fewer or more lines, or one that is not as it is written.
-    fn from_str(body: &str) -> Result<Self, ValueError> {
+    fn from_str(body: &str) -> Result<Self, ParseError> {
         let read = || {
             let mut lines = body.strip_suffix('\n')?.split('\n');
             let origin = lines.next().filter(|origin| !origin.is_empty())?.to_owned();
@@ -55,7 +55,7 @@ impl FromStr for LogCheckpoint {
             lines.next().is_none().then_some(LogCheckpoint { origin, size, root })
         };
         let refused = "not a checkpoint: the name of the log, its size and its root in base64";
-        read().ok_or_else(|| ValueError::new(refused))
+        read().ok_or_else(|| ParseError::new(refused))
     }
 }
 

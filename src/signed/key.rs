@@ -11,7 +11,7 @@ use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use sha2::{Digest as _, Sha256};
 
 use super::signature::NoteSignature;
-use crate::model::{Timestamp, ValueError, quoted};
+use crate::model::{ParseError, Timestamp, quoted};
 
 /// What a key is for, which its signatures depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl KeyUse {
 /// let key: VerificationKey = text.parse()?;
 /// assert_eq!(key.name(), "example.com/foo");
 /// assert_eq!(key.to_string(), text);
-/// # Ok::<(), accession::model::ValueError>(())
+/// # Ok::<(), accession::model::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerificationKey {
@@ -117,12 +117,12 @@ fn cosigned(seconds: u64, body: &str) -> String {
 /// The longest name of a key, in bytes.
 const MAX_NAME_BYTES: usize = 255;
 
-fn check_name(name: &str) -> Result<(), ValueError> {
+fn check_name(name: &str) -> Result<(), ParseError> {
     let is_refused = |it: char| it.is_whitespace() || it.is_control() || it == '+';
     let is_address = !name.contains("://") && !name.ends_with('/');
     match !name.is_empty() && name.len() <= MAX_NAME_BYTES && !name.contains(is_refused) {
         true if is_address => Ok(()),
-        _ => Err(ValueError::new(
+        _ => Err(ParseError::new(
             "the name of a key is an address without https:// and without a slash at its end, such as data.example.org/statements: at most 255 bytes, no space and no +",
         )),
     }
@@ -139,21 +139,21 @@ fn parsed(text: &str) -> Option<(String, String, KeyUse, [u8; 32])> {
 }
 
 impl FromStr for VerificationKey {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"example.com/foo"`: it is not a key
     /// - a private key, which no message repeats
     /// - a number that is not the one of this name and these bytes, as of a key in which a letter was changed
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         if text.contains(SigningKey::PREFIX) {
             let what = "a private key stands where its verification key belongs";
-            return Err(ValueError::new(what));
+            return Err(ParseError::new(what));
         }
         let refused = || {
-            ValueError::new(format!(
-                "{} is not a verification key: name+number+base64, as `accession key show` prints it",
+            ParseError::new(format!(
+                "{} is not a verification key: name+number+base64",
                 quoted(text)
             ))
         };
@@ -191,10 +191,10 @@ impl SigningKey {
     /// # Errors
     ///
     /// The name is not one of a key; the system has no random bytes.
-    pub fn generate(name: &str) -> Result<Self, ValueError> {
+    pub fn generate(name: &str) -> Result<Self, ParseError> {
         let mut seed = [0; 32];
         let filled = SystemRandom::new().fill(&mut seed);
-        filled.map_err(|_| ValueError::new("the system has no random bytes"))?;
+        filled.map_err(|_| ParseError::new("the system has no random bytes"))?;
         SigningKey::of_seed(name, seed)
     }
 
@@ -203,10 +203,10 @@ impl SigningKey {
     /// # Errors
     ///
     /// The name is not one of a key.
-    pub fn of_seed(name: &str, seed: [u8; 32]) -> Result<Self, ValueError> {
+    pub fn of_seed(name: &str, seed: [u8; 32]) -> Result<Self, ParseError> {
         check_name(name)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
-        let pair = pair.map_err(|_| ValueError::new("no key is derived from these bytes"))?;
+        let pair = pair.map_err(|_| ParseError::new("no key is derived from these bytes"))?;
         let mut public = [0; 32];
         public.copy_from_slice(pair.public_key().as_ref());
         let verification = VerificationKey { name: name.to_owned(), key_use: KeyUse::Log, public };
@@ -241,14 +241,14 @@ impl SigningKey {
 }
 
 impl FromStr for SigningKey {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// It is not the text of a log's private key. The error does not repeat it.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let refused =
-            || ValueError::new("this is not a private key, as `accession key generate` writes it");
+            || ParseError::fixed("this is not a private key: PRIVATE+KEY+name+number+base64");
         let rest = text.strip_prefix(SigningKey::PREFIX).ok_or_else(refused)?;
         let (name, id, key_use, seed) = parsed(rest).ok_or_else(refused)?;
         let key = SigningKey::of_seed(&name, seed)?;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::key::VerificationKey;
 use super::signature::NoteSignature;
-use crate::model::{Timestamp, ValueError};
+use crate::model::{ParseError, Timestamp};
 
 /// A body with signatures, each of which anyone may have added.
 ///
@@ -34,11 +34,11 @@ impl Note {
     /// # Errors
     ///
     /// One of them is not a signature of this body: the note was damaged or forged.
-    pub fn verified(&self, key: &VerificationKey) -> Result<Option<Option<Timestamp>>, ValueError> {
+    pub fn verified(&self, key: &VerificationKey) -> Result<Option<Option<Timestamp>>, ParseError> {
         let mut first = None;
         for signature in self.signatures.iter().filter(|signature| key.is_named_by(signature)) {
             let forged = || {
-                ValueError::new(format!(
+                ParseError::new(format!(
                     "the signature of {} is not one of this checkpoint",
                     key.name()
                 ))
@@ -70,14 +70,14 @@ impl Note {
 }
 
 impl FromStr for Note {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - a text without an empty line before its last lines, or with another line after that
     /// - a control character, a text that is too long
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let refused = |why: &str| ValueError::new(format!("not a signed note: {why}"));
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let refused = |why: &str| ParseError::new(format!("not a signed note: {why}"));
         if text.len() > Note::MAX_BYTES {
             return Err(refused("it is longer than 64 KiB"));
         }

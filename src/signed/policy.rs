@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::key::{KeyUse, VerificationKey};
 use super::note::Note;
-use crate::model::{ValueError, quoted};
+use crate::model::{ParseError, quoted};
 
 /// The keys of logs, the witnesses, and which of them must have seen a checkpoint.
 ///
@@ -76,7 +76,7 @@ impl Policy {
     fn add(&mut self, words: &[&str], is_member: &mut BTreeSet<String>) -> Result<(), String> {
         let key = |text: &str, key_use| {
             let key: VerificationKey =
-                text.parse().map_err(|error: ValueError| error.to_string())?;
+                text.parse().map_err(|error: ParseError| error.to_string())?;
             let is_other = key.key_use() != key_use;
             if is_other {
                 return Err(format!("{} is not the key of a {}", key.name(), words[0]));
@@ -137,17 +137,17 @@ impl Policy {
 }
 
 impl FromStr for Policy {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// The number of the line that is refused, and why; the line `quorum` is missing or there twice.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let (logs, witnesses, groups) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut policy = Policy { logs, witnesses, groups, quorum: None };
         let (mut is_member, mut quorums) = (BTreeSet::new(), 0);
         if text.contains(|it: char| it.is_control() && !matches!(it, '\n' | '\t')) {
-            return Err(ValueError::new("a policy has no control characters"));
+            return Err(ParseError::new("a policy has no control characters"));
         }
         for (line, number) in text.split('\n').zip(1..) {
             let words: Vec<&str> =
@@ -156,16 +156,16 @@ impl FromStr for Policy {
                 continue;
             }
             quorums += usize::from(words[0] == "quorum");
-            let refused = |why| ValueError::new(format!("line {number}: {why}"));
+            let refused = |why| ParseError::new(format!("line {number}: {why}"));
             policy.add(&words, &mut is_member).map_err(refused)?;
         }
         if policy.logs.len() + policy.witnesses.len() > Note::MAX_SIGNATURES {
             let what = "a policy has at most 64 keys: as many as a checkpoint has signatures";
-            return Err(ValueError::new(what));
+            return Err(ParseError::new(what));
         }
         match quorums {
             1 => Ok(policy),
-            _ => Err(ValueError::new(
+            _ => Err(ParseError::new(
                 "a policy has one line quorum: the name of a witness or of a group, or none",
             )),
         }

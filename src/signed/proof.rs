@@ -10,7 +10,7 @@ use super::checkpoint::{LogCheckpoint, hash, number};
 use super::note::Note;
 use super::statement::SetStatement;
 use super::tree::TreeHash;
-use crate::model::ValueError;
+use crate::model::ParseError;
 
 /// A statement, its place in the tree, and the signed checkpoint of that tree.
 ///
@@ -44,13 +44,13 @@ impl StatementProof {
 }
 
 impl FromStr for StatementProof {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// A line is not as it is written, or is missing; the statement is not one of an archive.
-    fn from_str(text: &str) -> Result<Self, ValueError> {
-        let refused = |why: &str| ValueError::new(format!("not a proof: {why}"));
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let refused = |why: &str| ParseError::new(format!("not a proof: {why}"));
         if text.len() > StatementProof::MAX_BYTES {
             return Err(refused("it is too long"));
         }

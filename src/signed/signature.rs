@@ -6,7 +6,7 @@ use std::str::FromStr;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 
-use crate::model::ValueError;
+use crate::model::ParseError;
 
 /// A line of a note with a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,12 +27,12 @@ impl NoteSignature {
 }
 
 impl FromStr for NoteSignature {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// It is not a line of a signature.
-    fn from_str(line: &str) -> Result<Self, ValueError> {
+    fn from_str(line: &str) -> Result<Self, ParseError> {
         let read = || {
             let (name, signature) = line.strip_prefix("— ")?.split_once(' ')?;
             let signature = BASE64.decode(signature).ok()?;
@@ -42,7 +42,7 @@ impl FromStr for NoteSignature {
             let (name, key_id) = (name.to_owned(), u32::from_be_bytes(*key_id));
             is_name.then(|| NoteSignature { name, key_id, bytes: bytes.to_vec() })
         };
-        read().ok_or_else(|| ValueError::new("not the line of a signature"))
+        read().ok_or_else(|| ParseError::new("not the line of a signature"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{DatasetName, Digest, Doi, Identifier, Moment, Timestamp, ValueError};
+use crate::model::{DatasetName, Digest, Doi, Identifier, Moment, ParseError, Timestamp};
 
 /// That a dataset held a set, and when that was said.
 ///
@@ -98,8 +98,8 @@ impl SetStatement {
     /// - `{"accession_statement":2,…}`: another version
     /// - `{"dataset": …}`: not in canonical form
     /// - times that contradict each other, such as an end after it was stated
-    pub fn read(bytes: &[u8]) -> Result<Self, ValueError> {
-        let refused = |why: &str| ValueError::new(format!("not a statement of an archive: {why}"));
+    pub fn read(bytes: &[u8]) -> Result<Self, ParseError> {
+        let refused = |why: &str| ParseError::new(format!("not a statement of an archive: {why}"));
         if bytes.len() > SetStatement::MAX_BYTES {
             return Err(refused("it is longer than 60,000 bytes"));
         }

@@ -1,12 +1,12 @@
 //! The errors of a stored registry that several files raise.
 
-use crate::error::{Error, ErrorKind};
+use crate::error::{Class, Detail, Error, ErrorKind};
 
 /// Their message begins with the path of the registry once that is known.
 impl Error {
     /// Creates an error of the store.
-    pub(in crate::store) fn stored(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Error::new(kind, message).of_store()
+    pub(in crate::store) fn stored(class: impl Into<Class>, message: impl Into<String>) -> Self {
+        Error::new(class, message).of_store()
     }
 
     /// There is no registry at the path or the address.
@@ -17,7 +17,7 @@ impl Error {
     /// There is a file or a registry at the path of a new one.
     pub(in crate::store) fn exists() -> Self {
         let message = "there is a file or a registry here already";
-        Error::stored(ErrorKind::RegistryExists, message)
+        Error::stored(ErrorKind::AlreadyExists, message)
     }
 
     /// What was opened is something else.
@@ -60,7 +60,7 @@ impl Error {
 
     /// The registry cannot be written.
     pub(in crate::store) fn read_only() -> Self {
-        Error::stored(ErrorKind::ReadOnly, "the registry cannot be written")
+        Error::stored(ErrorKind::Denied, "the registry cannot be written")
     }
 
     /// The path no longer refers to the registry that was opened.
@@ -74,7 +74,9 @@ impl Error {
         Error::stored(ErrorKind::Damaged, format!("the registry is damaged: {what}"))
     }
 
-    /// The caller asked to stop. Nothing was changed.
+    /// The caller asked to stop. Nothing was changed. Hidden: the server stops its own part of the work of a
+    /// request with it.
+    #[doc(hidden)]
     pub fn interrupted() -> Self {
         Error::new(ErrorKind::Interrupted, "stopped; nothing was changed")
     }
@@ -83,21 +85,21 @@ impl Error {
     /// password.
     pub(in crate::store) fn address(what: impl std::fmt::Display) -> Self {
         let message = format!("the address of the registry cannot be read: {what}");
-        Error::stored(ErrorKind::RegistryAddress, message)
+        Error::stored(ErrorKind::Address, message)
     }
 
     /// The operation is for a registry in a file.
     pub(in crate::store) fn not_a_file(what: &str) -> Self {
         let message = format!("{what} is for a registry in a file, and this one is on a server");
-        Error::stored(ErrorKind::NotAFile, message)
+        Error::stored(Detail::NotAFile, message)
     }
 
     /// The error of a file that the store keeps beside a registry, or puts in its place.
     pub(in crate::store) fn of_disk(self) -> Self {
         match self.kind() {
-            ErrorKind::FileExists => Error::exists(),
-            ErrorKind::ReservedName => Error::stored(
-                ErrorKind::ReservedName,
+            ErrorKind::AlreadyExists => Error::exists(),
+            ErrorKind::InvalidPath => Error::stored(
+                ErrorKind::InvalidPath,
                 "a name that ends in -wal, -shm or -journal belongs to a registry beside it",
             ),
             _ => self.of_store(),

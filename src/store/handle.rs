@@ -10,6 +10,7 @@ use super::rows::{BUSY_WAIT, Watch};
 use super::session::{StoreSession, Transaction, View};
 use super::sqlite::{self, NewFile};
 use super::{Error, ErrorKind, Result};
+use crate::error::Detail;
 
 /// An open registry. Clones share its connections.
 #[derive(Clone)]
@@ -112,7 +113,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`], [`ErrorKind::Orphaned`], [`ErrorKind::ReservedName`],
+    /// [`ErrorKind::AlreadyExists`], [`ErrorKind::Misplaced`], [`ErrorKind::InvalidPath`],
     /// [`ErrorKind::Denied`].
     pub fn create(location: &Location, copy_of: Option<&Location>) -> Result<(Self, NewStore)> {
         let (opened, new) = match location {
@@ -139,14 +140,14 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// Those of [`Store::create`] but [`ErrorKind::RegistryExists`]: if another process has created the
+    /// Those of [`Store::create`] but [`ErrorKind::AlreadyExists`]: if another process has created the
     /// registry meanwhile, it is opened.
     pub fn creation(&self) -> Result<Option<(Self, NewStore)>> {
         if self.existing()?.is_some() {
             return Ok(None);
         }
         match Store::create(&self.location, None) {
-            Err(error) if error.kind() == ErrorKind::RegistryExists => {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 self.set(Opened::open(&self.location)?);
                 Ok(None)
             }
@@ -212,7 +213,7 @@ impl Store {
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
-    /// [`ErrorKind::ReadOnly`](super::ErrorKind::ReadOnly), and others of a registry that cannot be written.
+    /// [`ErrorKind::Denied`](super::ErrorKind::Denied), and others of a registry that cannot be written.
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
         let opened = self.opened.get().ok_or_else(Error::missing)?;
         let begin = || of_opened!(opened, store => Ok(Box::new(store.transaction(watch, self.busy_wait)?) as _));
@@ -247,14 +248,14 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAServer`](super::ErrorKind::NotAServer),
-    /// [`ErrorKind::NoCitus`](super::ErrorKind::NoCitus), [`ErrorKind::Busy`](super::ErrorKind::Busy),
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported): the registry is a file, or the extension is
+    /// not installed. [`ErrorKind::Busy`](super::ErrorKind::Busy),
     /// [`ErrorKind::Denied`](super::ErrorKind::Denied).
     pub fn distribute(&self) -> Result<u64> {
         match self.opened.get() {
             None => Err(Error::missing()),
             Some(Opened::File(_)) => Err(Error::stored(
-                ErrorKind::NotAServer,
+                Detail::NotAServer,
                 "this registry is a file; distribute needs one on a PostgreSQL server",
             )),
             #[cfg(feature = "postgres")]
@@ -268,12 +269,23 @@ impl Store {
         Store { fault: Some(fault), ..self.clone() }
     }
 
+    /// Closes all connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use; what the store
+    /// reports.
+    pub fn close_all(self) -> Result<()> {
+        let opened = Arc::into_inner(self.opened).ok_or_else(Error::busy)?;
+        opened.into_inner().map_or(Ok(()), |opened| of_opened!(opened, store => store.close()))
+    }
+
     /// Ends the writing of a registry in a new file.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use, or the errors of
-    /// writing. [`ErrorKind::NotAFile`](super::ErrorKind::NotAFile).
+    /// writing. [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported).
     pub fn close(self, file: &NewFile) -> Result<()> {
         let opened = Arc::into_inner(self.opened).ok_or_else(Error::busy)?;
         match opened.into_inner() {
@@ -309,7 +321,7 @@ impl NewStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`](super::ErrorKind::RegistryExists): another process has created a
+    /// [`ErrorKind::AlreadyExists`](super::ErrorKind::AlreadyExists): another process has created a
     /// registry there. [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
     pub fn put_in_place(self, store: Option<Store>) -> Result<()> {
         match self {

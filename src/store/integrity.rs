@@ -134,7 +134,7 @@ pub(super) fn note_failure(
     findings: &mut Vec<String>,
 ) -> Result<()> {
     match check {
-        Err(error) if error.kind().is_of_content() => {
+        Err(error) if error.concerns_content() => {
             let cause = error.reason();
             findings.push(format!("the check of {what} failed before its end: {cause}"));
             Ok(())

@@ -47,7 +47,7 @@ impl Location {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`](crate::ErrorKind::RegistryAddress): the address cannot be read, and is
+    /// [`ErrorKind::Address`](crate::ErrorKind::Address): the address cannot be read, and is
     /// not repeated, since it can contain a password;
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable),
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied): the server does not say.
@@ -62,8 +62,8 @@ impl Location {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotAFile`](crate::ErrorKind::NotAFile);
-    /// [`ErrorKind::RegistryAddress`](crate::ErrorKind::RegistryAddress): it is neither the path of a file nor
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported);
+    /// [`ErrorKind::Address`](crate::ErrorKind::Address): it is neither the path of a file nor
     /// the address of a registry, and is not repeated, since it can contain a password.
     pub fn file(&self, what: &str) -> Result<&Path> {
         let not_a_file = |address: &ServerAddress| match address.read() {
@@ -115,9 +115,9 @@ impl ServerAddress {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`](super::ErrorKind::RegistryAddress), which does not repeat it: it is an
+    /// [`ErrorKind::Address`](super::ErrorKind::Address), which does not repeat it: it is an
     /// address of another kind, or the parameters of one, either of which can contain a password.
-    /// [`ErrorKind::NoPostgres`](super::ErrorKind::NoPostgres).
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported).
     #[cfg(feature = "postgres")]
     pub(super) fn read(&self) -> Result<&Path> {
         self.check().map(|()| self.0.as_path())
@@ -128,7 +128,7 @@ impl ServerAddress {
     pub(super) fn read(&self) -> Result<std::convert::Infallible> {
         self.check()?;
         Err(Error::stored(
-            super::ErrorKind::NoPostgres,
+            super::ErrorKind::Unsupported,
             "this program was built without the feature `postgres`",
         ))
     }
@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(location.to_string(), shown, "{name}");
             assert!(!format!("{location:?}").contains("secret"), "{name}");
             let error = location.exists().unwrap_err();
-            assert_eq!(error.kind(), super::super::ErrorKind::RegistryAddress, "{name}");
+            assert_eq!(error.kind(), super::super::ErrorKind::Address, "{name}");
             assert!(!error.to_string().contains("secret"), "{error}");
         }
     }
@@ -282,7 +282,7 @@ mod tests {
     #[test]
     fn the_address_of_a_server_needs_the_feature() {
         let error = Location::from("postgres://user@localhost/archive").exists().err().unwrap();
-        assert_eq!(error.kind(), super::super::ErrorKind::NoPostgres);
+        assert_eq!(error.kind(), super::super::ErrorKind::Unsupported);
         assert!(error.to_string().contains("`postgres`"), "{error}");
     }
 }

@@ -3,7 +3,8 @@
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, Clock, ErrorKind, Instance, Moment, Registry, Selection, SubsetMembers, Timestamp,
+    Annotation, Clock, DatasetFilter, ErrorKind, HistoryOptions, Instance, Moment, Registry,
+    Selection, SubsetMembers, Timestamp,
 };
 use harness::values::clock;
 use sha2::{Digest, Sha256};
@@ -78,7 +79,7 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     let counts = resolution.rows.iter().map(|row| row.set.instance().annotations.len());
     assert_eq!(counts.collect::<Vec<_>>(), [3, 0]);
     drop(snapshot);
-    assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]
@@ -191,10 +192,10 @@ fn what_cannot_be_annotated_is_refused() {
         refused.unwrap_err().kind()
     };
     let of_subset = Selection::Identifier { identifier, dataset: None, at: None };
-    assert_eq!(refused(&of_subset), ErrorKind::NotAnInstance);
+    assert_eq!(refused(&of_subset), ErrorKind::IdentifierUnknown);
     let digest = cited.period.set.digest().to_string().parse().unwrap();
-    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::NotAnInstance);
-    assert_eq!(refused(&at("ONE", 0)), ErrorKind::BeforeHistory);
+    assert_eq!(refused(&Selection::Digest(digest)), ErrorKind::IdentifierUnknown);
+    assert_eq!(refused(&at("ONE", 0)), ErrorKind::NoHistory);
     assert_eq!(refused(&at("NONE", 1)), ErrorKind::DatasetUnknown);
     let kind = |note: &str| NewAnnotation::new(note).unwrap_err().kind();
     assert_eq!(kind(" \n"), ErrorKind::Input);
@@ -245,7 +246,8 @@ fn an_earlier_state_of_the_registry_lacks_later_annotations() {
         let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
         let snapshot = registry.snapshot().unwrap().known_at(recorded);
         let selected = snapshot.select(&at("ONE", 1)).unwrap().instance().clone();
-        let mut history = snapshot.history(&name("ONE")).unwrap();
+        let options = HistoryOptions::new().known_at(recorded);
+        let mut history = registry.history(&name("ONE"), &options);
         drop(snapshot);
         assert_eq!(history.next().unwrap().unwrap().annotations, selected.annotations);
         selected.annotations.len()

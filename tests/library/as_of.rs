@@ -1,7 +1,7 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
 use accession::citation::typed::TypedSet;
-use accession::{Clock, ErrorKind, Instance, Moment, Registry, Selection};
+use accession::{Clock, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection};
 use harness::values::AtTime;
 
 use harness::history::{change, name, now};
@@ -94,7 +94,7 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
             .change(&name("dataset"), &change([granule], []))
             .unwrap();
     }
-    let history = registry.snapshot().unwrap().history(&name("dataset")).unwrap();
+    let history = registry.history(&name("dataset"), &HistoryOptions::new());
     let all: Vec<Instance> = history.map(Result::unwrap).collect();
     for (known, day) in days.iter().enumerate() {
         // `cited_for_ever` has the history and the latest set.

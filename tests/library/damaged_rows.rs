@@ -1,10 +1,10 @@
 //! A byte of a row that is not of a granule is changed: whoever reads the row is refused, and it is not
 //! passed on.
 
-use accession::DatasetMetadata;
 use accession::mirror::manifest;
 use accession::model::Checksum;
 use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
+use accession::{DatasetMetadata, HistoryOptions};
 use harness::values::AtTime;
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
@@ -31,7 +31,7 @@ const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
         Ok(())
     }),
     ("history", |world| {
-        for instance in world.registry.snapshot()?.history(&name("dataset"))? {
+        for instance in world.registry.history(&name("dataset"), &HistoryOptions::new()) {
             instance?;
         }
         Ok(())
@@ -107,7 +107,7 @@ const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
 
 /// Reads what is known of the files of a whole set.
 const FILES: TrialOfLastRow = ("files", |world| {
-    let files = world.registry.snapshot()?.files(&world.set(&latest()))?;
+    let files = world.registry.files(&world.set(&latest()));
     Ok(files.collect::<accession::error::Result<Vec<_>>>().map(drop)?)
 });
 
@@ -188,7 +188,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         assert_eq!(world.set(&latest()), set);
         let snapshot = world.registry.snapshot().unwrap();
         world.list(&set).unwrap();
-        snapshot.files(&set).unwrap().for_each(|files| drop(files.unwrap()));
+        snapshot.registry().files(&set).for_each(|files| drop(files.unwrap()));
         snapshot.period(set.clone()).unwrap();
         assert_eq!(snapshot.resolve(set.identifier(), None, None).unwrap().rows.len(), 1);
         assert_eq!(snapshot.warnings_of(&name("dataset")).unwrap(), []);
@@ -242,7 +242,7 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
             |dataset: &mut DatasetMetadata| dataset.title = Some("The title of it".to_owned());
         world.registry.edit_dataset(&name("dataset"), edit).unwrap();
         world.sync(&[]).unwrap();
-        world.registry.note_refused_listing(&name("dataset"), &refused()).unwrap();
+        world.registry.note_refused_listing(&name("dataset"), "it is empty").unwrap();
         for (what, trial) in *trials {
             assert_eq!(outcome_once(&world, *trial), None, "{what} before {table}.{flip}");
         }
@@ -259,8 +259,4 @@ fn what_cannot_be_recomputed_is_not_passed_on_when_it_is_damaged() {
         let found = world.registry.check_file().unwrap();
         assert!(found[0].text.contains(&format!("rows of {table} differ")), "{found:?}");
     }
-}
-
-fn refused() -> accession::Error {
-    accession::Error::new(accession::ErrorKind::EmptyListing, "the listing is empty")
 }

@@ -81,5 +81,5 @@ fn the_import_of_it_has_the_history_up_to_then() {
 fn there_is_nothing_to_export_before_the_first_change() {
     let us = registry();
     let error = exported(&us, second(9)).unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::BeforeHistory, "{error}");
+    assert_eq!(error.kind(), ErrorKind::NoHistory, "{error}");
 }

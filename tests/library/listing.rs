@@ -7,6 +7,7 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use accession::error::Detail;
 use accession::input::{InputFormat, ListingOptions};
 use accession::{ChangeOptions, ErrorKind, IfMissing, Limits, Listing};
 use harness::oracle::naive;
@@ -86,7 +87,7 @@ fn an_entry_that_cannot_be_read_is_an_error_that_names_it() {
     for (kind, make) in [
         (ErrorKind::Io, (|entry| symlink("missing", entry).unwrap()) as fn(&Path)),
         (ErrorKind::Io, |entry| symlink(entry, entry).unwrap()),
-        (ErrorKind::NotAGranuleId, |entry| fs::write(entry, "").unwrap()),
+        (ErrorKind::Input, |entry| fs::write(entry, "").unwrap()),
     ] {
         let directory = harness::directory();
         write(directory.path(), &["a", "d/b"]);
@@ -99,7 +100,7 @@ fn an_entry_that_cannot_be_read_is_an_error_that_names_it() {
     }
     let directory = harness::directory();
     write(directory.path(), &["a\tb"]);
-    assert_refused(directory.path(), ErrorKind::NotAGranuleId, &directory.path().join("a\tb"));
+    assert_refused(directory.path(), ErrorKind::Input, &directory.path().join("a\tb"));
     let missing = directory.path().join("missing");
     assert_refused(&missing, ErrorKind::Io, &missing);
 }
@@ -136,7 +137,7 @@ fn options_that_only_files_have_are_refused_for_a_directory() {
         ListingOptions::new().etag_is_md5(true),
     ] {
         let error = Listing::read(directory.path(), &options).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::NotOfFormat, "{options:?}");
+        assert_eq!(error.detail(), Some(Detail::NotOfFormat), "{options:?}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
-use accession::mirror::{HttpOptions, Primary, PullOptions, compare, pull};
+use accession::mirror::{HttpOptions, OpenPrimary, PullOptions, compare, pull};
 use accession::model::Checksum;
 use accession::registry::Withdrawn;
 use accession::{
@@ -11,7 +11,7 @@ use harness::values::{AtTime, clock};
 
 use crate::properties::resealed;
 use harness::exported::{manifest_of, primary_of};
-use harness::history::{name, second};
+use harness::history::{name, now, second};
 use harness::hostile_log::HostileLog;
 use harness::oracle::{naive, naive_digest};
 use harness::primary_at_address::{FOLLOW, World, quick};
@@ -31,7 +31,7 @@ fn world_of(lines: &[String]) -> World {
 fn refused(lines: &[String]) -> String {
     let world = world_of(lines);
     let error = world.pull(0, FOLLOW).unwrap_err();
-    assert_eq!(error.kind().as_str(), "input", "{error}");
+    assert_eq!(error.kind().as_str(), "primary-invalid", "{error}");
     assert_eq!(world.mirror.snapshot().unwrap().all_datasets(Withdrawn::Listed).unwrap().len(), 0);
     error.to_string()
 }
@@ -175,8 +175,8 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
     let mut import = accession::Import::new();
-    let remote = world.remote(quick());
-    let read = accession::mirror::read_replica(&remote, None, &name("us"), &mut import);
+    let primary = world.server.dataset("us").parse().unwrap();
+    let read = accession::mirror::read_replica(&primary, None, &name("us"), &mut import, now());
     let error = read.err().unwrap().to_string();
     assert!(
         error.contains("subsets.jsonl:1: ") && error.contains("more than 20 patterns"),
@@ -225,7 +225,7 @@ fn the_limit_of_bytes_counts_what_was_decompressed() {
     assert!(sent < max_bytes, "{sent}");
     let compare_with = |max_bytes| {
         let options = HttpOptions { max_bytes, ..quick() };
-        let primary = Primary::at_address(world.remote(options), None);
+        let primary = OpenPrimary::at_address(world.remote(options), None);
         compare(&world.mirror, &name("mirror"), &primary).map(drop)
     };
     let error = compare_with(max_bytes).unwrap_err();

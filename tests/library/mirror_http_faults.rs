@@ -3,7 +3,7 @@
 use harness::values::clock;
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, MirrorStatus, Primary, Remote, compare};
+use accession::mirror::{Address, HttpOptions, MirrorStatus, OpenPrimary, Remote, compare};
 use accession::registry::Withdrawn;
 use accession::{ErrorKind, Registry};
 
@@ -71,9 +71,9 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
             }
         });
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
-        let primary = Primary::at_address(world.remote(options), None);
+        let primary = OpenPrimary::at_address(world.remote(options), None);
         let error = compare(&world.mirror, &name("mirror"), &primary).err().unwrap();
-        assert_eq!(error.kind().as_str(), "no-response", "{error}");
+        assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
         assert!(message.contains(path) && message.contains("too slow") == is_slow, "{message}");
         world.server.served();
@@ -93,10 +93,10 @@ fn a_response_whose_headers_never_end_is_given_up() {
         });
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
         let address = Address::parse(&format!("http://{site}/datasets/us/"), false).unwrap();
-        let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
+        let primary = OpenPrimary::at_address(Remote::new(address, options, now()).unwrap(), None);
         let mirror = Registry::temporary(clock()).unwrap();
         let error = compare(&mirror, &name("mirror"), &primary).err().unwrap();
-        assert_eq!(error.kind().as_str(), "no-response", "{error}");
+        assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
         assert!(message.contains(&site) && message.contains(kind), "{message}");
     }
@@ -119,7 +119,7 @@ fn a_server_that_breaks_after_each_line_and_is_slow_is_given_up() {
         }
     });
     let error = world.compare().err().unwrap();
-    assert_eq!(error.kind().as_str(), "no-response", "{error}");
+    assert_eq!(error.kind().as_str(), "unreachable", "{error}");
     assert_eq!(world.server.served().len(), 1 + 5, "the head, and five attempts");
 }
 
@@ -130,9 +130,9 @@ fn a_server_that_pauses_but_is_fast_enough_is_read() {
         reply.pieces = Some((1 << 16, Duration::from_millis(2)));
     });
     let options = HttpOptions { timeout: Duration::from_millis(500), ..quick() };
-    let primary = Primary::at_address(world.remote(options), None);
+    let primary = OpenPrimary::at_address(world.remote(options), None);
     let compared = compare(&world.mirror, &name("mirror"), &primary).unwrap();
-    assert_eq!(compared.differences().unwrap().finish().unwrap().only_right, 9_000);
+    assert_eq!(compared.differences().unwrap().finish().unwrap().granules.only_right, 9_000);
 }
 
 #[test]
@@ -163,7 +163,7 @@ fn what_is_shorter_than_announced_and_what_is_missing_is_an_error() {
         }
     });
     let error = world.compare().err().unwrap();
-    assert!(matches!(error.kind().as_str(), "no-response" | "response"), "{error}");
+    assert!(matches!(error.kind().as_str(), "unreachable" | "response"), "{error}");
     assert!(error.to_string().contains(LOG), "{error}");
     for path in [HEAD, LOG] {
         world.server.misbehave(move |request, reply| {
@@ -212,7 +212,7 @@ fn the_limit_of_age_is_kept() {
             reply.headers.push(("Last-Modified".to_owned(), text.to_owned()));
         });
         let options = HttpOptions { max_age: Some(Duration::from_secs(3_600)), ..quick() };
-        let primary = Primary::at_address(world.remote(options), None);
+        let primary = OpenPrimary::at_address(world.remote(options), None);
         compare(&world.mirror, &name("mirror"), &primary).map(drop)
     };
     assert_eq!(age("Sun, 06 Nov 1994 08:49:37 GMT").unwrap_err().kind().as_str(), "too-old");
@@ -303,7 +303,7 @@ fn the_root_of_a_site_names_its_datasets() {
     let root = world.server.dataset("").replace("datasets//", "");
     let error = || {
         let address = Address::parse(&root, false).unwrap();
-        let primary = Primary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
+        let primary = OpenPrimary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
         compare(&world.mirror, &name("mirror"), &primary).err().unwrap()
     };
     let refused = error();

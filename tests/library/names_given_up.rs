@@ -3,7 +3,7 @@
 use accession::mirror::{MirrorStatus, PullOptions, pull};
 use accession::publish::publish;
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{DatasetMetadata, Error, ErrorKind, IfMissing, Registry};
+use accession::{DatasetFilter, DatasetMetadata, Error, ErrorKind, IfMissing, Registry};
 use harness::values::{AtTime, clock};
 
 use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
@@ -147,7 +147,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
         step(&older, dataset, 1, [id], []);
     }
     let mut found = Vec::new();
-    publish(&older, www, &[], |name, published| {
+    publish(&older, www, &DatasetFilter::All, |name, published| {
         let kind = published.map_or_else(|error| Some(error.kind()), |_| None);
         found.push((name.to_string(), kind));
         Ok::<(), Error>(())

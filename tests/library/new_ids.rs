@@ -1,9 +1,10 @@
 //! An id that begins with a byte order mark or with `./` is refused when it is ingested, since its
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
+use accession::error::Detail;
 use accession::{
-    Change, ChangeOptions, EarlierSet, ErrorKind, Event, EventKind, GranuleId, Import, Limits,
-    ListingBuilder, ListingEntry, Moment, Registry, Selection, SourceLocation, Timestamp,
+    Change, ChangeOptions, EarlierSet, Event, EventKind, GranuleId, Import, Limits, ListingBuilder,
+    ListingEntry, Moment, Registry, Selection, SourceLocation, Timestamp,
 };
 use harness::values::{AtTime, clock};
 use rusqlite::Connection;
@@ -100,8 +101,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     assert_eq!(ids(&registry, second(0)), before);
     let found = registry.snapshot().unwrap().find(&id("./x"), None, 10).unwrap();
     assert_eq!(found.len(), 1);
-    let snapshot = registry.snapshot().unwrap();
-    let exported = snapshot.export(&name("D"), None).unwrap();
+    let exported = registry.export(&name("D"), None).unwrap();
     let exported: String = exported.map(|it| format!("{:?}", it.unwrap())).collect();
     assert!(exported.contains("./x") && exported.contains("\\u{feff}x"), "{exported}");
     registry.back_up(&directory.path().join("copy.db")).unwrap();
@@ -114,7 +114,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     registry.change(&name("D"), &change([], REFUSED).at(second(2))).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []).at(second(3))).unwrap_err();
-    assert_eq!(refused.kind(), ErrorKind::RefusedDirectory, "{refused}");
+    assert_eq!(refused.detail(), Some(Detail::CurrentDirectory), "{refused}");
     let to = EarlierSet::At(Moment::Instant(second(0)));
     registry.revert(&name("D"), &to, &options().at(second(3))).unwrap();
     assert_eq!(ids(&registry, second(3)), before);

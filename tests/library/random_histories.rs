@@ -199,7 +199,7 @@ fn sync(
     let plan = plan_to_become(&held, &wanted);
     let synced = registry.sync(dataset, &listing, most, &options.clone().at(at));
     if ids.is_empty() && (history.sets.is_empty() || !held.is_empty()) {
-        assert_eq!(synced.unwrap_err().kind().as_str(), "empty-listing");
+        assert_eq!(synced.unwrap_err().kind().as_str(), "empty");
     } else if plan.delete.len() as u64 > most.deletions(held.len() as u64) {
         assert_eq!(synced.unwrap_err().kind().as_str(), "too-many-deletions");
     } else {
@@ -227,8 +227,8 @@ fn compare(
     let selection = Selection::Dataset { name: dataset.clone(), at: None };
     let snapshot = registry.snapshot().unwrap();
     let set = snapshot.select(&selection).unwrap().set;
-    let mut differences = snapshot.compare_with(&set, &listing).unwrap();
     drop(snapshot);
+    let mut differences = registry.compare_with(&set, &listing).unwrap();
     let (mut only_held, mut only_listed) = (BTreeSet::new(), BTreeSet::new());
     for difference in differences.by_ref() {
         match difference.unwrap() {
@@ -239,8 +239,9 @@ fn compare(
     }
     assert_eq!(only_held, held.difference(listed).cloned().collect());
     assert_eq!(only_listed, listed.difference(held).cloned().collect());
-    assert_eq!(differences.counts().matched, held.intersection(listed).count() as u64);
-    assert_eq!(differences.right(), listing.identify().unwrap().identifier);
+    let counts = differences.finish().unwrap();
+    assert_eq!(counts.granules.matched, held.intersection(listed).count() as u64);
+    assert_eq!(counts.right, listing.identify().unwrap().identifier);
 }
 
 fn revert(

@@ -11,7 +11,10 @@ use accession::fixity::{
 };
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
-use accession::{Clock, Error, ErrorKind, Registry, Selection, Set, Snapshot, Timestamp};
+use accession::{
+    Clock, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
+    Timestamp,
+};
 use proptest::prelude::*;
 
 use harness::history::{cases, change, name, now, stating, with_file};
@@ -297,7 +300,7 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     assert!(!check(&former, Depth::Size));
     at(&registry, 1).change(&name("D"), &change(["C"], [])).unwrap();
     std::fs::write(directory.path().join("C"), "C").unwrap();
-    let until = registry.snapshot().unwrap().history(&name("D")).unwrap().next().unwrap().unwrap();
+    let until = registry.history(&name("D"), &HistoryOptions::new()).next().unwrap().unwrap();
     let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
     let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
     assert!(!check(&former, Depth::Content));
@@ -343,7 +346,7 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
         let oldest = StatusThresholds { seen: None, checked };
         // A dataset that is named twice is reported once, with all that is known of it.
         let names = [name("D"), name("NAMES"), name("D")];
-        let rows = at(&registry, 9).status(&names, oldest).unwrap();
+        let rows = at(&registry, 9).status(&DatasetFilter::Only(names.to_vec()), oldest).unwrap();
         let [of_files, of_names] = rows.try_into().unwrap();
         assert!(of_names.problems.is_empty() && of_names.fixity.is_none());
         of_files

@@ -6,7 +6,8 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{InputFormat, ListingOptions, UnknownInputFormat};
+use accession::input::{InputFormat, ListingOptions};
+use accession::model::ParseError;
 use accession::model::{Algorithm, Limit, quoted};
 use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -147,9 +148,9 @@ pub struct FormatArgs {
 struct TypedFormat(Option<InputFormat>);
 
 impl FromStr for TypedFormat {
-    type Err = UnknownInputFormat;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, UnknownInputFormat> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         if text == "auto" {
             Ok(TypedFormat(None))
         } else {

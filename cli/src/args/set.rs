@@ -3,10 +3,11 @@
 use std::str::FromStr;
 
 use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
+use accession::error::Detail;
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, Moment, Selection, Snapshot};
+use accession::{DatasetName, HistoryOptions, Moment, Selection, Snapshot};
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -115,8 +116,8 @@ impl SiteArgs {
 
     fn named(&self) -> Result<Option<PublishedSite>> {
         let named = self.site.as_deref().map(PublishedSite::named).transpose();
-        named.map_err(|error| match error.kind() {
-            ErrorKind::NotEncrypted => Error::from(error).with_hint("use https"),
+        named.map_err(|error| match error.detail() {
+            Some(Detail::NotEncrypted) => Error::from(error).with_hint("use https"),
             _ => error.into(),
         })
     }
@@ -144,6 +145,17 @@ impl KnownAtArgs {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Restricts a history to the state of the registry at that time.
+    ///
+    /// # Errors
+    ///
+    /// The time is in the future.
+    pub fn of_history(&self, options: HistoryOptions, session: &Session) -> Result<HistoryOptions> {
+        let Some(at) = self.known_at else { return Ok(options) };
+        refuse_future(at, session.now()?)?;
+        Ok(options.known_at(at.last_instant()))
     }
 
     /// Restricts the snapshot to the state of the registry at that time.

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::model::TimestampError;
+use accession::model::ParseError;
 use accession::{DatasetName, EarlierSet, Listing, ListingBuilder, Moment};
 
 use super::granule_id::Uniquify;
@@ -299,8 +299,7 @@ impl Sync {
         if let Ok(Some(registry)) = session.open_existing()
             && let Ok(registry) = session.recording(&registry, None)
         {
-            let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(&self.dataset, &error);
+            let _ = registry.note_refused_listing(&self.dataset, &error.to_string());
         }
     }
 }
@@ -336,9 +335,9 @@ enum To {
 }
 
 impl FromStr for To {
-    type Err = TimestampError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, TimestampError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         match text.parse() {
             Ok(name) => Ok(To::Name(name)),
             Err(_) => text.parse().map(To::At),

@@ -64,7 +64,7 @@ impl Args {
         let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
         let mut number = 0;
         for item in &items {
-            if !checker.is_of_registry(&item.pasted)? {
+            if !checker.is_checkable(&item.pasted)? {
                 continue;
             }
             number += 1;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use accession::citation::{Citation, CitationFormat, listed_dataset};
 use accession::input::ListingOptions;
-use accession::model::{Annotation, ValueError, WarningKind};
+use accession::model::{Annotation, ParseError, WarningKind};
 use accession::registry::Granule;
 use accession::{
-    DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers,
+    DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers, Watcher,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -118,7 +118,7 @@ enum Format {
 }
 
 impl Format {
-    fn named(name: String) -> Result<Self, ValueError> {
+    fn named(name: String) -> Result<Self, ParseError> {
         match name == RO_CRATE {
             true => Ok(Format::RoCrate),
             false => name.parse().map(Format::Citation),
@@ -165,7 +165,8 @@ impl Args {
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
-        let list = listing.identify_with(Arc::new(Progress::new()))?;
+        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+        let list = listing.identify_watched(&watcher)?;
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
@@ -241,7 +242,7 @@ impl Args {
         {
             warn_of_lacking(session, &dataset, &citation, format);
         }
-        let files = |set: &Set| Ok(registry.snapshot()?.files(set)?);
+        let files = |set: &Set| Ok(registry.files(set));
         let text = match &members {
             Some(SubsetMembers::Listed(listing)) if !is_stored => {
                 let instance = Set::Instance(cited_set.instance().clone());

@@ -3,10 +3,9 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use accession::ErrorKind;
 use accession::signed::SigningKey;
 
-use crate::error::{Error, Exit, Result};
+use crate::error::{Exit, Result};
 use crate::key_file;
 use crate::session::Session;
 
@@ -53,8 +52,7 @@ pub struct ShowKey {
 
 impl GenerateKey {
     fn run(self, session: &mut Session) -> Result<Exit> {
-        let key = SigningKey::generate(&self.name);
-        let key = key.map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
+        let key = SigningKey::generate(&self.name)?;
         key_file::create(&self.output, &key)?;
         session.note_commit();
         show(session, &key)

@@ -16,7 +16,7 @@ use accession::{
 };
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
-use crate::error::{Context, Error, Result};
+use crate::error::{Context, Error, Kind, Result};
 use crate::output::Progress;
 use crate::paths::PathArgs;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -243,7 +243,7 @@ impl Listings<'_> {
             }
         };
         let copy = session.recording(&copy, self.clock)?;
-        self.sync_each(&copy.with_monitor(Arc::new(Progress::new())), session)
+        self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
     }
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
@@ -253,7 +253,7 @@ impl Listings<'_> {
             let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
             match self.sync(dated, last, registry, session, &mut taken) {
                 Ok(()) => {}
-                Err(reason) if is_left_out(reason.kind()) => {
+                Err(reason) if is_left_out(&reason) => {
                     taken.left_out.push(LeftOut { place, reason });
                 }
                 Err(error) if place == 0 => return Err(error),
@@ -287,12 +287,11 @@ impl Listings<'_> {
         }
         let listing = listing.inspect_err(|error| {
             // The error is still reported.
-            let error = accession::Error::new(error.kind(), error.to_string());
-            let _ = registry.note_refused_listing(dataset, &error);
+            let _ = registry.note_refused_listing(dataset, &error.to_string());
         })?;
         let limits: Limits = self.arguments.limits.limits();
         let applied = registry.sync(dataset, &listing, limits, change)?;
-        let warnings = applied.warnings(dataset, session.now()?, &session.program());
+        let warnings = applied.warnings(dataset, session.now()?);
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));
         taken.unchanged += u64::from(applied.instances.is_empty());
@@ -326,12 +325,12 @@ impl Listings<'_> {
         let then = Selection::Dataset { name: self.dataset.clone(), at };
         let snapshot = registry.snapshot()?;
         let what = match snapshot.select(&then) {
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => "no set",
+            Err(error) if error.kind() == ErrorKind::NoHistory => "no set",
             Err(error) => return Err(error.into()),
             Ok(selected) => {
-                let mut differences = snapshot.compare_with(&selected.set, listing)?;
                 drop(snapshot);
-                match (differences.finish()?.is_identical(), differences.contents().other) {
+                let counts = registry.compare_with(&selected.set, listing)?.finish()?;
+                match (counts.granules.is_identical(), counts.contents.other) {
                     (true, 0) => return Ok(()),
                     (true, _) => "other bytes",
                     (false, _) => "another set",
@@ -367,8 +366,10 @@ impl Listings<'_> {
             };
             let is_last = last.is_none_or(|last| self.dated[first.place].at > last);
             let way_out = match first.reason.kind() {
-                ErrorKind::TooManyDeletions if is_last => "; --max-delete accepts more",
-                ErrorKind::TooManyAdditions if is_last => "; --max-add accepts more",
+                Kind::Library(ErrorKind::TooManyDeletions) if is_last => {
+                    "; --max-delete accepts more"
+                }
+                Kind::Library(ErrorKind::TooManyAdditions) if is_last => "; --max-add accepts more",
                 kind if is_last || kind == ErrorKind::NotAfterLast => "",
                 _ => "; a later listing was accepted, so the history goes on without it",
             };
@@ -398,12 +399,12 @@ impl Taken {
     /// What was odd in listings that were taken.
     pub fn warnings(&self) -> impl Iterator<Item = Warning> {
         self.warnings.iter().map(|(warning, listings)| {
-            let Warning { kind, message } = warning;
-            let message = match listings {
-                1 => message.clone(),
-                _ => format!("{message}; {} have such a warning", plural(*listings, "listing")),
-            };
-            Warning::new(*kind, message)
+            let mut warning = warning.clone();
+            if *listings > 1 {
+                let listings = plural(*listings, "listing");
+                warning.message.push_str(&format!("; {listings} have such a warning"));
+            }
+            warning
         })
     }
 
@@ -443,8 +444,8 @@ impl Taken {
 }
 
 /// Whether an error concerns one listing, which later ones may correct.
-fn is_left_out(kind: ErrorKind) -> bool {
-    kind.is_of_listing() || kind == ErrorKind::PagesMissing
+fn is_left_out(error: &Error) -> bool {
+    error.rejects_listing() || error.kind() == ErrorKind::PagesMissing
 }
 
 #[cfg(test)]

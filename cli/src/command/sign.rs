@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
-use accession::mirror::{HttpOptions, PublishedSite, PublishedStatements, ask_witness};
-use accession::model::{ValueError, WarningKind, quoted};
+use accession::mirror::{PublishedSite, PublishedStatements, ask_witness};
+use accession::model::{ParseError, PrimaryOptions, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{LogCheckpoint, Note, Policy, Witness};
 use accession::{ErrorKind, Registry, Timestamp};
@@ -99,7 +99,7 @@ impl Sign {
             (Some(given), _) => given,
             (None, Some(SignedCheckpoint { policy: text, .. })) => {
                 let policy = text.parse();
-                (text, policy.map_err(|error: ValueError| Error::usage(error.to_string()))?)
+                (text, policy.map_err(|error: ParseError| Error::usage(error.to_string()))?)
             }
             (None, None) => policy_of_keys(&keys)?,
         };
@@ -179,9 +179,8 @@ impl Sign {
     }
 
     /// How witnesses and the site are asked.
-    fn http(&self) -> HttpOptions {
-        let timeout = Duration::from_secs(self.timeout);
-        HttpOptions { timeout, ..HttpOptions::default() }
+    fn http(&self) -> PrimaryOptions {
+        PrimaryOptions { timeout_seconds: Some(self.timeout), ..PrimaryOptions::default() }
     }
 
     /// Takes back what was published, signed with a key of the policy. Returns how many statements were
@@ -195,9 +194,9 @@ impl Sign {
         now: Timestamp,
     ) -> Result<u64> {
         let site = PublishedSite::named(place)?;
-        let read = site.statements(origin, policy, (self.http(), now));
+        let read = site.statements(origin, policy, (&self.http(), now));
         let PublishedStatements { note, checkpoint, texts, .. } = read.map_err(|error| match error.kind() {
-            ErrorKind::NotPublished => Error::from(error).with_hint(
+            ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
             _ => error.into(),
@@ -226,7 +225,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            match ask_witness(url, key, &log.tree, note, old, self.http()) {
+            match ask_witness(url, key, &log.tree, note, old, &self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });
@@ -304,7 +303,7 @@ fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
     let lines = keys.iter().map(|key| format!("log {}\n", key.key.verification_key()));
     let text: String = lines.chain(["quorum none\n".to_owned()]).collect();
     // Refused if a key is named twice.
-    let policy = text.parse().map_err(|error: ValueError| Error::usage(error.to_string()))?;
+    let policy = text.parse().map_err(|error: ParseError| Error::usage(error.to_string()))?;
     Ok((text, policy))
 }
 

@@ -5,11 +5,12 @@ use accession::input::unzipped;
 use accession::model::quoted;
 use accession::registry::VerificationTotals;
 use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
-use accession::{DatasetName, DatasetVerification, ErrorKind, Moment};
+use accession::{DatasetName, DatasetVerification, Moment};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error::{Context, Error, Exit, Result};
+use crate::args::named_or_all;
+use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::output::{Column, one_line, plural};
 use crate::reading::{InputFile, open, parsed, read_policy, read_text};
 use crate::session::Session;
@@ -56,7 +57,7 @@ impl Args {
         let mut list = session.list(COLUMNS);
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = self.jobs.unwrap_or(cores);
-        let mut verifications = registry.verify_all_on(jobs, &self.datasets)?;
+        let mut verifications = registry.verify_all_on(jobs, &named_or_all(&self.datasets))?;
         for verification in verifications.by_ref() {
             let verification = verification?;
             if !session.is_json() {
@@ -78,7 +79,7 @@ impl Args {
                 let message = format!(
                     "a machine cannot be reached, and the answer lacks its datasets: {datasets}"
                 );
-                Err(Error::new(ErrorKind::Incomplete, message))
+                Err(Error::new(Kind::Incomplete, message))
             }
             _ => Ok(Exit::Done),
         }
@@ -174,7 +175,10 @@ impl ProofArgs {
                     let what = format!("{} is the key of a witness, not of a log", key.name());
                     return Err(Error::usage(what));
                 }
-                Err(error) => return Err(Error::usage(format!("--vkey: {error}"))),
+                Err(error) => {
+                    return Err(Error::usage(format!("--vkey: {error}"))
+                        .with_hint("`accession key show` prints it"));
+                }
             },
             (None, None) => {
                 return Err(Error::usage("a proof is verified by a key that you believe").with_hint(

@@ -9,40 +9,30 @@ use crate::documents::{command_of, documents, helps, leaf_commands, root, sectio
 /// the file whose test causes each, and the name by which it is checked there.
 const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("certificate", "cli/tests/server/encrypted.rs", "\"certificate\""),
-    ("unknown-authority", "cli/tests/server/encrypted.rs", "\"unknown-authority\""),
     ("being-checked", "tests/library/rolling_checks.rs", "ErrorKind::BeingChecked"),
     ("busy", "tests/library/refusals.rs", "\"busy\""),
-    ("cannot-open", "cli/tests/trust/full_disk.rs", "\"cannot-open\""),
-    ("changed", "src/store/sqlite/open.rs", "ErrorKind::Changed"),
     ("clock-ahead", "cli/tests/cli/clock.rs", "clock-ahead"),
+    ("denied", "cli/tests/trust/full_disk.rs", "\"denied\""),
     ("database", "cli/tests/trust/faults.rs", "\"database\""),
-    ("file-exists", "src/disk/atomic_file.rs", "ErrorKind::FileExists"),
     ("full", "cli/tests/trust/full_disk.rs", "\"full\""),
     ("interrupted", "cli/tests/cli/file_checks.rs", "interrupted"),
-    ("memory", "src/store/sqlite/error.rs", "ErrorKind::Memory"),
-    ("moved-away", "cli/tests/trust/restore.rs", "\"moved-away\""),
+    ("misplaced", "cli/tests/trust/restore.rs", "\"misplaced\""),
     ("not-as-expected", "tests/library/mirror_properties.rs", "\"not-as-expected\""),
     ("published-damaged", "tests/library/publish.rs", "\"published-damaged\""),
+    ("primary-invalid", "tests/library/log_limits.rs", "\"primary-invalid\""),
     ("primary-conflict", "cli/tests/server/restored_primary.rs", "\"primary-conflict\""),
-    ("path-too-long", "cli/tests/cli/registry_paths.rs", "\"path-too-long\""),
-    ("read-only", "cli/tests/trust/full_disk.rs", "\"read-only\""),
+    ("invalid-path", "cli/tests/cli/registry_paths.rs", "\"invalid-path\""),
     ("replaced", "tests/library/replaced.rs", "\"replaced\""),
     ("too-long", "tests/library/hostile_registries.rs", "\"too-long\""),
 ];
 
 /// The same for registries on a server, which not every machine has.
 const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
-    ("cancelled", "cli/tests/postgres/errors.rs", "\"cancelled\""),
     ("conflict", "cli/tests/postgres/errors.rs", "\"conflict\""),
     ("connection-lost", "cli/tests/postgres/errors.rs", "\"connection-lost\""),
-    ("denied", "cli/tests/postgres/privileges.rs", "denied"),
     ("incomplete", "cli/tests/postgres/lost_machines.rs", "\"incomplete\""),
-    ("no-postgres", "src/store/location.rs", "ErrorKind::NoPostgres"),
-    ("no-citus", "cli/tests/postgres/distribution.rs", "no-citus"),
-    ("not-a-file", "cli/tests/postgres/copies.rs", "not-a-file"),
     ("not-visible", "cli/tests/postgres/warned.rs", "not-visible"),
     ("outcome-unknown", "cli/tests/postgres/moments.rs", "\"outcome-unknown\""),
-    ("unstorable", "cli/tests/postgres/errors.rs", "\"unstorable\""),
 ];
 
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.

@@ -262,7 +262,7 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
             let error = stderr(&output);
             let code = output.status.code();
             assert!(matches!(code, Some(0..=2)), "{command}: {code:?} {error}");
-            let kinds = ["\"kind\":\"too-long\"", "\"kind\":\"memory\""];
+            let kinds = ["\"kind\":\"too-long\"", "\"kind\":\"database\""];
             let says_so = kinds.iter().any(|kind| error.contains(kind));
             assert!(code != Some(2) || says_so, "{command}: {error}");
             assert!(code == Some(2) || !command.starts_with(reader), "{command}");

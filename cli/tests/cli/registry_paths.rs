@@ -31,8 +31,7 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
     // With a scheme, it is an address, of which none but those of servers are known.
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path().join("file:")).unwrap();
-    let printed =
-        sandbox.refused("--registry file:///x.db ingest D --create A", "registry-address");
+    let printed = sandbox.refused("--registry file:///x.db ingest D --create A", "address");
     assert!(printed.contains("registry \\\"file://\\\": "), "{printed}");
     assert!(printed.contains("a file is named by its path, without file://"), "{printed}");
     // What follows the scheme can contain a password.
@@ -48,9 +47,9 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     let directory = ["d".repeat(250), "e".repeat(250)].join("/");
     std::fs::create_dir_all(sandbox.path().join(&directory)).unwrap();
     let registry = format!("{directory}/accession.db");
-    sandbox.refused(&format!("--registry {registry} ingest DATASET --create A"), "path-too-long");
+    sandbox.refused(&format!("--registry {registry} ingest DATASET --create A"), "invalid-path");
     std::fs::copy(sandbox.path().join("accession.db"), sandbox.path().join(&registry)).unwrap();
-    sandbox.refused(&format!("--registry {registry} lookup DATASET"), "path-too-long");
+    sandbox.refused(&format!("--registry {registry} lookup DATASET"), "invalid-path");
 }
 
 /// The backup was reported as successful, and the next command deleted it.
@@ -59,7 +58,7 @@ fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
     let sandbox = Sandbox::with_a_dataset();
     for name in ["accession.db-journal", "accession.db-wal", "accession.db-shm", "other.db-wal"] {
         for command in [format!("backup {name}"), format!("--registry {name} dataset add D")] {
-            sandbox.refused(&command, "reserved-name");
+            sandbox.refused(&command, "invalid-path");
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Copies from a file to a server and back: equal to the byte, and made again after a kill.
 
 use harness::values::clock;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -90,7 +89,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     assert_eq!(masked(reports(&back), &back), expected);
 
     // The target of a copy is empty.
-    refused("unused", &["copy", &source, &server], "registry-exists");
+    refused("unused", &["copy", &source, &server], "already-exists");
 
     // A backup has the payment workers, a copy has them when it is asked for.
     let backup = directory.path().join("backup.db").to_str().unwrap().to_owned();
@@ -110,7 +109,7 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
         .query("SELECT worker FROM accession.payment_worker", &[])
         .unwrap();
     assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [3]);
-    refused(&server, &["restore", &backup], "not-a-file");
+    refused(&server, &["restore", &backup], "unsupported");
 }
 
 #[test]
@@ -133,7 +132,7 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
             true => unfinished += 1,
             false => {
                 let printed = String::from_utf8_lossy(&again.stderr);
-                assert!(printed.contains("registry-exists"), "{printed}");
+                assert!(printed.contains("already-exists"), "{printed}");
             }
         }
         assert_eq!(verified(&server), expected);
@@ -165,16 +164,15 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
         let (path, is_done) = (source.to_str().unwrap().to_owned(), Arc::<AtomicBool>::default());
         let is_changed = Arc::clone(&is_done);
         // At the first moment at which something was copied.
-        let monitor = AtAdvance(move |more| {
-            if more > 0 && !is_changed.swap(true, Ordering::SeqCst) {
+        let observer = AtAdvance(move |_| {
+            if !is_changed.swap(true, Ordering::SeqCst) {
                 for arguments in CHANGES {
                     succeed(&path, arguments);
                 }
             }
-            ControlFlow::Continue(())
         });
         let registry = Registry::open(source, clock()).unwrap();
-        registry.with_monitor(Arc::new(monitor)).copy_to(target, PaymentIds::Copied).unwrap();
+        registry.observed_by(Arc::new(observer)).copy_to(target, PaymentIds::Copied).unwrap();
         assert!(is_done.load(Ordering::SeqCst));
         let target = target.to_str().unwrap();
         assert_eq!(masked(reports(target), target), expected);

@@ -9,7 +9,8 @@ use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
 use accession::{
-    Change, Clock, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry, SubsetMembers,
+    Change, Clock, DatasetFilter, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry,
+    SubsetMembers,
 };
 use postgres::Client;
 use rusqlite::Connection;
@@ -110,7 +111,7 @@ type Found = BTreeSet<(Option<String>, String)>;
 fn found(registry: &Path) -> Found {
     let mut found = Found::new();
     let verified = Registry::open(registry, clock()).and_then(|registry| {
-        registry.verify_all(&[])?.try_for_each(|verification| {
+        registry.verify_all(&DatasetFilter::All)?.try_for_each(|verification| {
             let verification = verification?;
             let dataset = verification.dataset.map(|dataset| dataset.to_string());
             for finding in verification.mismatches {

@@ -11,7 +11,7 @@ fn without_the_extension_nothing_is_changed() {
     let count = || scene.client().query_one(triggers, &[]).unwrap().get::<_, i64>(0);
     let before = count();
     assert!(before > 0);
-    refused(&scene.url, &["distribute"], "no-citus");
+    refused(&scene.url, &["distribute"], "unsupported");
     assert_eq!(count(), before);
 }
 

@@ -1,6 +1,6 @@
 //! A hot standby: readers use it, it refuses changes, and it takes over from its server.
 
-use accession::Registry;
+use accession::{DatasetFilter, Registry};
 use harness::values::clock;
 
 use crate::scene::{Scene, command, ingest, name, periods_of, refused, succeed};
@@ -45,7 +45,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
         &["dataset", "edit", "D", "--title", "T"],
         &["payment-id", "new", "--worker", "0"],
     ] {
-        refused(&url, arguments, "read-only");
+        refused(&url, arguments, "denied");
     }
 
     drop(primary);
@@ -59,7 +59,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     for number in 0..60 {
         assert_eq!(periods_of(&registry, &format!("G{number}")), 1);
     }
-    let verified = registry.verify_all(&[]).unwrap().finish().unwrap();
+    let verified = registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
     // It is stopped when dropped.
     scene.server.restart();

@@ -134,7 +134,7 @@ fn checksums_are_listed_as_sha256sum_reads_them_and_what_is_left_out_is_counted(
     let (served, address) = served();
     let none = served.get(&address);
     assert_eq!(none.status, 404);
-    assert!(none.text().contains("\"kind\":\"no-checksums\""), "{}", none.text());
+    assert!(none.text().contains("\"kind\":\"selects-nothing\""), "{}", none.text());
     add(&served, "US", "A", "data\\1", Algorithm::Sha256, 1);
     add(&served, "US", "A", "data\\1", Algorithm::Md5, 2);
     let listed = served.get(&address);

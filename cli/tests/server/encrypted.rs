@@ -91,13 +91,13 @@ fn a_certificate_of_a_private_authority_is_accepted_with_its_file_only() {
     for options in [&[][..], &["--insecure"]] {
         let printed = world.pull(&root, options, &[]);
         let words = [head.as_str(), "not from an authority that is trusted", "--ca-file"];
-        world.assert_refused(&printed, "unknown-authority", &words);
+        world.assert_refused(&printed, "certificate", &words);
     }
     world.assert_pulled(&world.pull(&root, CA, &[]));
     // The authorities of the system do not count then, nor does that of somebody else.
     std::fs::write(world.directory.path().join("other.pem"), Authority::new().pem()).unwrap();
     let printed = world.pull(&root, &["--ca-file", "other.pem"], &[]);
-    world.assert_refused(&printed, "unknown-authority", &[&head]);
+    world.assert_refused(&printed, "certificate", &[&head]);
     // A file may have several, and other text between.
     let both = format!("# ours\n{}\n{}", Authority::new().pem(), world.authority.pem());
     std::fs::write(world.directory.path().join("both.pem"), both).unwrap();
@@ -126,7 +126,7 @@ fn a_server_without_tls_is_not_read_as_one_with_it() {
     let world = World::new();
     let root = format!("https://{}", world.serving.address);
     let printed = world.pull(&root, CA, &[]);
-    world.assert_refused(&printed, "no-response", &["the server does not use TLS on this port"]);
+    world.assert_refused(&printed, "unreachable", &["the server does not use TLS on this port"]);
     // The other way round.
     let root = format!("http://{}", world.front("127.0.0.1", Validity::Now));
     let printed = world.pull(&root, &["--timeout", "1"], &[]);
@@ -165,7 +165,7 @@ fn the_proxy_of_the_environment_is_used_in_each_spelling() {
         for environment in environments {
             scope.spawn(|| {
                 let printed = world.pull(ARCHIVE, CA, environment);
-                world.assert_refused(&printed, "no-response", &[ARCHIVE]);
+                world.assert_refused(&printed, "unreachable", &[ARCHIVE]);
                 assert!(!printed.text.contains("proxy"), "{}", printed.text);
             });
         }
@@ -205,7 +205,7 @@ fn an_address_that_is_not_encrypted_may_have_a_proxy_and_this_machine_has_none()
     let value = format!("http://{}", proxy.address);
     let environment = [("HTTP_PROXY", value.as_str())];
     let printed = world.pull("http://archive.invalid", &[], &environment);
-    world.assert_refused(&printed, "not-encrypted", &["--insecure"]);
+    world.assert_refused(&printed, "address", &["--insecure"]);
     assert_eq!(proxy.asked(), []);
     world.assert_pulled(&world.pull("http://archive.invalid", &["--insecure"], &environment));
     assert_eq!(proxy.asked()[0].target, "archive.invalid:80");
@@ -236,10 +236,14 @@ fn credentials_go_to_the_proxy_and_into_no_message() {
     let gone_named = format!("through the proxy {gone}: ");
     // What is repeated waits in between, so this is done side by side.
     let cases = [
-        (with("user:wr0ng"), "proxy", [ARCHIVE, &named, "responded 407"]),
-        (format!("http://{}", proxy.address), "proxy", [ARCHIVE, &named, "responded 407"]),
-        (format!("socks5://user:s3cret@{}", proxy.address), "proxy", ["environment", "http", ""]),
-        (format!("http://user:s3cret@{gone}"), "no-response", [ARCHIVE, &gone_named, "refused"]),
+        (with("user:wr0ng"), "unreachable", [ARCHIVE, &named, "responded 407"]),
+        (format!("http://{}", proxy.address), "unreachable", [ARCHIVE, &named, "responded 407"]),
+        (
+            format!("socks5://user:s3cret@{}", proxy.address),
+            "unreachable",
+            ["environment", "http", ""],
+        ),
+        (format!("http://user:s3cret@{gone}"), "unreachable", [ARCHIVE, &gone_named, "refused"]),
     ];
     std::thread::scope(|scope| {
         for (value, kind, words) in &cases {

@@ -149,7 +149,7 @@ fn judge(
     assert_eq!(output.status.code(), Some(2), "{context}");
     let report: serde_json::Value = serde_json::from_str(stderr.lines().last().unwrap()).unwrap();
     let (kind, message) = (&report["error"]["kind"], report["error"]["message"].as_str().unwrap());
-    if kind == "moved-away" {
+    if kind == "misplaced" {
         assert_ne!(mode, Mode::Once, "{context}");
         assert!(message.contains(kept[0].to_str().unwrap()), "{context}");
         // The disk failed for good. What the hint says:
@@ -162,8 +162,7 @@ fn judge(
         assert_eq!(&examine(&place.registry(), context), before, "{context}");
     } else {
         assert!(
-            ["full", "io", "database", "cannot-open", "read-only"]
-                .contains(&kind.as_str().unwrap()),
+            ["full", "io", "database", "denied"].contains(&kind.as_str().unwrap()),
             "{context}"
         );
         assert_eq!(kept, Vec::<PathBuf>::new(), "{context}");

@@ -66,7 +66,7 @@ impl DatasetPage {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
                 Ok(cited) => Some(Citation::new(cited, at, now.day())),
-                Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+                Err(error) if error.kind() == ErrorKind::NoHistory => None,
                 Err(error) => return Err(error),
             },
             None => None,

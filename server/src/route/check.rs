@@ -68,7 +68,7 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
         for pasted in references(&read).iter().flat_map(recognise::cited) {
             // A long list has DOIs of many datasets elsewhere.
             asked += usize::from(!pasted.names_set());
-            if pasted.names_set() || (asked <= most && checker.is_of_registry(&pasted)?) {
+            if pasted.names_set() || (asked <= most && checker.is_checkable(&pasted)?) {
                 cited.push(pasted);
             }
         }

@@ -13,7 +13,7 @@ use crate::response::{ATOM, CachePolicy, Rejection, in_format, of_type, unlisted
 use crate::rows::{instance_bytes, line, list, read_page};
 use crate::state::App;
 use accession::citation::Citation;
-use accession::error::{Error, ErrorKind, Result};
+use accession::error::{ErrorKind, Result};
 use accession::model::{
     DatasetMetadata, DatasetName, DigestPrefix, Doi, Identifier, Moment, Set, Timestamp,
 };
@@ -435,13 +435,14 @@ async fn intervals(
         let snapshot = reading.registry.snapshot()?;
         let (resolved, last) = read_intervals(&snapshot, identifier, after.as_ref(), limit)?;
         if resolved.is_empty() && is_first {
-            return Err(Error::identifier_unknown(identifier, None));
+            return Ok(None);
         }
         let dataset = resolved.first().map(|first| first.set.dataset());
         let record = dataset.map(|name| snapshot.record(name)).transpose()?;
-        Ok((resolved, last, record))
+        Ok(Some((resolved, last, record)))
     });
-    let (resolved, last, record) = read.await?;
+    let unknown = || Problem::identifier_unknown(identifier);
+    let (resolved, last, record) = read.await?.ok_or_else(unknown)?;
     let next = last.map(|after| request.next_page(&state.site, &after, u64::from(limit), format));
     let next = next.as_deref();
     let object = || Intervals {

@@ -119,7 +119,7 @@ fn stored(
     (bytes, limits): (u64, &ServerLimits),
 ) -> Result<SubsetCitation, Problem> {
     let registry = registering.open().map_err(problem)?;
-    let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
+    let registry = registry.cancelled_by(deadline.token());
     if !registering.take(now, bytes, limits) {
         let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members));
         let found = found.map_err(problem)?;
@@ -149,7 +149,7 @@ fn too_many(now: Timestamp, limits: &ServerLimits) -> Problem {
 fn problem(error: Error) -> Problem {
     let kind = error.kind();
     match kind {
-        ErrorKind::NotHeldToCite | ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
+        ErrorKind::SelectsNothing | ErrorKind::TooLong => Problem {
             status: StatusCode::UNPROCESSABLE_ENTITY,
             kind: kind.as_str(),
             cause: None,
@@ -159,7 +159,7 @@ fn problem(error: Error) -> Problem {
         ErrorKind::ClockAhead => not_written(&error, "The clock of the server is not plausible."),
         ErrorKind::Busy => not_written(&error, "Another process is writing to the registry."),
         ErrorKind::Full => not_written(&error, "The disk of the registry is full."),
-        _ if error.is_of_registry() => not_written(&error, "The registry cannot be written now."),
+        _ if error.is_from_store() => not_written(&error, "The registry cannot be written now."),
         _ => error.into(),
     }
 }

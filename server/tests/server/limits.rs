@@ -2,6 +2,8 @@
 
 use crate::site::Served;
 use accession::Clock;
+use accession::DatasetFilter;
+use accession::HistoryOptions;
 use harness::values::AtTime;
 use harness::values::{change, name, second};
 
@@ -91,11 +93,14 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
         .recorded_by("mallory".parse().unwrap())
         .change(&name("US.FOOL2.002"), &noted.at(second(900_000_000)))
         .unwrap();
-    let public = served.registry.public_view(&[]);
+    let public = served.registry.public_view(DatasetFilter::All);
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
         let snapshot = registry.snapshot().unwrap();
         let dataset = name("US.FOOL2.002");
-        let history = snapshot.history(&dataset).unwrap().map(|it| it.unwrap().recorded_by);
+        let history = snapshot
+            .registry()
+            .history(&dataset, &HistoryOptions::new())
+            .map(|it| it.unwrap().recorded_by);
         let latest = snapshot.dataset(&dataset).unwrap().latest.unwrap();
         let resolved = snapshot.resolve(latest.identifier, None, None).unwrap();
         let resolved = resolved.rows.into_iter().map(|row| row.set.instance().recorded_by.clone());

@@ -31,7 +31,7 @@ fn an_author_picks_a_day_and_gets_its_citation() {
         "<https://registry.example/datasets/US.FOOL2.002@2001-01-03T00:00:00Z>; rel=\"canonical\""
     ));
     let early = served.get("/datasets/US.FOOL2.002@2000-01-01");
-    assert_eq!((early.status, early.problem().1.as_str()), (404, "before-history"));
+    assert_eq!((early.status, early.problem().1.as_str()), (404, "no-history"));
 }
 
 #[test]
@@ -400,7 +400,7 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     let selected =
         snapshot.select(&Selection::Dataset { name: name.clone(), at: None }).unwrap().set;
     let mut listing = ListingBuilder::new();
-    for granule in snapshot.granules(&selected).unwrap() {
+    for granule in snapshot.registry().granules(&selected) {
         let granule_id = granule.unwrap().granule_id;
         listing
             .add(ListingEntry { granule_id, producer_granule: None, content: None, location: None })

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::{Error, ErrorKind, Registry};
+use accession::{DatasetFilter, Registry};
 use accession_server::{Body, Registration, ServerLimits};
 use futures_util::{StreamExt, stream};
 use hyper::Method;
@@ -25,7 +25,7 @@ fn served(token: Option<&str>, limits: ServerLimits) -> Served {
     let open = Box::new(move || {
         let busy_wait = Duration::from_millis(50);
         let registry = Registry::open(path.get().unwrap(), clock())?.with_busy_wait(busy_wait);
-        Ok(registry.public_view(&["US.FOOL2.002".parse().unwrap()]))
+        Ok(registry.public_view(DatasetFilter::Only(vec!["US.FOOL2.002".parse().unwrap()])))
     });
     let token = token.map(str::to_owned);
     let served = Served::registering(Registration { open, token }, limits);
@@ -75,8 +75,8 @@ fn what_cannot_be_registered_is_named_and_stores_nothing() {
     for (headers, body, status, kind, says) in [
         (&LINES, "", 400, "usage", "no ids"),
         (&LINES, "A\nB\u{0}", 400, "usage", "Line 2"),
-        (&LINES, &*format!("{held}\nno\nnor"), 422, "not-held", "\"no\""),
-        (&LINES, &many, 422, "not-held", "\"not-19\" and 5 more"),
+        (&LINES, &*format!("{held}\nno\nnor"), 422, "selects-nothing", "\"no\""),
+        (&LINES, &many, 422, "selects-nothing", "\"not-19\" and 5 more"),
         (&LINES, &long, 413, "too-long", "1048576 bytes"),
         (&JSON, "{}", 400, "usage", "missing field"),
         (&JSON, r#"{"patterns":[]}"#, 400, "usage", "1 to 20"),
@@ -157,12 +157,12 @@ fn what_goes_wrong_is_said_and_readers_do_not_wait() {
     writer.execute_batch("ROLLBACK").unwrap();
     assert_eq!(post(&served, &LINES, &held).status, 201);
 
-    let full = || Err(Error::new(ErrorKind::Full, "cannot write /srv/accession.db"));
-    let registration = Registration { open: Box::new(full), token: None };
+    let missing = || Registry::open("/srv/nothing/accession.db", clock());
+    let registration = Registration { open: Box::new(missing), token: None };
     let served = Served::registering(registration, ServerLimits::default());
     let refused = post(&served, &LINES, &held);
-    assert_eq!((refused.status, &*refused.problem().1), (503, "full"));
-    assert!(refused.text().contains("disk") && !refused.text().contains("/srv"));
+    assert_eq!((refused.status, &*refused.problem().1), (503, "registry-missing"));
+    assert!(!refused.text().contains("/srv"), "{}", refused.text());
     assert_eq!(served.get("/datasets/US.FOOL2.002/").status, 200);
 }
 

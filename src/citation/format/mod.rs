@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::citation::facts::{Citation, nonblank_line};
-use crate::model::{ValueError, quoted};
+use crate::model::{ParseError, quoted};
 
 /// A format in which a citation can be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -87,17 +87,17 @@ impl fmt::Display for CitationFormat {
 }
 
 impl FromStr for CitationFormat {
-    type Err = ValueError;
+    type Err = ParseError;
 
     /// # Errors
     ///
     /// - `"word"`, `"BibTeX"`: not one of the names
-    fn from_str(text: &str) -> Result<Self, ValueError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let named = CitationFormat::ALL.into_iter().find(|format| format.name() == text);
         named.ok_or_else(|| {
             let [others @ .., last] = CitationFormat::ALL.map(CitationFormat::name);
             let (given, others) = (quoted(text), others.join(", "));
-            ValueError::new(format!("{given} is not a citation format: use {others} or {last}"))
+            ParseError::new(format!("{given} is not a citation format: use {others} or {last}"))
         })
     }
 }

@@ -47,7 +47,7 @@ impl Citation {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotReplaced`]: the directory has another file; [`ErrorKind::Io`]; those of reading the
+    /// [`ErrorKind::AlreadyExists`]: the directory has another file; [`ErrorKind::Io`]; those of reading the
     /// granules.
     pub fn save_ro_crate(
         &self,
@@ -59,7 +59,7 @@ impl Citation {
         if let Some(other) = directory.names()?.into_iter().find(is_other) {
             let (path, other) = (path.to_string_lossy(), quoted(&other).to_string());
             let message = format!("{} has a file of something else: {other}", quoted(&path));
-            return Err(Error::new(ErrorKind::NotReplaced, message));
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         // Never describes another list than the one beside it.
         directory.remove(METADATA)?;

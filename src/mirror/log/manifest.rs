@@ -28,8 +28,8 @@ pub use super::BEGINNING;
 /// # Errors
 ///
 /// [`ErrorKind::DatasetUnknown`]; [`ErrorKind::Damaged`]: the granule rows contradict
-/// the history; [`ErrorKind::Output`]: what `out` returned; [`ErrorKind::NoHistory`] and
-/// [`ErrorKind::BeforeHistory`]: the dataset had no history then.
+/// the history; [`ErrorKind::Io`]: what `out` returned; [`ErrorKind::NoHistory`]: the
+/// dataset had no history then.
 pub fn write(
     registry: &Registry,
     dataset: &DatasetName,
@@ -82,7 +82,7 @@ fn write_listed(
 impl Error {
     /// A manifest cannot be written.
     fn unwritten(source: io::Error) -> Self {
-        Error::new(ErrorKind::Output, "cannot write the manifest").because(source)
+        Error::new(ErrorKind::Io, "cannot write the manifest").because(source)
     }
 }
 
@@ -90,7 +90,7 @@ impl Error {
 ///
 /// # Errors
 ///
-/// Those of [`write()`]; [`ErrorKind::NotReplaced`]: the file is not a manifest of this dataset, or a
+/// Those of [`write()`]; [`ErrorKind::AlreadyExists`]: the file is not a manifest of this dataset, or a
 /// link to a file that does not exist.
 pub fn export(
     registry: &Registry,
@@ -122,7 +122,7 @@ fn refuse_other_manifest(registry: &Registry, dataset: &DatasetName, path: &Path
     }
     let shown = quoted(&path.to_string_lossy()).to_string();
     let message = format!("{shown} is the manifest of {other}: it was not overwritten");
-    Err(Error::new(ErrorKind::NotReplaced, message))
+    Err(Error::new(ErrorKind::AlreadyExists, message))
 }
 
 /// The dataset of the manifest in a file, which its last line names. `None` means that the file does not
@@ -152,13 +152,13 @@ fn target(path: &Path) -> Result<PathBuf> {
     match path.metadata() {
         Err(error) if error.kind() == io::ErrorKind::NotFound && path.is_symlink() => {
             let message = format!("{shown} is a link to a file that does not exist");
-            return Err(Error::new(ErrorKind::NotReplaced, message));
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(path.into()),
         // A rename would replace the device `/dev/null` with a file, for everybody on the machine.
         Ok(found) if !found.is_file() && !found.is_dir() => {
             let message = format!("{shown} is not a regular file: it was not overwritten");
-            return Err(Error::new(ErrorKind::NotReplaced, message));
+            return Err(Error::new(ErrorKind::AlreadyExists, message));
         }
         found => {
             found.map_err(cannot)?;
@@ -172,7 +172,7 @@ fn target(path: &Path) -> Result<PathBuf> {
     file.take(beginning_bytes).read_to_end(&mut beginning).map_err(cannot)?;
     if !beginning.is_empty() && beginning != manifest_beginning {
         let message = format!("{shown} exists and is not a manifest: it was not overwritten");
-        return Err(Error::new(ErrorKind::NotReplaced, message));
+        return Err(Error::new(ErrorKind::AlreadyExists, message));
     }
     Ok(path)
 }

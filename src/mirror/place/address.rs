@@ -5,7 +5,7 @@ use std::fmt;
 use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Class, Detail, Error, ErrorKind, Result};
 use crate::model::{DatasetName, quoted};
 use crate::registry::Location;
 
@@ -102,13 +102,17 @@ impl fmt::Display for Address {
 
 impl Error {
     /// The error of a request to an address.
-    pub(super) fn of_url(kind: ErrorKind, url: impl fmt::Display, what: impl fmt::Display) -> Self {
-        Error::new(kind, format!("{url}: {what}"))
+    pub(super) fn of_url(
+        class: impl Into<Class>,
+        url: impl fmt::Display,
+        what: impl fmt::Display,
+    ) -> Self {
+        Error::new(class, format!("{url}: {what}"))
     }
 
     pub(super) fn not_encrypted(url: impl fmt::Display) -> Self {
         let why = "is not encrypted: anyone on the way could change what is read";
-        Error::new(ErrorKind::NotEncrypted, format!("{url} {why}"))
+        Error::new(Detail::NotEncrypted, format!("{url} {why}"))
     }
 
     fn not_an_address(text: &str, why: &str) -> Self {
@@ -136,7 +140,7 @@ pub fn source_name(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
+/// [`Detail::Proxy`](crate::error::Detail::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
 /// no value of a variable, because it may have a password.
 pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
     let is_exempt = |proxy: &Proxy| {
@@ -149,7 +153,7 @@ pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
         ProxyProtocol::Http | ProxyProtocol::Https => Ok(Some(proxy)),
         _ => {
             let what = "the proxy in the environment: only http and https proxies are supported";
-            Err(Error::new(ErrorKind::Proxy, what))
+            Err(Error::new(Detail::Proxy, what))
         }
     }
 }
@@ -182,8 +186,8 @@ mod tests {
         }
         for text in ["http://example.org/US", "http://127.0.0.1.example.org/", "http://10.0.0.1/"] {
             assert_eq!(
-                Address::parse(text, false).unwrap_err().kind(),
-                ErrorKind::NotEncrypted,
+                Address::parse(text, false).unwrap_err().detail(),
+                Some(Detail::NotEncrypted),
                 "{text}"
             );
             assert!(Address::parse(text, true).is_ok(), "{text}");

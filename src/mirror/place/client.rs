@@ -19,8 +19,8 @@ use super::Failure;
 use super::address::{is_loopback, proxy_of};
 use super::byte_limit::{ByteLimit, LimitedReader};
 use crate::disk::{self, read_small};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::{SourceOptions, quoted};
+use crate::error::{Class, Detail, Error, ErrorKind, Result};
+use crate::model::{PrimaryOptions, quoted};
 
 /// How requests are made.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ impl HttpOptions {
     /// # Errors
     ///
     /// [`ErrorKind::Io`]: that file cannot be read.
-    pub fn of(options: &SourceOptions) -> Result<Self> {
+    pub fn of(options: &PrimaryOptions) -> Result<Self> {
         let read = |path: &String| {
             let content = disk::open_regular(Path::new(path))
                 .and_then(|file| read_small(file, MAX_CA_FILE_BYTES));
@@ -320,7 +320,7 @@ impl Client {
     pub fn broken(&self, url: &Url, error: &io::Error) -> Failure {
         match Error::of_byte_limit(url, error) {
             Some(refused) => Failure::Lasting(refused),
-            None => Failure::Passing(Error::of_url(ErrorKind::NoResponse, url, error), None),
+            None => Failure::Passing(Error::of_url(ErrorKind::Unreachable, url, error), None),
         }
     }
 
@@ -353,7 +353,7 @@ fn authorities(pem: Option<&[u8]>) -> Result<RootCerts> {
     };
     if pem.is_some() && certificates.is_empty() {
         let message = "the file of certificates has no certificate in PEM form";
-        return Err(Error::new(ErrorKind::NoCertificate, message));
+        return Err(Error::new(ErrorKind::Certificate, message));
     }
     Ok(RootCerts::Specific(Arc::new(certificates)))
 }
@@ -440,8 +440,8 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
         Some(proxy) => format!("through the proxy {}:{}: ", proxy.host(), proxy.port()),
         None => String::new(),
     };
-    let refused = |kind, what: &str| Error::of_url(kind, url, format!("{through}{what}"));
-    let unreachable = |what: &str| refused(ErrorKind::NoResponse, what);
+    let refused = |class: Class, what: &str| Error::of_url(class, url, format!("{through}{what}"));
+    let unreachable = |what: &str| refused(ErrorKind::Unreachable.into(), what);
     match tls_error(&error) {
         Some(rustls::Error::InvalidCertificate(error)) => {
             return Failure::Lasting(certificate_refused(url, &through, error));
@@ -454,7 +454,7 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
     match error {
         // Credentials may be needed, or wrong; or the proxy cannot reach the server now.
         ureq::Error::ConnectProxyFailed(why) => {
-            Failure::Passing(refused(ErrorKind::Proxy, &why.to_string()), None)
+            Failure::Passing(refused(Detail::Proxy.into(), &why.to_string()), None)
         }
         error @ (ureq::Error::BadUri(_)
         | ureq::Error::Tls(_)
@@ -497,7 +497,7 @@ fn certificate_refused(url: &Url, through: &str, error: &CertificateError) -> Er
         // The second: by the name of an authority that is trusted, but not by its key.
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
             let what = "the certificate of the server is not from an authority that is trusted";
-            return Error::of_url(ErrorKind::UnknownAuthority, url, what);
+            return Error::of_url(ErrorKind::Certificate, url, what);
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
             "it has expired".to_owned()

@@ -41,8 +41,8 @@ impl Remote {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NoCertificate`](crate::ErrorKind::NoCertificate): the file of authorities has none;
-    /// [`ErrorKind::Proxy`](crate::ErrorKind::Proxy): the environment names a proxy that cannot be used.
+    /// [`ErrorKind::Certificate`](crate::ErrorKind::Certificate): the file of authorities has none;
+    /// [`Detail::Proxy`](crate::error::Detail::Proxy): the environment names a proxy that cannot be used.
     pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
         let client = Client::new(&address.file(HEAD), options)?;
         let pace = Mutex::new(client.pace());

@@ -7,7 +7,7 @@ use super::address::Address;
 use super::client::Client;
 use crate::disk::{Directory, Spool, read_small};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{ValueError, quoted};
+use crate::model::{ParseError, quoted};
 use crate::signed::{KeyUse, LogCheckpoint, Note, Policy, SetStatement, StatementTree};
 
 /// The directory of the statements of a site, and the file of what was signed last.
@@ -79,7 +79,7 @@ impl<'a> StatementPlace<'a> {
 
     /// The error of a file that is not what it should be.
     fn refused(&self, file: &str, what: impl std::fmt::Display) -> Error {
-        Error::new(ErrorKind::NotPublished, format!("{}: {what}", self.name(file)))
+        Error::new(ErrorKind::PrimaryInvalid, format!("{}: {what}", self.name(file)))
     }
 
     /// Reads what was signed: the checkpoint with the signatures of the keys of a policy, and all of its
@@ -87,10 +87,10 @@ impl<'a> StatementPlace<'a> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotPublished`]: no key of the log in the policy signed it, a signature of a key of the policy is
+    /// [`ErrorKind::PrimaryInvalid`]: no key of the log in the policy signed it, a signature of a key of the policy is
     /// wrong, a file is missing or cut, or the statements are not those that were signed; those of requests.
     pub fn read(&self, origin: &str, policy: &Policy) -> Result<PublishedStatements> {
-        let refused = |error: ValueError| self.refused(CHECKPOINT, error);
+        let refused = |error: ParseError| self.refused(CHECKPOINT, error);
         let content = self.file(CHECKPOINT, Note::MAX_BYTES as u64 + 1)?;
         let content = content.ok_or_else(|| self.refused(CHECKPOINT, "it is missing"))?;
         let text = String::from_utf8(content);

@@ -114,7 +114,7 @@ impl Snapshot {
         let selection = Selection::Dataset { name, at: Some(Moment::Instant(now)) };
         listed.latest = match self.select(&selection) {
             Ok(selected) => Some(selected.instance().clone()),
-            Err(error) if error.kind() == ErrorKind::BeforeHistory => None,
+            Err(error) if error.kind() == ErrorKind::NoHistory => None,
             Err(error) => return Err(error),
         };
         Ok(())

@@ -4,7 +4,7 @@
 use super::view::{
     Snapshot, all_known, as_known, dataset_of, instances, latest_known, subset_as_known,
 };
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Instance, Moment, Set,
     Timestamp, meant,
@@ -61,8 +61,6 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown),
     /// [`ErrorKind::NoHistory`](crate::ErrorKind::NoHistory),
-    /// [`ErrorKind::NothingKnown`](crate::ErrorKind::NothingKnown),
-    /// [`ErrorKind::BeforeHistory`](crate::ErrorKind::BeforeHistory),
     /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown).
     pub fn select(&self, selection: &Selection) -> Result<Selected> {
         self.ask(|read| select(read, selection))
@@ -144,10 +142,8 @@ fn of_digest(read: &store::View, digest: Digest) -> Result<Option<Set>> {
 fn nothing_known(read: &store::View, dataset: DatasetKey, name: &DatasetName) -> Result<Error> {
     Ok(match read.first_instance(dataset)? {
         Some(Instance { recorded, .. }) => Error::new(
-            ErrorKind::NothingKnown,
-            format!(
-                "nothing of {name} was known then: its first change was recorded at {recorded}"
-            ),
+            Detail::NotRecordedThen,
+            format!("{name} had no history then: its first change was recorded at {recorded}"),
         ),
         None => Error::no_history(name),
     })

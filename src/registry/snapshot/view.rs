@@ -14,7 +14,7 @@ use crate::store::{self, DatasetKey};
 ///
 /// Each method fails if the registry cannot be read; one that takes the name of a dataset with
 /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown) if no dataset has it; one that takes a
-/// selection as [`Snapshot::select`], and one that takes a set as [`Snapshot::granules`].
+/// selection as [`Snapshot::select`], and one that takes a set as [`Registry::granules`].
 ///
 /// # Examples
 ///
@@ -30,10 +30,9 @@ use crate::store::{self, DatasetKey};
 /// registry.change(&dataset, &change)?;
 ///
 /// let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
-/// let snapshot = registry.snapshot()?;
-/// let selected = snapshot.select(&selection)?;
-/// let held: Vec<String> = snapshot
-///     .granules(&selected.set)?
+/// let selected = registry.snapshot()?.select(&selection)?;
+/// let held: Vec<String> = registry
+///     .granules(&selected.set)
 ///     .map(|granule| Ok(granule?.granule_id.to_string()))
 ///     .collect::<accession::error::Result<_>>()?;
 /// assert_eq!(held, ["A"]);
@@ -63,6 +62,11 @@ impl Snapshot {
     /// The time at which the snapshot was taken, by the clock of the registry.
     pub fn now(&self) -> Timestamp {
         self.registry.now()
+    }
+
+    /// The registry.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
     }
 
     /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],

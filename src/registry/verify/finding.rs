@@ -229,7 +229,7 @@ impl Findings {
 pub(super) fn readable<T>(result: Result<T>) -> Result<std::result::Result<T, Error>> {
     match result {
         Ok(value) => Ok(Ok(value)),
-        Err(error) if error.is_of_registry() && error.kind().is_of_content() => Ok(Err(error)),
+        Err(error) if error.is_from_store() && error.concerns_content() => Ok(Err(error)),
         Err(error) => Err(error),
     }
 }

@@ -72,7 +72,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::NotAnInstance`](crate::ErrorKind::NotAnInstance): the identifier is that of a subset;
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is that of a subset;
     /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the notes of an instance would exceed
     /// [`Annotation::MAX_BYTES`]; [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead).
     pub fn annotate(
@@ -103,7 +103,7 @@ fn selected(
             "{} is the identifier of a subset of {}, which cannot be annotated",
             subset.identifier, subset.dataset
         );
-        return Err(Error::new(ErrorKind::NotAnInstance, message));
+        return Err(Error::new(ErrorKind::IdentifierUnknown, message));
     }
     if let Some(until) = until {
         let (Selection::Dataset { .. }, first) = (selection, selected.instance()) else {

@@ -28,7 +28,7 @@ pub struct ChangeReport {
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
     /// the first difference. They were skipped.
-    pub contradicted: Vec<ConflictingGranule>,
+    pub contradicted: Vec<ContentConflict>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
@@ -79,16 +79,6 @@ impl ChangeExamples {
             EventKind::Replaced => &mut self.replaced,
         }
     }
-}
-
-/// A granule whose recorded files conflict with what was computed of them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ConflictingGranule {
-    /// The granule.
-    pub granule_id: GranuleId,
-    /// The first file that differs.
-    pub conflict: ContentConflict,
 }
 
 /// What was skipped, counted so that callers can report it.

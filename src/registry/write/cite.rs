@@ -7,6 +7,7 @@ use crate::model::{
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
+use crate::registry::observer::Work;
 use crate::registry::proof::{Recomputed, Recomputing};
 use crate::registry::snapshot::{
     CitationFacts, Selected, Selection, Snapshot, cited, dataset_of, select,
@@ -75,8 +76,7 @@ impl Registry {
     /// # Errors
     ///
     /// Those of [`Snapshot::select`](crate::Snapshot::select);
-    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing);
-    /// [`ErrorKind::NotHeldToCite`](crate::ErrorKind::NotHeldToCite): a granule that is named was
+    /// [`ErrorKind::SelectsNothing`](crate::ErrorKind::SelectsNothing): also if a granule that is named was
     /// not held; the error of a refused change: a granule is named twice;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): the present time is not plausible, so
     /// the subset is not stored; [`ErrorKind::Damaged`](crate::ErrorKind::Damaged).
@@ -134,15 +134,7 @@ impl Registry {
         members: &SubsetMembers,
     ) -> Result<SavedSubset> {
         match self.cite_subset(dataset, at, members) {
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    ErrorKind::ReadOnly
-                        | ErrorKind::CannotOpen
-                        | ErrorKind::Denied
-                        | ErrorKind::ClockAhead
-                ) =>
-            {
+            Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ClockAhead) => {
                 let SubsetCitation { cited, state } =
                     self.snapshot()?.preview_subset(dataset, at, members)?;
                 let not_stored = Some(error).filter(|_| state == SubsetState::NotStored);
@@ -177,7 +169,7 @@ impl Registry {
                 select_from(self, read, key, std::slice::from_ref(&instance), &criteria)?[0]
             }
             SubsetMembers::Listed(listing) => {
-                let _progress = self.begin("selecting", "granules", None);
+                let _progress = self.begin(Work::Select, None);
                 identify_named(read, key, dataset, instance.timestamp, listing)?
             }
         };
@@ -282,7 +274,7 @@ pub(super) fn identify_named(
     }
     let nor = if count > 1 { ", nor were " } else { "" };
     let what = format_args!("was not held in {dataset} at {at}{nor}{also}");
-    Err(Error::of_event(first, ErrorKind::NotHeldToCite, what))
+    Err(Error::of_event(first, ErrorKind::SelectsNothing, what))
 }
 
 /// The granules that are named, in canonical order, in batches; a repetition is an error.

@@ -7,19 +7,20 @@
 //! proves the identifier in force ([`Pass`]). Granules that are new and after all others are hashed as they
 //! are stored, without being read again.
 
-use super::applied::{ChangeReport, ConflictingGranule, Tally, record};
+use super::applied::{ChangeReport, Tally, record};
 use super::guard::{MAX_EXAMPLES, Replacements};
 use super::rewind::{Pass, resume_before};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{
-    Content, ContentChange, ContentUpdate, Coverage, Event, EventKind, GranuleId, GranuleIdError,
-    Holding, Limits, Timestamp,
+    CURRENT_DIRECTORY, Content, ContentChange, ContentUpdate, Coverage, Event, EventKind,
+    GranuleId, Holding, Limits, Timestamp,
 };
 use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
+use crate::registry::observer::Work;
 use crate::registry::staging::check_limits;
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
@@ -39,7 +40,7 @@ pub(super) fn add(
     count: u64,
 ) -> Result<ChangeReport> {
     let mut entry = Entry::new(target, conduct);
-    let mut progress = target.registry.begin("writing", "granules", Some(count));
+    let mut progress = target.registry.begin(Work::Write, Some(count));
     std::thread::scope(|scope| {
         each_batch(scope, count, events, |batch| -> Result<()> {
             progress.advance_by(batch.iter().map(|merged| merged.events).sum())?;
@@ -343,9 +344,7 @@ impl<'a> Entry<'a> {
         }
         match contradiction {
             Some(contradiction) if self.conduct == Conduct::Computed => {
-                let granule_id = granule_id.clone();
-                let conflicting = ConflictingGranule { granule_id, conflict: contradiction };
-                self.applied.contradicted.push(conflicting);
+                self.applied.contradicted.push(contradiction);
                 return Ok(());
             }
             Some(contradiction) => self.replacements.add(event, &contradiction),
@@ -368,11 +367,12 @@ impl<'a> Entry<'a> {
     fn check_new(&self, event: &Event) -> Result<()> {
         match event.granule_id.check_new() {
             Err(cause) if self.conduct != Conduct::Revert => {
-                let kind = match cause {
-                    GranuleIdError::CurrentDirectory => ErrorKind::RefusedDirectory,
-                    _ => ErrorKind::RefusedCharacter,
+                let detail = if cause == CURRENT_DIRECTORY {
+                    Detail::CurrentDirectory
+                } else {
+                    Detail::ForbiddenCharacter
                 };
-                Err(Error::of_event(event, kind, format_args!("is refused: {cause}")))
+                Err(Error::of_event(event, detail, format_args!("is refused: {cause}")))
             }
             _ => Ok(()),
         }
@@ -553,9 +553,8 @@ fn refuse_other_content(
         return Ok(());
     };
     match known.content.after(&event.granule_id, stated, Coverage::Named).conflict {
-        Some(contradiction) => {
-            let what = contradiction.of(&event.granule_id);
-            let message = format!("{what} since {}: history is never rewritten", known.since);
+        Some(conflict) => {
+            let message = format!("{conflict} since {}: history is never rewritten", known.since);
             let error = Error::new(ErrorKind::NotAfterLast, message);
             Err(error.about(&event.granule_id).at(event.location.clone()))
         }

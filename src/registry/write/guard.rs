@@ -115,7 +115,7 @@ impl Replacements {
         self.replaced.add(MAX_EXAMPLES, || {
             let location = event.location.as_ref();
             let place = location.map_or(String::new(), |location| format!("{location}: "));
-            format!("{place}{}", contradiction.of(&event.granule_id))
+            format!("{place}{contradiction}")
         });
         self.first.get_or_insert_with(|| event.granule_id.clone());
     }

@@ -22,7 +22,7 @@ mod target;
 
 pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};
 pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotations};
-pub use applied::{ChangeExamples, ChangeReport, ConflictingGranule, ReturnedGranules, Skipped};
+pub use applied::{ChangeExamples, ChangeReport, ReturnedGranules, Skipped};
 pub use change::Change;
 pub use cite::{SavedSubset, SubsetCitation, SubsetMembers, SubsetState};
 pub use fixity::{FileCheck, NewCheck};

@@ -30,7 +30,7 @@ impl Registry {
     ///
     /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the clock is before the epoch, after
     /// the last second, or far behind the worker's last id;
-    /// [`ErrorKind::PaymentScheme`](crate::ErrorKind::PaymentScheme): the registry issues ids with
+    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the registry issues ids with
     /// another scheme;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): any change with a time confirms the clock.
     pub fn lease_payment_ids(&self, scheme: Scheme, worker: Worker, count: u64) -> Result<Lease> {
@@ -63,7 +63,7 @@ fn lease(
             "this registry issues payment ids of the {} layout with the epoch {}: ids of another scheme could be equal to them",
             row.layout, row.epoch
         );
-        return Err(Error::new(ErrorKind::PaymentScheme, message));
+        return Err(Error::new(ErrorKind::PaymentId, message));
     }
     let issued = rows.iter().filter_map(|row| scheme.instant_of(row.last_second)).max();
     registry.record(transaction, issued, Timestamp::MIN)?;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::applied::{ChangeReport, ReturnedGranules};
 use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Detail, Error, Result};
 use crate::model::{
     Confirmation, Coverage, DatasetName, DigestPrefix, EventKind, GranuleId, Holding, Identifier,
     Instance, Limits, ListingEntry, Moment, RefusedListing, Set, Timestamp, plural,
@@ -42,7 +42,7 @@ impl Registry {
     /// # Errors
     ///
     /// The error of a refused change: the time is refused, unless it is that of the last change and
-    /// nothing changes; the listing is empty (`empty-listing`), unless the dataset is empty again; or more
+    /// nothing changes; the listing is empty (`empty`), unless the dataset is empty again; or more
     /// would be deleted or added than the limits allow (`too-many-deletions`, `too-many-additions`): those
     /// given or, where there are none, those of the dataset or the default;
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
@@ -57,22 +57,22 @@ impl Registry {
     ) -> Result<ChangeReport> {
         let synced = self.synced(dataset, listing, limits, options);
         if let Err(error) = &synced
-            && error.kind().is_of_listing()
+            && error.rejects_listing()
             && !options.dry_run
         {
             // That it was refused is the error; where it cannot be noted, it is still returned.
-            let _ = self.for_change(options).note_refused_listing(dataset, error);
+            let _ = self.for_change(options).note_refused_listing(dataset, &error.reason());
         }
         synced
     }
 
-    /// Notes that a listing of a dataset was refused before it was read whole, until one is accepted.
-    pub fn note_refused_listing(&self, dataset: &DatasetName, error: &Error) -> Result<()> {
-        /// What is kept of an error, which may name granules.
+    /// Notes that a listing of a dataset was refused before it was read whole, and why, until one is accepted.
+    pub fn note_refused_listing(&self, dataset: &DatasetName, reason: &str) -> Result<()> {
+        /// What is kept of a reason, which may name granules.
         const MOST_CHARS: usize = 300;
-        self.without_monitor().write(|transaction| {
+        self.unwatched().write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
-            let mut reason = error.reason();
+            let mut reason = reason.to_owned();
             if let Some((end, _)) = reason.char_indices().nth(MOST_CHARS) {
                 reason.truncate(end);
                 reason.push('…');
@@ -85,7 +85,7 @@ impl Registry {
 
     /// Forgets that a listing of a dataset was refused: all that there are were accepted.
     pub fn forget_refused_listing(&self, dataset: &DatasetName) -> Result<()> {
-        self.without_monitor().write(|transaction| {
+        self.unwatched().write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             if transaction.refusal(key)?.is_none() {
                 return Ok(((), End::RollBack));
@@ -115,7 +115,7 @@ impl Registry {
                     held => format!("would lose all of its {}", plural(held, "granule")),
                 };
                 let message = format!("the listing is empty: {dataset} {what}");
-                return Err(Error::new(ErrorKind::EmptyListing, message));
+                return Err(Error::new(Detail::EmptyListing, message));
             }
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);

@@ -64,7 +64,7 @@ impl Endpoint {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], which does not repeat the address: a password may be anywhere in one
+    /// [`ErrorKind::Address`], which does not repeat the address: a password may be anywhere in one
     /// that cannot be read.
     pub fn parse(name: &Path) -> Result<Self, Error> {
         Endpoint::parse_with(name, |variable| std::env::var_os(variable))
@@ -336,10 +336,7 @@ mod tests {
         ] {
             let Err(error) = parse(text, &[]) else { continue };
             let message = error.to_string();
-            assert!(
-                !message.contains("sec") && error.kind() == ErrorKind::RegistryAddress,
-                "{message}"
-            );
+            assert!(!message.contains("sec") && error.kind() == ErrorKind::Address, "{message}");
         }
     }
 
@@ -357,10 +354,10 @@ mod tests {
         assert_eq!(trust("postgres://db/a?sslmode=verify-full", &of_system), full);
         for mode in ["disable", "allow", "prefer", "require", "verify-ca"] {
             let address = format!("postgres://db/a?sslmode={mode}");
-            assert_eq!(trust(&address, &of_system), Err("registry-address"), "{mode}");
+            assert_eq!(trust(&address, &of_system), Err("address"), "{mode}");
             let stated = [("PGSSLMODE", mode)];
             let refused = trust("postgres://db/a?sslrootcert=system", &stated);
-            assert_eq!(refused, Err("registry-address"), "{mode}");
+            assert_eq!(refused, Err("address"), "{mode}");
         }
     }
 

@@ -67,6 +67,15 @@ impl Connection {
         })
     }
 
+    /// Ends the connection.
+    ///
+    /// # Errors
+    ///
+    /// Why it was lost before.
+    pub fn close(self) -> Result<()> {
+        self.driver.close()
+    }
+
     /// Whether the connection is known to be lost.
     pub fn is_closed(&self) -> bool {
         self.driver.is_closed()
@@ -385,7 +394,7 @@ impl Encoded {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unstorable`]: it cannot be encoded.
+    /// [`ErrorKind::Database`]: it cannot be encoded.
     pub fn of(value: &Value<'_>) -> Result<Self> {
         let (mut bytes, its_type) = (BytesMut::new(), value.sql_type());
         let is_null = value

@@ -6,6 +6,9 @@ use tokio_postgres::error::{DbError, SqlState};
 
 use crate::store::{Error, ErrorKind};
 
+/// The SQLSTATE of a statement that was cancelled.
+const CANCELLED: &str = "57014";
+
 impl From<&tokio_postgres::Error> for Error {
     fn from(error: &tokio_postgres::Error) -> Self {
         match error.as_db_error() {
@@ -19,10 +22,14 @@ impl Error {
     /// Whether a COMMIT that failed with this error may have been done: the answer was lost, or was
     /// not waited for, or a machine of a cluster failed when others had done it.
     pub(super) fn leaves_outcome_open(&self) -> bool {
-        matches!(
-            self.kind(),
-            ErrorKind::ConnectionLost | ErrorKind::Cancelled | ErrorKind::ServerFault
-        )
+        let is_of_server =
+            |code: &str| code == CANCELLED || code.starts_with("XX") || code.starts_with("58");
+        self.kind() == ErrorKind::ConnectionLost || self.server_code().is_some_and(is_of_server)
+    }
+
+    /// Whether what is created exists already.
+    pub(super) fn is_duplicate(&self) -> bool {
+        matches!(self.server_code(), Some("23505" | "42P06" | "42P07"))
     }
 
     /// The server cannot be reached, or refuses the connection.
@@ -62,7 +69,7 @@ impl Error {
 
     /// A value that the server cannot store.
     pub(super) fn unstorable(what: impl fmt::Display) -> Self {
-        Error::stored(ErrorKind::Unstorable, format!("the server cannot store {what}"))
+        Error::stored(ErrorKind::Database, format!("the server cannot store {what}"))
     }
 }
 
@@ -107,20 +114,15 @@ fn of_server(reported: &DbError) -> Error {
         | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Error::connection_lost(message),
         SqlState::QUERY_CANCELED => {
             let message = format!("the server cancelled a statement: {message}");
-            Error::stored(ErrorKind::Cancelled, message)
+            Error::stored(ErrorKind::Interrupted, message).reported_as(CANCELLED)
         }
         _ if code.code().starts_with("08") || is_of_worker(reported) => {
             Error::connection_lost(message)
         }
         _ => {
             let code = code.code();
-            let kind = match code {
-                "23505" | "42P06" | "42P07" => ErrorKind::Duplicate,
-                _ if code.starts_with("XX") || code.starts_with("58") => ErrorKind::ServerFault,
-                _ => ErrorKind::Database,
-            };
             let message = format!("the server reported error {code}: {message}");
-            Error::stored(kind, message)
+            Error::stored(ErrorKind::Database, message).reported_as(code)
         }
     }
 }

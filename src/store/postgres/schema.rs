@@ -4,8 +4,9 @@
 use std::sync::LazyLock;
 
 use super::connection::{Connection, value};
+use crate::error::Detail;
 use crate::store::statement::Value;
-use crate::store::{Error, ErrorKind, Result};
+use crate::store::{Error, Result};
 
 /// The SQL that brings a registry from schema `n` to `n + 1`, by `n`.
 ///
@@ -71,8 +72,8 @@ impl StatedSchema {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::RegistryExists`]: there is a registry. [`ErrorKind::NotARegistry`]: there is a schema of that
-/// name with something else in it. [`ErrorKind::Unstorable`]: the database does not store UTF-8.
+/// [`ErrorKind::AlreadyExists`]: there is a registry. [`ErrorKind::NotARegistry`]: there is a schema of that
+/// name with something else in it. [`ErrorKind::Database`]: the database does not store UTF-8.
 pub(super) fn create(connection: &Connection) -> Result<()> {
     // The schema may have been created for a role that may not create any itself.
     const FOUND: &str = "
@@ -95,10 +96,7 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
     let (encoding, server): (String, i32) = (value(&row, 2)?, value(&row, 3)?);
     check_server(&encoding, server)?;
     // Whoever creates the same one waits here, and then finds it.
-    let taken = |error: Error| match error.kind() {
-        ErrorKind::Duplicate => Error::exists(),
-        _ => error,
-    };
+    let taken = |error: Error| if error.is_duplicate() { Error::exists() } else { error };
     if !has_schema {
         connection.run(CREATE).map_err(taken)?;
     }
@@ -244,13 +242,13 @@ fn is_true(connection: &Connection, question: &str) -> Result<bool> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::NoCitus`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
+/// [`ErrorKind::Unsupported`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
 /// the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
 pub(super) fn distribute(connection: &Connection) -> Result<u64> {
     const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
     if !has_citus(connection)? {
         let message = "the extension citus is not installed in the database";
-        return Err(Error::stored(ErrorKind::NoCitus, message));
+        return Err(Error::stored(Detail::NoCitus, message));
     }
     connection.run(ALONE)?;
     distribute_rest(connection)

@@ -75,11 +75,21 @@ struct Lease {
 }
 
 impl ServerStore {
+    /// Closes all connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use; why a connection was lost.
+    pub fn close(self: Arc<Self>) -> Result<()> {
+        let connections = Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_all();
+        connections.into_iter().try_for_each(Connection::close)
+    }
+
     /// Opens the registry at an address.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`],
+    /// [`ErrorKind::Address`], [`ErrorKind::Unreachable`], [`ErrorKind::RegistryMissing`],
     /// [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`].
     pub fn open(name: &Path) -> Result<Self> {
         let address = Endpoint::parse(name)?;
@@ -231,7 +241,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReadOnly`]: the server is a standby.
+    /// [`ErrorKind::Denied`]: the server is a standby.
     pub fn transaction(
         self: &Arc<Self>,
         watch: Option<&Watch>,
@@ -295,7 +305,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryAddress`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
+    /// [`ErrorKind::Address`], [`ErrorKind::Unreachable`], [`ErrorKind::Denied`].
     pub fn exists(name: &Path) -> Result<bool> {
         let connection = Connection::open(&Endpoint::parse(name)?)?;
         match state(&connection) {
@@ -312,7 +322,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
+    /// [`ErrorKind::AlreadyExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
     pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
         let address = Endpoint::parse(name)?;
         let connection = Connection::open(&address)?;
@@ -328,7 +338,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::RegistryExists`]: another process
+    /// [`ErrorKind::Busy`]: a clone of the store is in use. [`ErrorKind::AlreadyExists`]: another process
     /// has created a registry.
     pub fn put_in_place(&self) -> Result<()> {
         const ID: &str = "

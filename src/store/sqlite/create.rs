@@ -27,10 +27,9 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Orphaned`],
-    /// [`ErrorKind::RegistryExists`]: there is already a file of a registry.
-    /// [`ErrorKind::ReservedName`],
-    /// [`ErrorKind::PathTooLong`],
+    /// [`ErrorKind::Misplaced`],
+    /// [`ErrorKind::AlreadyExists`]: there is already a file of a registry.
+    /// [`ErrorKind::InvalidPath`],
     /// [`ErrorKind::Io`]: no registry can be created there.
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Connection, Self)> {
         let temporary = NewFile::without_bytes(target)?;
@@ -108,7 +107,7 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`]: another process has created a file there.
+    /// [`ErrorKind::AlreadyExists`]: another process has created a file there.
     pub fn put_in_place(self) -> Result<()> {
         files::check_is_free(self.file.target())?;
         self.file.put_in_place().map_err(Error::of_disk)
@@ -129,7 +128,7 @@ const RETRY: Duration = Duration::from_millis(10);
 ///
 /// # Errors
 ///
-/// [`ErrorKind::ReservedName`], [`ErrorKind::RegistryExists`], [`ErrorKind::Full`], and the errors of
+/// [`ErrorKind::InvalidPath`], [`ErrorKind::AlreadyExists`], [`ErrorKind::Full`], and the errors of
 /// reading; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
 pub fn copy_beside(
     source: &Connection,
@@ -270,8 +269,8 @@ impl NewFile {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process
-    /// has since created a registry at the target; [`ErrorKind::MovedAway`]: the old file cannot be renamed
+    /// [`ErrorKind::AlreadyExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process
+    /// has since created a registry at the target; [`ErrorKind::Misplaced`]: the old file cannot be renamed
     /// back.
     pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
         let file = self.file;
@@ -353,7 +352,7 @@ fn moved_away(from: &Path, to: &Path) -> Error {
         quoted(&from.to_string_lossy()),
         quoted(&to.to_string_lossy())
     );
-    Error::stored(ErrorKind::MovedAway, message)
+    Error::stored(ErrorKind::Misplaced, message)
 }
 
 #[cfg(test)]
@@ -375,7 +374,7 @@ mod tests {
         let (first, second) = (prepare(&path).unwrap(), prepare(&path).unwrap());
         first.put_in_place().unwrap();
         let bytes = std::fs::read(&path).unwrap();
-        assert_eq!(second.put_in_place().err().unwrap().kind(), ErrorKind::RegistryExists);
+        assert_eq!(second.put_in_place().err().unwrap().kind(), ErrorKind::AlreadyExists);
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 1);
     }
@@ -390,14 +389,14 @@ mod tests {
         std::fs::write(&wal, "a change").unwrap();
         let is_orphaned = |error: Error| {
             let names_it = error.to_string().contains(&*wal.to_string_lossy());
-            error.kind() == ErrorKind::Orphaned && names_it
+            error.kind() == ErrorKind::Misplaced && names_it
         };
         assert!(is_orphaned(temporary.put_in_place().unwrap_err()));
         assert!(is_orphaned(prepare(&path).map(|_| ()).unwrap_err()));
         assert!(!path.exists());
         // If a registry exists there, the changes belong to it.
         std::fs::write(&path, "a registry").unwrap();
-        assert_eq!(prepare(&path).map(|_| ()).unwrap_err().kind(), ErrorKind::RegistryExists);
+        assert_eq!(prepare(&path).map(|_| ()).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]
@@ -528,7 +527,7 @@ mod tests {
         assert_eq!(datasets(&target), "OLD,AFTER");
         assert_eq!(datasets(&moved), "NEW,LATER");
         // The name for the old file is in use by now.
-        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::RegistryExists);
+        assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::AlreadyExists);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use rusqlite::ErrorCode;
 
 use super::connection::{MAX_VALUE_BYTES, MEMORY_BYTES};
 use crate::disk::scratch;
+use crate::error::Detail;
 use crate::model::quoted;
 use crate::store::{Error, ErrorKind};
 
@@ -33,7 +34,7 @@ impl From<rusqlite::Error> for Error {
             Some(ErrorCode::DiskFull) => Error::full(),
             Some(ErrorCode::ReadOnly) => Error::read_only(),
             Some(ErrorCode::CannotOpen) => Error::stored(
-                ErrorKind::CannotOpen,
+                ErrorKind::Denied,
                 "cannot open the registry, or the -wal and -shm files beside it",
             ),
             Some(ErrorCode::TooBig) => Error::stored(
@@ -41,10 +42,10 @@ impl From<rusqlite::Error> for Error {
                 format!("a string is too long: a row has at most {MAX_VALUE_BYTES} bytes"),
             ),
             Some(ErrorCode::SystemIoFailure) => {
-                Error::stored(ErrorKind::Disk, "the disk failed, or is full").because(error)
+                Error::stored(Detail::Disk, "the disk failed, or is full").because(error)
             }
             Some(ErrorCode::OutOfMemory) => Error::stored(
-                ErrorKind::Memory,
+                ErrorKind::Database,
                 format!(
                     "SQLite needs more than the {} MiB that it may use: is a row too long?",
                     MEMORY_BYTES >> 20
@@ -66,14 +67,11 @@ impl Error {
     /// Whether SQLite cannot lock the file, or cannot create the files that it needs for locking:
     /// the file or its directory cannot be written, or the disk has no space for a `-shm` file.
     pub(super) fn is_of_locks(&self) -> bool {
-        match self.kind() {
-            ErrorKind::CannotOpen | ErrorKind::ReadOnly => true,
-            ErrorKind::Disk => {
-                let cause = self.source().and_then(|cause| cause.downcast_ref());
-                cause.and_then(extended_code) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE)
-            }
-            _ => false,
+        if self.detail() == Some(Detail::Disk) {
+            let cause = self.source().and_then(|cause| cause.downcast_ref());
+            return cause.and_then(extended_code) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
         }
+        self.kind() == ErrorKind::Denied
     }
 }
 
@@ -106,12 +104,12 @@ mod tests {
         assert_eq!(of(ffi::SQLITE_BUSY_SNAPSHOT).kind(), ErrorKind::Busy);
         assert_eq!(of(ffi::SQLITE_LOCKED).kind(), ErrorKind::Busy);
         assert_eq!(of(ffi::SQLITE_FULL).kind(), ErrorKind::Full);
-        assert_eq!(of(ffi::SQLITE_READONLY_DBMOVED).kind(), ErrorKind::ReadOnly);
-        assert_eq!(of(ffi::SQLITE_CANTOPEN).kind(), ErrorKind::CannotOpen);
+        assert_eq!(of(ffi::SQLITE_READONLY_DBMOVED).kind(), ErrorKind::Denied);
+        assert_eq!(of(ffi::SQLITE_CANTOPEN).kind(), ErrorKind::Denied);
         assert_eq!(of(ffi::SQLITE_TOOBIG).kind(), ErrorKind::TooLong);
-        assert_eq!(of(ffi::SQLITE_IOERR_FSYNC).kind(), ErrorKind::Disk);
+        assert_eq!(of(ffi::SQLITE_IOERR_FSYNC).detail(), Some(Detail::Disk));
         assert_eq!(of(ffi::SQLITE_IOERR_GETTEMPPATH).kind(), ErrorKind::Temporary);
-        assert_eq!(of(ffi::SQLITE_NOMEM).kind(), ErrorKind::Memory);
+        assert_eq!(of(ffi::SQLITE_NOMEM).kind(), ErrorKind::Database);
         assert_eq!(of(ffi::SQLITE_INTERRUPT).kind(), ErrorKind::Interrupted);
         assert_eq!(of(ffi::SQLITE_CORRUPT).kind(), ErrorKind::Damaged);
         assert_eq!(of(ffi::SQLITE_IOERR_FSTAT).kind(), ErrorKind::Replaced);

@@ -34,7 +34,7 @@ pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::PathTooLong`]; [`ErrorKind::Io`]: the path cannot be resolved.
+/// [`ErrorKind::InvalidPath`]; [`ErrorKind::Io`]: the path cannot be resolved.
 pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     let file = path.canonicalize().map_err(|source| unseen(path, source))?;
     check_length(&file)?;
@@ -48,7 +48,7 @@ pub(super) fn check_length(file: &Path) -> Result<()> {
         let message = format!(
             "the absolute path is {bytes} bytes long, but only {MAX_PATH_BYTES} are allowed"
         );
-        return Err(Error::stored(ErrorKind::PathTooLong, message));
+        return Err(Error::stored(ErrorKind::InvalidPath, message));
     }
     Ok(())
 }
@@ -65,7 +65,7 @@ pub(super) fn check_length_of_new(directory: &Path, temporary: &Path) -> Result<
         directory.as_os_str().len(),
         MAX_PATH_BYTES - 1 - name.len()
     );
-    Err(Error::stored(ErrorKind::PathTooLong, message))
+    Err(Error::stored(ErrorKind::InvalidPath, message))
 }
 
 /// Refuses a file that cannot be a registry: a directory, a device, an empty file.
@@ -111,7 +111,7 @@ fn orphaned(changes: &Path) -> Error {
         "there is no registry here, but {} contains changes to one that existed",
         quoted(&changes.to_string_lossy())
     );
-    Error::stored(ErrorKind::Orphaned, message)
+    Error::stored(ErrorKind::Misplaced, message)
 }
 
 fn has_bytes(path: &Path) -> Result<bool> {
@@ -188,7 +188,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced. [`ErrorKind::Changed`]: it was
+    /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced, or it was
     /// written while it was read without locks. [`ErrorKind::Io`]: its metadata cannot be read.
     pub fn check(&self) -> Result<()> {
         let Some(Location { path, file, id, unlocked }) = &self.location else { return Ok(()) };
@@ -199,7 +199,7 @@ impl Identity {
         match unlocked {
             Some(unlocked) if *unlocked != Unlocked::of(&metadata) || has_wal(file)? => {
                 let message = "the registry changed while it was being read";
-                Err(Error::stored(ErrorKind::Changed, message))
+                Err(Error::stored(ErrorKind::Replaced, message))
             }
             _ => Ok(()),
         }

@@ -28,8 +28,8 @@ pub struct Opened {
 /// # Errors
 ///
 /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`],
-/// [`ErrorKind::Damaged`]: there is no registry that this version can read. [`ErrorKind::PathTooLong`],
-/// [`ErrorKind::CannotOpen`], [`ErrorKind::ReadOnly`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
+/// [`ErrorKind::Damaged`]: there is no registry that this version can read. [`ErrorKind::InvalidPath`],
+/// [`ErrorKind::Denied`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
 /// [`ErrorKind::Io`]: it cannot be opened. [`ErrorKind::Replaced`]: another file replaced it while it was
 /// being opened.
 pub fn open(path: &Path) -> Result<Opened> {
@@ -57,7 +57,7 @@ pub fn open(path: &Path) -> Result<Opened> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Memory`]: SQLite cannot allocate memory.
+/// [`ErrorKind::Database`]: SQLite cannot allocate memory.
 pub fn in_memory() -> Result<Opened> {
     let mut connection = connection::open_in_memory()?;
     schema::migrate(&mut connection)?;
@@ -121,7 +121,7 @@ impl Identity {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::ReadOnly`], [`ErrorKind::CannotOpen`] and other errors of opening: it cannot be written.
+    /// [`ErrorKind::Denied`], [`ErrorKind::Denied`] and other errors of opening: it cannot be written.
     /// Those of migrating it.
     pub fn enable_writes(&self, connection: &mut Connection, is_first: bool) -> Result<()> {
         let Some(Location { file, unlocked, .. }) = &self.location else { return Ok(()) };
@@ -229,13 +229,13 @@ mod tests {
 
         let wal = directory.path().join("accession.db-wal");
         std::fs::write(&wal, "a change").unwrap();
-        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Changed);
-        assert_eq!(identity.open_again().err().unwrap().kind(), ErrorKind::Changed);
+        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
+        assert_eq!(identity.open_again().err().unwrap().kind(), ErrorKind::Replaced);
         std::fs::remove_file(wal).unwrap();
 
         let file = File::options().append(true).open(&path).unwrap();
         file.set_modified(SystemTime::UNIX_EPOCH).unwrap();
-        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Changed);
+        assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
     }
 
     #[test]
@@ -275,7 +275,7 @@ mod tests {
         let (_directory, path) = registry();
         let Opened { mut connection, identity } = unlocked(&path);
         let refused = identity.enable_writes(&mut connection, true).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::ReadOnly);
+        assert_eq!(refused.kind(), ErrorKind::Denied);
     }
 
     #[test]

@@ -363,7 +363,7 @@ impl View {
             let page = self.session().and_then(|session| session.page(sql, &values, packing));
             let page = match page {
                 Ok(page) => page,
-                Err(error) if limit > 1 && error.kind().is_of_content() => {
+                Err(error) if limit > 1 && error.concerns_content() => {
                     (limit, damage, singly) = (1, Some(error), 0);
                     continue;
                 }

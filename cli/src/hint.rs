@@ -1,0 +1,288 @@
+//! What to do about an error, as the command line says it: one thing, where it can as a command to paste.
+
+use accession::error::Detail;
+use accession::model::{Warning, WarningKind};
+use accession::{Error, ErrorKind};
+
+use super::error::Kind;
+
+/// The hint for an error of the library. `None` means that the message is sufficient. A value that was read
+/// from a file needs another hint than one that was typed.
+pub fn of_library(error: &Error) -> Option<&'static str> {
+    let is_read = error.location().is_some();
+    match error.detail() {
+        Some(detail) => of_detail(detail),
+        None => of_kind(error.kind(), is_read, error.is_from_store()),
+    }
+}
+
+const PAGES_MISSING: &str =
+    "nothing was changed; name the files of all pages; ingest and import take these with --partial";
+
+/// The hint for an error that only the command line can detect.
+pub const fn of_command(kind: Kind) -> Option<&'static str> {
+    Some(match kind {
+        Kind::CannotListen => {
+            "name another address with --listen, or stop the program that uses it"
+        }
+        Kind::Incomplete => "try again when the machine can be reached",
+        Kind::Library(ErrorKind::PagesMissing) => PAGES_MISSING,
+        Kind::Library(_) | Kind::Output => return None,
+    })
+}
+
+/// The end of a warning of the library: what to do about it. `None` means that the message is sufficient.
+/// `program` is how a command begins.
+pub fn of_warning(warning: &Warning, program: &str) -> Option<String> {
+    let named = (warning.dataset.as_ref(), warning.timestamp);
+    Some(match (warning.kind, named) {
+        (WarningKind::AlgorithmGuessed, _) => {
+            "if `b2sum` printed them, --algorithm blake2b-512 says so".to_owned()
+        }
+        (WarningKind::CameBack, (Some(dataset), Some(at))) => format!(
+            "if they were never gone, `{program} annotate {dataset}@{at} --note WHY --questionable` marks that set"
+        ),
+        (WarningKind::MirrorNotChanged, _) => {
+            "`accession mirror compare` shows the differences, and --reset replaces what the mirror holds".to_owned()
+        }
+        (WarningKind::OtherContent, _) => "--max-replace N or P% takes the primary's".to_owned(),
+        (WarningKind::OtherIdentifiers, (Some(dataset), _)) => {
+            format!("`{program} history {dataset}` lists them")
+        }
+        (WarningKind::PrimaryWithdrawn, (Some(dataset), _)) => {
+            format!("`{program} dataset withdraw {dataset} --note TEXT` withdraws it here")
+        }
+        _ => return None,
+    })
+}
+
+const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<&'static str> {
+    Some(match kind {
+        ErrorKind::InvalidPath => "use another name, or a shorter path",
+        ErrorKind::Temporary => "nothing was changed; set TMPDIR to a directory with enough space",
+        ErrorKind::Interrupted if is_from_store => "nothing was changed; try again",
+        ErrorKind::NotMounted => {
+            "is it mounted? if it is the right one, and its files are gone, --mounted says so"
+        }
+        ErrorKind::RegistryMissing => {
+            "if a file was lost, `accession restore` restores it from a backup; `accession dataset add NAME` and --create create a new one"
+        }
+        ErrorKind::AlreadyExists if is_from_store => {
+            "name a file that does not exist, or an empty database"
+        }
+        ErrorKind::AlreadyExists => "move it away, or write elsewhere",
+        ErrorKind::NotARegistry => "name another file with --registry",
+        ErrorKind::OtherSchema => {
+            "if another version of accession wrote it, use that version; its `export` writes what `import` reads into a new registry"
+        }
+        ErrorKind::Busy => "wait until the other command has finished, and try again",
+        ErrorKind::Full => "nothing was changed; free some space, and try again",
+        ErrorKind::Misplaced => {
+            "put the missing file back, with those whose names continue with -wal and -shm, or move these files away: SQLite would apply them to the next file of that name"
+        }
+        ErrorKind::Denied => {
+            "nothing was changed; check who is permitted to read the file, and to write to it and to its directory; on a server, the privileges of the role, and whether the server is a standby"
+        }
+        ErrorKind::Replaced => {
+            "nothing was changed; find out where the registry is now, and try again"
+        }
+        ErrorKind::Damaged => {
+            "`accession verify` shows what is damaged; write nothing more to the registry, keep a copy of it, and restore it from a backup or a mirror"
+        }
+        ErrorKind::TooLong => {
+            "shorten the note, the title, or the list of patterns or of the files of a granule"
+        }
+        ErrorKind::Address if is_from_store => {
+            "write the path of a file, or postgres://USER@HOST/DATABASE and the password into ~/.pgpass"
+        }
+        ErrorKind::Address => {
+            "write the address of a dataset, such as https://data.example.org/datasets/US.FOOL2.002/"
+        }
+        ErrorKind::Unreachable if is_from_store => {
+            "check the address, the role, its password (PGPASSWORD, or a line of ~/.pgpass), and whether the server runs"
+        }
+        ErrorKind::Unreachable => "nothing was changed; try again later",
+        ErrorKind::ConnectionLost => {
+            "nothing was changed; try again when the server can be reached"
+        }
+        ErrorKind::OutcomeUnknown => {
+            "when the server can be reached, `accession history` shows whether the change was made"
+        }
+        ErrorKind::NotVisible => {
+            "do not make it again: it appears when Citus has recovered the machine (citus.recover_2pc_interval)"
+        }
+        ErrorKind::Conflict => "nothing was changed; try again",
+        ErrorKind::DatasetUnknown => "`accession dataset list` lists the datasets of the registry",
+        ErrorKind::DatasetExists => {
+            "name another; `accession dataset edit` changes the metadata of this one"
+        }
+        ErrorKind::DoiTaken => "--shared-doi gives it to both",
+        ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
+        ErrorKind::IdentifierUnknown => "`accession history` lists the identifiers of a dataset",
+        ErrorKind::Ambiguous => "name one of them; the set of one dataset is DATASET@TIME",
+        ErrorKind::PagesMissing => PAGES_MISSING,
+        ErrorKind::SelectsNothing => {
+            "`accession granules` lists the granules held; --at names another time"
+        }
+        ErrorKind::ClockAhead => {
+            "nothing was changed; correct the clock, or confirm it by a change with --at now if it is right"
+        }
+        ErrorKind::PaymentId => {
+            "name the layout and the epoch of the ids with --layout and --epoch"
+        }
+        ErrorKind::Held => "--skip-existing skips granules that are already held",
+        ErrorKind::NotHeld => "--skip-missing skips granules that are not held",
+        ErrorKind::Twice => {
+            "name each granule once, or make two changes; `ingest --skip-existing` and `delete --skip-missing` skip repetitions"
+        }
+        ErrorKind::NotAsExpected if is_read => {
+            "nothing was changed; the log contradicts itself, or the dataset has another history: tell the primary"
+        }
+        ErrorKind::NotAsExpected => {
+            "nothing was changed; either another process changed the dataset, or the input is wrong"
+        }
+        ErrorKind::Empty => "name granules as arguments, or a file with --from (- is stdin)",
+        ErrorKind::TooManyDeletions => {
+            "nothing was changed; check that the listing is complete: `accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
+        }
+        ErrorKind::TooManyAdditions => {
+            "nothing was changed; check that the listing is of this dataset: `accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-add N or P% allows more"
+        }
+        ErrorKind::BeingChecked => {
+            "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
+        }
+        ErrorKind::ContentContradicts => {
+            "nothing was changed; `accession compare DATASET --from FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
+        }
+        ErrorKind::NotStated => "`accession sign` states what is new, and signs it",
+        ErrorKind::TreeDiffers => {
+            "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name"
+        }
+        ErrorKind::Backfill => {
+            "nothing was changed; name the time of the change with --at; say --at now if it is now"
+        }
+        ErrorKind::NotAfterLast if is_read => {
+            "nothing was changed; an import must be later than the last change of the dataset"
+        }
+        ErrorKind::NotAfterLast => {
+            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession export --until`"
+        }
+        ErrorKind::Future if is_read => {
+            "nothing was changed; correct the time, or import the file when that time has come"
+        }
+        ErrorKind::Future => "name an earlier time with --at, or --at now",
+        ErrorKind::Certificate => {
+            "nothing was changed; --ca-file names a file with the certificates of a private authority, in PEM form; of a public one, check the address, or ask those who run the server"
+        }
+        ErrorKind::Response => "nothing was changed; check the address, or try again later",
+        ErrorKind::PrimaryInvalid => {
+            "nothing was changed; fetch it again, and if that does not help, tell the primary, whose log this is"
+        }
+        ErrorKind::PrimaryConflict => {
+            "nothing was changed; tell the primary: trying again does not help before its operator has acted"
+        }
+        ErrorKind::PrimaryDatasetUnknown => "name one of them with --primary-dataset",
+        ErrorKind::TooManyBytes => "nothing was changed; a larger --max-bytes permits more",
+        ErrorKind::TooOld => {
+            "nothing was changed; ask the primary, or accept its age with --max-age"
+        }
+        ErrorKind::PublishedOtherwise => {
+            "nothing of this dataset was published; if the registry was restored from a backup, `accession import` restores the days that it lost from the published log; if another history has the name for good, move the directory of the dataset away and publish again: its mirrors report `rewritten`"
+        }
+        ErrorKind::PublishedDamaged => {
+            "nothing more of this dataset was published; if `accession verify` finds the registry sound, move the directory of the dataset away and publish again: the log gets the same bytes"
+        }
+        _ => return None,
+    })
+}
+
+const fn of_detail(detail: Detail) -> Option<&'static str> {
+    Some(match detail {
+        Detail::NotAGranuleId => "nothing was changed; correct the file and try again",
+        Detail::ForbiddenCharacter => "nothing was changed; leave out this character",
+        Detail::CurrentDirectory => {
+            r"nothing was changed; leave out ./, as find -printf '%P\n' does, or sed 's,^\./,,'"
+        }
+        Detail::NoColumn => {
+            "name one of them with --column; --format lines takes each line as one granule"
+        }
+        Detail::CellCount => "--format lines takes each line as one granule",
+        Detail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
+        Detail::NoDates => {
+            "an import needs a column ingested, or an event file; `accession ingest` takes lists"
+        }
+        Detail::IsAHistory => "`accession import` takes event files and manifests",
+        Detail::DeletedGranules => {
+            "only `accession delete` and `change --delete` take deleted granules"
+        }
+        Detail::OutOfTurn => {
+            "nothing was changed; correct the file: a granule is ingested and deleted in turn"
+        }
+        Detail::NoList => "check whether the response reports an error, or has another --format",
+        Detail::NoField => "name the field with --column",
+        Detail::FileMetadata => {
+            "correct the file; --no-files of commands that ingest granules ignores sizes and checksums"
+        }
+        Detail::NoAlgorithm => {
+            "name it with --algorithm; --no-files of commands that ingest granules ignores sizes and checksums"
+        }
+        Detail::NotOfFormat => {
+            "nothing was changed; omit the option, or name the format with --format"
+        }
+        Detail::UnknownFormat => {
+            "write one object a line (jq -c '.[]'), and name the field with --column; or one id a line (jq -r '.[]')"
+        }
+        Detail::Markup => {
+            "ask the catalogue for JSON or CSV, or take the ids out first, one a line; or a server sent a page, to log in or about an error: download the file again"
+        }
+        Detail::BinaryTable => {
+            "write it as CSV first: `duckdb -csv -c \"SELECT * FROM 'FILE'\"` prints that of Parquet; a bucket can write its inventory as CSV"
+        }
+        Detail::DataFile => {
+            "fetch all data files of the inventory again; where they have their whole keys, name the directory with --root"
+        }
+        Detail::NotGzip => "download the file again, or rename it",
+        Detail::NotAFile => {
+            "`accession copy` copies a registry in a file to a server, and one on a server to a file"
+        }
+        Detail::NotAServer => "`accession copy` copies the registry to a server",
+        Detail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
+        Detail::NeverChanged => "`accession ingest` makes its first change",
+        Detail::NotRecordedThen => "name a later time with --known-at, or omit it",
+        Detail::NoChecksums => "`accession fixity add` records checksums",
+        Detail::SetInFuture => "name an earlier time",
+        Detail::EmptyListing => {
+            "nothing was changed; check how the listing was made; `accession delete` deletes granules"
+        }
+        Detail::Disk => {
+            "`df` shows whether the disk is full; if it is not, look for its errors in the log of the system"
+        }
+        Detail::NotEncrypted => "use https; --insecure accepts http",
+        Detail::Proxy => {
+            "nothing was changed; HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is http://USER:PASSWORD@HOST:PORT, and NO_PROXY names hosts that need no proxy"
+        }
+        Detail::NoPublishedDataset => {
+            "`accession fixity check DATASET --root DIR` compares the files of a directory with their records"
+        }
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hint_depends_on_whether_the_time_was_typed_or_read() {
+        let hint = |is_read| of_kind(ErrorKind::Future, is_read, false).unwrap();
+        assert!(hint(false).contains("--at"), "{}", hint(false));
+        assert!(!hint(true).contains("--at"), "{}", hint(true));
+    }
+
+    #[test]
+    fn every_detail_has_a_hint() {
+        for detail in Detail::ALL {
+            assert!(of_detail(*detail).is_some(), "{detail:?}");
+        }
+    }
+}
