@@ -13,6 +13,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
+use accession::Watcher;
 use accession::fixity::{Depth, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
 use accession::model::Algorithm;
 
@@ -84,8 +85,14 @@ fn options() -> ReadOptions {
 fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
     let root = Arc::new(Root::open(directory, MountCheck::Unknown).unwrap());
     let files = paths.iter().map(|path| Ok(RecordedFile::unrecorded(path.parse().unwrap())));
-    let computed =
-        FileReader::start(&root, files, Purpose::Compute(Algorithm::Sha256), options()).unwrap();
+    let computed = FileReader::start(
+        &root,
+        files,
+        Purpose::Compute(Algorithm::Sha256),
+        options(),
+        &Watcher::new(),
+    )
+    .unwrap();
     let recorded = computed.map(|computed| {
         let computed = computed.unwrap();
         let content = computed.content.unwrap().unwrap();
@@ -98,7 +105,9 @@ fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
 fn check(directory: &Path, recorded: &[RecordedFile]) {
     let root = Arc::new(Root::open(directory, MountCheck::Unknown).unwrap());
     let files = recorded.iter().cloned().map(Ok);
-    let check = FileReader::start(&root, files, Purpose::Check(Depth::Content), options()).unwrap();
+    let check =
+        FileReader::start(&root, files, Purpose::Check(Depth::Content), options(), &Watcher::new())
+            .unwrap();
     assert_eq!(check.filter(|checked| checked.as_ref().unwrap().content.is_err()).count(), 0);
 }
 

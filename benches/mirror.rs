@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, compare, pull};
+use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, compare, pull};
 use accession::{
     Access, Change, DatasetName, GranuleId, IfMissing, Limits, Registry, Selection, Stamp,
     Timestamp,
@@ -92,17 +92,16 @@ fn child(directory: &Path) {
     let all = Selection::Dataset { name: dataset(), at: None };
     let read = median(|| {
         for registry in [&mirror, &other] {
-            let snapshot = registry.snapshot().unwrap();
-            let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
-            drop(snapshot);
+            let set = registry.snapshot().unwrap().select(&all).unwrap().set;
+            let granules = registry.granules(&set);
             granules.for_each(|granule| drop(std::hint::black_box(granule.unwrap())));
         }
     });
     let path = directory.join("primary.db");
-    let primary = Primary::open(&path, &dataset(), None, now()).unwrap();
+    let primary = OpenPrimary::open(&path, &dataset(), None, now()).unwrap();
     let compared = median(|| {
         let compared = compare(&mirror, &dataset(), &primary).unwrap();
-        let counts = compared.differences().unwrap().finish().unwrap();
+        let counts = compared.differences().unwrap().finish().unwrap().granules;
         let differ = (compared.status().status, counts.only_right, counts.only_left);
         assert_eq!(differ, (MirrorStatus::Diverged, 2, 1));
     });

@@ -122,26 +122,22 @@ fn import(registry: &Registry, granules: usize) -> f64 {
 }
 
 fn list(registry: &Registry) -> usize {
-    let snapshot = registry.snapshot().unwrap();
-    let granules = snapshot.granules(&snapshot.select(&all()).unwrap().set).unwrap();
-    drop(snapshot);
+    let set = registry.snapshot().unwrap().select(&all()).unwrap().set;
+    let granules = registry.granules(&set);
     granules.inspect(|granule| assert!(std::hint::black_box(granule).is_ok())).count()
 }
 
 /// As [`list`], of the ids only.
 fn list_ids(registry: &Registry) -> usize {
-    let snapshot = registry.snapshot().unwrap();
-    let granules = snapshot.granules(&snapshot.select(&all()).unwrap().set).unwrap();
-    drop(snapshot);
+    let set = registry.snapshot().unwrap().select(&all()).unwrap().set;
+    let granules = registry.granules(&set);
     granules.into_id_pages().map(|page| std::hint::black_box(page.unwrap()).len()).sum()
 }
 
 /// As [`list_ids`], without the proof.
 fn list_unverified(registry: &Registry) -> usize {
-    let snapshot = registry.snapshot().unwrap();
-    let granules = snapshot.granules(&snapshot.select(&all()).unwrap().set).unwrap();
-    drop(snapshot);
-    let pages = granules.unverified().into_id_pages();
+    let set = registry.snapshot().unwrap().select(&all()).unwrap().set;
+    let pages = registry.granules_after(&set, None).into_id_pages();
     pages.map(|page| std::hint::black_box(page.unwrap()).len()).sum()
 }
 

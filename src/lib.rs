@@ -34,15 +34,12 @@
 //! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
 //!
 //! // A snapshot reads the registry: what was in force on a later day?
-//! let snapshot = registry.snapshot()?;
 //! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
-//! let selected = snapshot.select(&selection)?;
+//! let selected = registry.snapshot()?.select(&selection)?;
 //! assert_eq!(selected.set.identifier(), identifier);
 //!
 //! // A long list needs no snapshot: it is read page by page, and can be stopped at any time.
-//! let granules = snapshot.granules(&selected.set)?;
-//! drop(snapshot);
-//! for granule in granules {
+//! for granule in registry.granules(&selected.set) {
 //!     println!("{}", granule?.granule_id);
 //! }
 //!
@@ -56,9 +53,10 @@
 //!
 //! # In asynchronous programs
 //!
-//! Every call blocks until it is done, and so does dropping the last handle of a registry on a PostgreSQL
-//! server: do both on a thread for blocking work, such as that of `tokio::task::spawn_blocking`. Elsewhere
-//! they delay other tasks, and within a `LocalSet` of tokio's multi-threaded runtime they panic.
+//! Every call blocks until it is done: make it on a thread for blocking work, such as that of
+//! `tokio::task::spawn_blocking`. Elsewhere it delays other tasks, and on a PostgreSQL server, within a
+//! `LocalSet` of tokio's multi-threaded runtime, it panics. A handle may be dropped anywhere: in an asynchronous
+//! program, another thread ends the connections. [`Registry::close`] waits for their end, and reports errors.
 //!
 //! # What is where
 //!
@@ -105,13 +103,13 @@ mod store;
 
 pub use error::{Error, ErrorKind};
 pub use model::{
-    Annotation, Confirmation, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Holding,
-    Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set, SourceLocation,
-    Subset, SubsetCriteria, Timestamp,
+    Annotation, Confirmation, DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind,
+    GranuleId, Holding, Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set,
+    SourceLocation, Subset, SubsetCriteria, Timestamp,
 };
 pub use registry::{
-    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification, Difference,
-    Differences, EarlierSet, Exported, Finding, Granules, History, IfMissing, Import, Listing,
-    ListingBuilder, Monitor, Registry, Resolution, Selected, Selection, Snapshot, Stamp,
-    SubsetMembers,
+    Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetVerification,
+    Difference, DifferenceCounts, Differences, EarlierSet, Exported, Finding, Granules, History,
+    HistoryOptions, IfMissing, Import, Listing, ListingBuilder, Observer, Progress, Registry,
+    Resolution, Selected, Selection, Snapshot, Stamp, SubsetMembers, Watcher, Work,
 };

@@ -299,7 +299,7 @@ fn sync(directory: &Path) {
     let held = || -> Vec<String> {
         let all = Selection::Dataset { name: dataset(), at: None };
         let snapshot = registry.snapshot().unwrap();
-        let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
+        let granules = snapshot.registry().granules(&snapshot.select(&all).unwrap().set);
         granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
     };
     let write = |name: &str, ids: &[String]| {
@@ -374,9 +374,8 @@ fn peak_memory_child(path: &Path) {
     apply(&registry, ingest(["granule.!".to_owned()].into_iter()));
     let all = Selection::Dataset { name: dataset(), at: None };
     let mut listing = ListingBuilder::new();
-    let snapshot = registry.snapshot().unwrap();
-    let held = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
-    drop(snapshot);
+    let set = registry.snapshot().unwrap().select(&all).unwrap().set;
+    let held = registry.granules(&set);
     for granule in held {
         listing.add(granule.unwrap().granule_id).unwrap();
     }
@@ -388,9 +387,8 @@ fn peak_memory_child(path: &Path) {
     // Only the granules after the last checkpoint are hashed again.
     assert!(synced.effort.steps < 20_000, "{}", synced.effort.steps);
     drop(listing);
-    let snapshot = registry.snapshot().unwrap();
-    let granules = snapshot.granules(&snapshot.select(&all).unwrap().set).unwrap();
-    drop(snapshot);
+    let set = registry.snapshot().unwrap().select(&all).unwrap().set;
+    let granules = registry.granules(&set);
     granules.for_each(|granule| drop(std::hint::black_box(granule.unwrap())));
     assert!(registry.verify(&dataset()).unwrap().ok);
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

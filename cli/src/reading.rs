@@ -15,11 +15,11 @@ use accession::input::{
     self, InputFormat, ListedRecords, ListingOptions, OpenedFile, Record, SearchPages,
 };
 use accession::mirror::Primary;
-use accession::model::{ParseError, Warning, WarningKind, quoted};
+use accession::model::{ParseError, PrimaryOptions, Timestamp, Warning, WarningKind, quoted};
 use accession::signed::Policy;
 use accession::{
     DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder,
-    ListingEntry, Monitor, SourceLocation,
+    ListingEntry, SourceLocation,
 };
 
 use super::error::{Context, Error, Result};
@@ -290,17 +290,17 @@ pub fn import_events(
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let now = session.now()?;
-    let published = file.path().map(|path| Primary::of_directory(path, dataset, None, now));
+    let published = file.path().map(|path| Primary::of_directory(path, dataset, now));
     if let Some(published) = published.transpose()?.flatten() {
         options.check_log().with_context(|| file.name())?;
-        return import_log(&published, &progress, import);
+        return import_log(&published, dataset, (import, now), &progress);
     }
     let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
         options.check_log().with_context(|| name.clone())?;
-        let manifest = Primary::from_manifest(file.unzipped()?, &name, None, now)?;
-        return import_log(&manifest, &progress, import);
+        let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
+        return import_log(&manifest, dataset, (import, now), &progress);
     }
     let mut events = file.events(options)?;
     for event in events.by_ref() {
@@ -316,9 +316,14 @@ pub fn import_events(
     missing.check(&pages, session)
 }
 
-fn import_log(log: &Primary, progress: &Progress, import: &mut Import) -> Result<()> {
-    log.read_into(import, |events| {
-        let _ = progress.advance(events);
+fn import_log(
+    log: &Primary,
+    dataset: &DatasetName,
+    (import, now): (&mut Import, Timestamp),
+    progress: &Progress,
+) -> Result<()> {
+    log.read_into(dataset, import, now, |events| {
+        progress.advance(events);
     })?;
     Ok(())
 }

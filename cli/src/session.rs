@@ -13,7 +13,7 @@ use accession::mirror::{PublishedSite, SiteRegistry};
 use accession::model::{ParseError, Warning, WarningKind};
 use accession::registry::WorkCounts;
 use accession::{
-    Access, DatasetName, Error, ErrorKind, Moment, Monitor, Registry, Snapshot, Stamp, Timestamp,
+    Access, DatasetName, Error, ErrorKind, Moment, Registry, Snapshot, Stamp, Timestamp,
 };
 use clap::ArgAction;
 use serde::Serialize;
@@ -166,12 +166,13 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self, access: Access) -> accession::error::Result<Registry> {
-        Ok(Registry::open(&self.options.registry, access)?.with_monitor(self.monitor()))
+        let registry = Registry::open(&self.options.registry, access)?;
+        Ok(registry.observed_by(Arc::new(self.progress())))
     }
 
     /// Shows the progress of work on a registry, and notes what it commits.
-    pub fn monitor(&self) -> Arc<dyn Monitor> {
-        Arc::new(Progress::new().noting(&self.committed))
+    pub fn progress(&self) -> Progress {
+        Progress::new().noting(&self.committed)
     }
 
     /// Opens the registry for reading. `None` means that there is none.
@@ -252,7 +253,7 @@ impl Session {
             }
             prepared => prepared?,
         };
-        let written = work(&new.registry.with_monitor(self.monitor()), self)?;
+        let written = work(&new.registry.observed_by(Arc::new(self.progress())), self)?;
         if !self.has_committed() {
             return Ok(written);
         }

@@ -5,6 +5,7 @@ use std::io::{Cursor, Write};
 use accession::error::Detail;
 use accession::input::{self, InputFormat, ListingOptions, OpenedFile};
 use accession::mirror::{Primary, manifest};
+use accession::model::PrimaryOptions;
 use accession::{
     DatasetName, ErrorKind, Event, IfMissing, Import, Registry, SourceLocation, Stamp, Timestamp,
 };
@@ -162,10 +163,11 @@ fn sealed(bytes: &[u8]) -> Vec<u8> {
 fn rebuilt(bytes: &[u8]) -> Option<Vec<u8>> {
     let file = OpenedFile::open(Cursor::new(bytes.to_vec()), "file").ok()?.unzipped().ok()?;
     let now = "9999-12-31T00:00:00Z".parse().unwrap();
-    let reader = Primary::from_manifest(file, "file", None, now).ok()?;
+    let reader = Primary::from_reader(file, "file", PrimaryOptions::default()).ok()?;
     let registry = Registry::in_memory().unwrap();
     let mut import = Import::new();
-    let dataset = reader.read_into(&mut import, |_| {}).ok()?;
+    let name = "file".parse().unwrap();
+    let dataset = reader.read_into(&name, &mut import, now, |_| {}).ok()?;
     import.options = import.options.if_missing(IfMissing::Create);
     let stamp = Stamp::now(now);
     registry.import(&dataset.name, &import, &stamp).ok()?;

@@ -3,7 +3,7 @@
 use std::io::{BufWriter, Seek, Write};
 use std::sync::Arc;
 
-use accession::Monitor;
+use accession::CancelToken;
 use accession::disk::scratch;
 use accession::input::{self, InputFormat, ListingOptions, Records};
 use accession::model::Warning;
@@ -78,13 +78,13 @@ impl Column {
     pub fn read(
         self,
         target: &mut Target<'_>,
-        monitor: &Arc<dyn Monitor>,
+        token: &CancelToken,
     ) -> Result<Vec<Warning>, Failure> {
         if self.files.are_any() && target.takes_files() {
-            return read_records(self.into_records(monitor)?, target, monitor);
+            return read_records(self.into_records(token)?, target, token);
         }
         let source: Arc<str> = LIST.into();
-        self.each_row(monitor, |number, _, _, id| target.add_id(id, &source, number))?;
+        self.each_row(token, |number, _, _, id| target.add_id(id, &source, number))?;
         Ok(Vec::new())
     }
 
@@ -92,7 +92,7 @@ impl Column {
     /// and its id.
     fn each_row(
         self,
-        monitor: &Arc<dyn Monitor>,
+        token: &CancelToken,
         mut show: impl FnMut(u64, &ArrayRef, usize, &str) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         let mut number = 0;
@@ -105,7 +105,7 @@ impl Column {
             for row in 0..column.len() {
                 number += 1;
                 if number % 4_096 == 0 {
-                    monitor.go_on()?;
+                    token.check()?;
                 }
                 let Some(id) = text_at(column, row) else {
                     let message = format!("{LIST}:{number}: the id is missing");
@@ -119,11 +119,11 @@ impl Column {
 
     /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Consecutive
     /// rows with the same id are files of one granule.
-    fn into_records(mut self, monitor: &Arc<dyn Monitor>) -> Result<Records, Failure> {
+    fn into_records(mut self, token: &CancelToken) -> Result<Records, Failure> {
         let columns = std::mem::take(&mut self.files);
         let mut file = BufWriter::new(scratch::file()?);
         let (mut granule, mut files): (Option<String>, Vec<Value>) = (None, Vec::new());
-        self.each_row(monitor, |number, batch, row, id| {
+        self.each_row(token, |number, batch, row, id| {
             if let Some(before) = granule.take_if(|before| before != id) {
                 writeln!(file, "{}", json!({"granule_id": before, "files": files}))?;
                 files.clear();

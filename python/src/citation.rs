@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use accession::Watcher;
 use accession::citation::typed::TypedDataset;
 use accession::citation::{Citation, CitationFormat, listed_dataset};
 use pyo3::prelude::*;
@@ -31,8 +32,8 @@ pub fn cite_list(
     if listing.is_empty() {
         return Err(Failure::usage("the list has no granules: there is nothing to cite", ""));
     }
-    let (found, citation) = run(ids.py(), |monitor| {
-        let found = listing.identify_with(monitor)?;
+    let (found, citation) = run(ids.py(), |token| {
+        let found = listing.identify_watched(&Watcher::new().cancelled_by(&token))?;
         let citation = Citation::of_list(dataset, &found, now());
         if let Some(output) = output {
             citation.save_ro_crate(&output, listing.files()?)?;

@@ -37,16 +37,14 @@ pub struct Sides {
     lists: Vec<Arc<Spool>>,
 }
 
-impl Sides {
-    /// Reads all granules that only one of two sets has.
-    fn read(differences: &mut Differences<'_>) -> Result<Self, accession::Error> {
-        Ok(TwoSides::read(differences, ["on the left", "on the right"], u64::MAX)?.into())
-    }
+/// Reads all granules that only one of two sets has.
+fn read(differences: Differences) -> Result<TwoSides, accession::Error> {
+    TwoSides::read(differences, ["on the left", "on the right"], u64::MAX)
 }
 
 impl From<TwoSides> for Sides {
     fn from(TwoSides { counts, left, right, other, .. }: TwoSides) -> Self {
-        Sides { matched: counts.matched, lists: [left, right, other].map(Arc::new).into() }
+        Sides { matched: counts.granules.matched, lists: [left, right, other].map(Arc::new).into() }
     }
 }
 
@@ -91,24 +89,24 @@ pub fn compare<'py>(
     let left = Asked::of(left)?;
     let compared = if Asked::is_meant(right) {
         let right = Asked::of(right)?;
-        run(py, |monitor| {
-            let snapshot = opened.reader(monitor)?.snapshot()?;
+        run(py, |token| {
+            let registry = opened.reader(token)?;
+            let snapshot = registry.snapshot()?;
             let left = snapshot.select(&left.selection(&snapshot)?)?.set;
             let right = snapshot.select(&right.selection(&snapshot)?)?.set;
-            let mut differences = snapshot.compare_files(&left, &right)?;
             drop(snapshot);
-            let sides = Sides::read(&mut differences)?;
+            let sides = Sides::from(read(registry.compare_files(&left, &right))?);
             Ok((left.identifier(), right.identifier(), sides))
         })
     } else {
         let listing = ids::listing(right, column)?;
-        run(py, |monitor| {
-            let snapshot = opened.reader(monitor)?.snapshot()?;
+        run(py, |token| {
+            let registry = opened.reader(token)?;
+            let snapshot = registry.snapshot()?;
             let left = snapshot.select(&left.selection(&snapshot)?)?.set;
-            let mut differences = snapshot.compare_with(&left, &listing)?;
             drop(snapshot);
-            let sides = Sides::read(&mut differences)?;
-            Ok((left.identifier(), differences.right(), sides))
+            let sides = read(registry.compare_with(&left, &listing)?)?;
+            Ok((left.identifier(), sides.counts.right, Sides::from(sides)))
         })
     };
     let (left, right, sides) = compared?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{Change, EarlierSet, EventKind, ListingBuilder};
+use accession::{Change, EarlierSet, EventKind, HistoryOptions, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -15,7 +15,7 @@ use crate::error::Failure;
 use crate::fixity;
 use crate::ids;
 use crate::keywords::{HTTP, Keywords};
-use crate::mirror::{self, Primary};
+use crate::mirror::{self, NamedPrimary};
 use crate::record::{self, object, warn_all};
 use crate::rows::{Rows, in_pages};
 use crate::target::Target;
@@ -51,12 +51,12 @@ impl Dataset {
                 taken.push((ids::take(list, column, &mut target)?, kind));
             }
         }
-        let (applied, warnings) = run(py, move |monitor| {
+        let (applied, warnings) = run(py, move |token| {
             let mut warnings = Vec::new();
             for (taken, kind) in taken {
-                warnings.extend(taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?);
+                warnings.extend(taken.read(&mut Target::Change(&mut change, kind, own), &token)?);
             }
-            let registry = self.opened.writer(monitor)?;
+            let registry = self.opened.writer(token)?;
             Ok((registry.change(&self.name, &change, &self.opened.stamp(at))?, warnings))
         })?;
         record::applied(py, (&applied, &warnings), &self.name, dry_run)
@@ -107,10 +107,10 @@ impl Dataset {
         let mut builder = ListingBuilder::new();
         let own = Some(self.opened.name.as_path());
         let taken = ids::take(ids, column, &mut Target::Listing(&mut builder, own))?;
-        let (applied, warnings) = run(py, |monitor| {
-            let warnings = taken.read(&mut Target::Listing(&mut builder, own), &monitor)?;
+        let (applied, warnings) = run(py, |token| {
+            let warnings = taken.read(&mut Target::Listing(&mut builder, own), &token)?;
             let listing = builder.finish();
-            let (registry, stamp) = (self.opened.writer(monitor)?, self.opened.stamp(at));
+            let (registry, stamp) = (self.opened.writer(token)?, self.opened.stamp(at));
             Ok((registry.sync(&self.name, &listing, limits, &options, &stamp)?, warnings))
         })?;
         record::applied(py, (&applied, &warnings), &self.name, options.is_dry_run())
@@ -184,10 +184,10 @@ impl Dataset {
             Some(_) => accession::Moment::Instant(now()),
             None => moment("to", to)?,
         };
-        let applied = run(py, |monitor| {
+        let applied = run(py, |token| {
             let to = match &named {
                 Some(named) => {
-                    let snapshot = self.opened.reader(Arc::clone(&monitor))?.snapshot()?;
+                    let snapshot = self.opened.reader(token.clone())?.snapshot()?;
                     named.earlier(&snapshot, &self.name)?
                 }
                 None => {
@@ -195,7 +195,7 @@ impl Dataset {
                     EarlierSet::At(time)
                 }
             };
-            let registry = self.opened.writer(monitor)?;
+            let registry = self.opened.writer(token)?;
             Ok(registry.revert(&self.name, &to, &options, &self.opened.stamp(at))?)
         })?;
         record::applied(py, (&applied, &[]), &self.name, options.is_dry_run())
@@ -228,19 +228,24 @@ impl Dataset {
         let (since, until) = (options.moment("since")?, options.moment("until")?);
         let (known_at, reverse) = (options.moment("known_at")?, options.is_set("reverse")?);
         let (opened, name) = (Arc::clone(&self.opened), self.name.clone());
-        let rows = Rows::of(format!("history of {name}"), None, move |monitor| {
-            let mut snapshot = opened.reader(monitor)?.snapshot()?;
+        let rows = Rows::of(format!("history of {name}"), None, move |token| {
+            let registry = opened.reader(token)?;
+            // An unknown dataset is an error now, and not when the list is read.
+            registry.snapshot()?.present_name(&name)?;
+            let mut options = HistoryOptions::new();
             if let Some(known_at) = known_at {
-                snapshot = snapshot.known_at(known_at.last_instant());
+                options = options.known_at(known_at.last_instant());
             }
-            let mut history = snapshot.history(&name)?;
             if let Some(since) = since {
-                history = history.since(since.first_instant());
+                options = options.since(since.first_instant());
             }
             if let Some(until) = until {
-                history = history.until(until.last_instant());
+                options = options.until(until.last_instant());
             }
-            let history = if reverse { history.newest_first() } else { history };
+            if reverse {
+                options = options.newest_first();
+            }
+            let history = registry.history(&name, &options);
             Ok(in_pages(history.map(|instance| instance.map_err(Failure::from))))
         });
         rows.begun(py)
@@ -264,9 +269,7 @@ impl Dataset {
         fields: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let edits = edit::of(fields)?;
-        run(py, |monitor| {
-            edit::apply(&self.opened, &self.name, &edits, create, shared_doi, monitor)
-        })?;
+        run(py, |token| edit::apply(&self.opened, &self.name, &edits, create, shared_doi, token))?;
         self.record(py)
     }
 
@@ -323,8 +326,8 @@ impl Dataset {
 
     /// Forgets a directory in which files were checked. Returns how many findings were closed.
     fn fixity_forget(&self, py: Python<'_>, root: &str) -> Result<u64, Failure> {
-        run(py, |monitor| {
-            let forgotten = self.opened.writer(monitor)?.forget_root(&self.name, root)?;
+        run(py, |token| {
+            let forgotten = self.opened.writer(token)?.forget_root(&self.name, root)?;
             forgotten.ok_or_else(|| {
                 let message = format!("{} was never checked at {root}", self.name);
                 Failure::usage(message, "Registry.status() lists where it was")
@@ -342,8 +345,8 @@ impl Dataset {
         until: Option<&Bound<'_, PyDict>>,
     ) -> Result<(), Failure> {
         let until = Keywords::of(until, &["until"])?.moment("until")?;
-        run(py, |monitor| {
-            let registry = self.opened.reader(monitor)?;
+        run(py, |token| {
+            let registry = self.opened.reader(token)?;
             Ok(export(&registry, &self.name, until, &output)?)
         })
     }
@@ -365,7 +368,7 @@ impl Dataset {
         let (wanted, at) = (mirror::Imported::of(source, &options)?, options.at()?);
         let dry_run = wanted.options.is_dry_run();
         let imported =
-            run(py, |monitor| mirror::import(&self.opened, &self.name, wanted, at, &monitor))?;
+            run(py, |token| mirror::import(&self.opened, &self.name, wanted, at, &token))?;
         mirror::imported(py, &imported, &self.name, dry_run)
     }
 
@@ -393,7 +396,7 @@ impl Dataset {
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let of_pull = "at reset max_delete max_add max_replace create dry_run";
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP, of_pull])?;
-        let (primary, at) = (Primary::of(primary, &options)?, options.at()?);
+        let (primary, at) = (NamedPrimary::of(primary, &options)?, options.at()?);
         let policy = match options.is_set("reset")? {
             true => PullPolicy::Reset(options.limits()?),
             false => PullPolicy::Follow,
@@ -404,9 +407,8 @@ impl Dataset {
             .policy(policy)
             .max_replace(options.limit("max_replace")?)
             .dry_run(dry_run);
-        let pulled = run(py, |monitor| {
-            mirror::pull(&self.opened, &self.name, primary, options, at, &monitor)
-        })?;
+        let pulled =
+            run(py, |token| mirror::pull(&self.opened, &self.name, primary, options, at, &token))?;
         mirror::pulled(py, &self.name, &pulled, dry_run)
     }
 
@@ -422,9 +424,9 @@ impl Dataset {
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP])?;
-        let primary = Primary::of(primary, &options)?;
+        let primary = NamedPrimary::of(primary, &options)?;
         let (compared, warnings) =
-            run(py, |monitor| mirror::compare(&self.opened, &self.name, primary, &monitor))?;
+            run(py, |token| mirror::compare(&self.opened, &self.name, primary, &token))?;
         warn_all(py, &warnings)?;
         let comparisons = py.import("accession_registry._comparisons")?;
         Ok(comparisons.call_method1("MirrorComparison", compared)?)

@@ -1,9 +1,7 @@
 //! The record of a dataset as keyword arguments.
 
-use std::sync::Arc;
-
 use accession::registry::SharedDoi;
-use accession::{DatasetMetadata, DatasetName, Limit, Limits, Monitor};
+use accession::{CancelToken, DatasetMetadata, DatasetName, Limit, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -107,9 +105,9 @@ pub fn apply(
     edits: &[FieldEdit],
     create: bool,
     shared_doi: bool,
-    monitor: Arc<dyn Monitor>,
+    token: CancelToken,
 ) -> Result<(), Failure> {
-    let registry = opened.writer(monitor)?;
+    let registry = opened.writer(token)?;
     let stamp = opened.stamp(ChangeTime::default());
     let shared_doi = if shared_doi { SharedDoi::Accepted } else { SharedDoi::Refused };
     let edit = |dataset: &mut DatasetMetadata, limits: &mut Limits| {

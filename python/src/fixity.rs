@@ -1,7 +1,6 @@
 //! What is known of files: recorded, computed, checked, listed.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use accession::fixity::{
@@ -19,7 +18,7 @@ use crate::opened::Opened;
 use crate::record::{self, object, warn_all};
 use crate::target::Target;
 use crate::time::ChangeTime;
-use crate::work::{Stop, run};
+use crate::work::run;
 
 /// A directory with files, and how it is read.
 fn tree(root: PathBuf, options: &Keywords<'_, '_>) -> Result<FileTree, Failure> {
@@ -51,13 +50,13 @@ pub fn add<'py>(
     change.options = options;
     let (kind, own) = (EventKind::Described, opened.name.as_path());
     let taken = ids::take_files(files, format, &mut Target::Change(&mut change, kind, own))?;
-    let (applied, warnings) = run(py, move |monitor| {
-        let warnings = taken.read(&mut Target::Change(&mut change, kind, own), &monitor)?;
+    let (applied, warnings) = run(py, move |token| {
+        let warnings = taken.read(&mut Target::Change(&mut change, kind, own), &token)?;
         if change.count() == 0 {
             let message = "the list states no size and no checksum of a file";
             return Err(Failure::usage(message, "give FileRecords, or a file of sha256sum"));
         }
-        Ok((opened.writer(monitor)?.change(dataset, &change, &opened.stamp(at))?, warnings))
+        Ok((opened.writer(token)?.change(dataset, &change, &opened.stamp(at))?, warnings))
     })?;
     record::applied(py, (&applied, &warnings), dataset, dry_run)
 }
@@ -74,16 +73,15 @@ pub fn compute<'py>(
     root: PathBuf,
     options: &Keywords<'_, 'py>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let (mut tree, note) = (tree(root, options)?, options.value("note")?);
+    let (tree, note) = (tree(root, options)?, options.value("note")?);
     let algorithm: Option<String> = options.value("algorithm")?;
     let algorithm = parsed("algorithm", algorithm.as_deref().unwrap_or("sha-256"))?;
     if matches!(algorithm, Algorithm::Other(_)) {
         let known = Algorithm::KNOWN.each_ref().map(Algorithm::as_str).join(", ");
         return Err(Failure::usage(format!("{algorithm} is not computed here: {known} are"), ""));
     }
-    let result = run(py, |monitor| {
-        let registry = opened.writer(Arc::new(Stop::default()))?;
-        tree.reading.monitor = Some(monitor);
+    let result = run(py, |token| {
+        let registry = opened.writer(token)?;
         let stamp = opened.stamp(ChangeTime::default());
         found(fixity::compute(&registry, dataset, tree, algorithm, note, &stamp)?)
     })?;
@@ -102,7 +100,7 @@ pub fn check<'py>(
     root: PathBuf,
     options: &Keywords<'_, 'py>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
-    let mut tree = tree(root, options)?;
+    let tree = tree(root, options)?;
     let depth = if options.is_set("size_only")? { Depth::Size } else { Depth::Content };
     let (lists_unexpected, root_name) =
         (options.is_set("unexpected")?, options.value("root_name")?);
@@ -112,11 +110,9 @@ pub fn check<'py>(
     }
     let of =
         CheckOptions::new().depth(depth).list_unexpected(lists_unexpected).root_name(root_name);
-    let (result, not_recorded) = run(py, |monitor| {
-        let registry = opened.reader(Arc::clone(&monitor))?;
-        tree.reading.monitor = Some(monitor);
-        let (writable, select) =
-            (|| opened.writable(Arc::new(Stop::default())), |_: &Snapshot| Ok(set.clone()));
+    let (result, not_recorded) = run(py, |token| {
+        let registry = opened.reader(token.clone())?;
+        let (writable, select) = (|| opened.writable(token), |_: &Snapshot| Ok(set.clone()));
         let stamp = opened.stamp(ChangeTime::default());
         let check = fixity::check(&registry, writable, select, (tree, of), &stamp)?;
         let not_recorded = check.not_recorded();
@@ -140,10 +136,10 @@ pub fn compare<'py>(
     let py = found.py();
     let mut files = FoundFiles::new();
     let taken = ids::take_files(found, format, &mut Target::Found(&mut files))?;
-    let (result, warnings) = run(py, move |monitor| {
-        let warnings = taken.read(&mut Target::Found(&mut files), &monitor)?;
-        let registry = opened.reader(Arc::clone(&monitor))?;
-        let mut compared = files.compare_with(&registry, set.clone(), Some(monitor))?;
+    let (result, warnings) = run(py, move |token| {
+        let warnings = taken.read(&mut Target::Found(&mut files), &token)?;
+        let registry = opened.reader(token)?;
+        let mut compared = files.compare_with(&registry, set.clone())?;
         let findings = compared.by_ref().collect::<Result<Vec<_>, _>>()?;
         Ok(((findings, compared.summary()), warnings))
     })?;
@@ -184,9 +180,9 @@ pub fn list(
     style: ListStyle,
 ) -> Result<String, Failure> {
     let algorithm = algorithm.map(|name| parsed("algorithm", name)).transpose()?;
-    let (text, listed) = opened.read(py, |snapshot| {
-        let mut text = Vec::new();
-        let listed = each_checksum::<Failure>(snapshot, set, algorithm, |id, file, checksum| {
+    let (text, listed) = run(py, |token| {
+        let (registry, mut text) = (opened.reader(token)?, Vec::new());
+        let listed = each_checksum::<Failure>(&registry, set, algorithm, |id, file, checksum| {
             Ok(style.write_line(&mut text, checksum, file.path(id))?)
         })?;
         Ok((String::from_utf8_lossy(&text).into_owned(), listed))

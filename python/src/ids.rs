@@ -9,7 +9,7 @@ use std::sync::Arc;
 use accession::disk::scratch;
 use accession::input::{self, InputFormat, ListingOptions};
 use accession::model::Warning;
-use accession::{Listing, ListingBuilder, Monitor};
+use accession::{CancelToken, Listing, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -65,8 +65,8 @@ pub fn take(
 pub fn listing(given: &Bound<'_, PyAny>, column: Option<&str>) -> Result<Listing, Failure> {
     let mut builder = ListingBuilder::new();
     let taken = take(given, column, &mut Target::Listing(&mut builder, None))?;
-    let (listing, warnings) = run(given.py(), move |monitor| {
-        let warnings = taken.read(&mut Target::Listing(&mut builder, None), &monitor)?;
+    let (listing, warnings) = run(given.py(), move |token| {
+        let warnings = taken.read(&mut Target::Listing(&mut builder, None), &token)?;
         Ok((builder.finish(), warnings))
     })?;
     warn_all(given.py(), &warnings)?;
@@ -161,17 +161,17 @@ impl Taken {
     ///
     /// # Errors
     ///
-    /// A value is not an id; a listing lacks pages; the monitor stops it.
+    /// A value is not an id; a listing lacks pages; it is cancelled.
     pub fn read(
         self,
         target: &mut Target<'_>,
-        monitor: &Arc<dyn Monitor>,
+        token: &CancelToken,
     ) -> Result<Vec<Warning>, Failure> {
         match self {
             Taken::Done => Ok(Vec::new()),
-            Taken::Column(column) => column.read(target, monitor),
+            Taken::Column(column) => column.read(target, token),
             Taken::Records(file, name, options) => {
-                read_records(input::open(file, &name, &options)?, target, monitor)
+                read_records(input::open(file, &name, &options)?, target, token)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use accession::model::SourceOptions;
+use accession::model::PrimaryOptions;
 use accession::{ChangeOptions, IfMissing, Limit, Limits, Moment};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -179,12 +179,12 @@ impl<'a, 'py> Keywords<'a, 'py> {
     /// # Errors
     ///
     /// An argument cannot be read.
-    pub fn source(&self) -> Result<SourceOptions, Failure> {
+    pub fn source(&self) -> Result<PrimaryOptions, Failure> {
         let primary_dataset: Option<String> = self.value("primary_dataset")?;
         let ca_file: Option<PathBuf> = self.value("ca_file")?;
         let ca_file = ca_file.map(std::path::absolute).transpose()?;
         let max_age = self.duration("max_age")?;
-        Ok(SourceOptions {
+        Ok(PrimaryOptions {
             primary_dataset: primary_dataset
                 .map(|name| parsed("primary_dataset", &name))
                 .transpose()?,

@@ -1,14 +1,14 @@
 //! Mirrors and their primaries, and histories from elsewhere.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use accession::input::{InputFormat, OpenedFile, SearchPages};
 use accession::mirror::{
-    ComparedMirror, MirrorStatus, PrimarySource, PullOptions, PullReport, read_replica,
+    ComparedMirror, MirrorStatus, Primary, PullOptions, PullReport, read_replica,
 };
-use accession::model::{SourceOptions, Warning};
-use accession::{ChangeOptions, DatasetName, Import, Monitor, mirror};
+use accession::model::{PrimaryOptions, Warning};
+use accession::registry::TwoSides;
+use accession::{CancelToken, ChangeOptions, DatasetName, Import};
 use pyo3::prelude::*;
 
 use crate::comparison::Sides;
@@ -20,23 +20,23 @@ use crate::record::{object, shown, warn_all};
 use crate::time::{ChangeTime, now};
 
 /// The primary of a mirror, as it was named.
-pub struct Primary {
+pub struct NamedPrimary {
     /// `None` means that of the last pull.
     place: Option<PathBuf>,
-    options: SourceOptions,
+    options: PrimaryOptions,
 }
 
 /// The keyword arguments that say which dataset of a primary is read.
 pub const OF_PRIMARY: &str = "primary_dataset";
 
-impl Primary {
+impl NamedPrimary {
     /// The primary at a place. `None` means that of the last pull.
     ///
     /// # Errors
     ///
     /// An argument cannot be read.
     pub fn of(place: Option<PathBuf>, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
-        Ok(Primary { place, options: options.source()? })
+        Ok(NamedPrimary { place, options: options.source()? })
     }
 
     /// Where it is, and how it is read.
@@ -44,14 +44,14 @@ impl Primary {
         self,
         opened: &Opened,
         mirror: &DatasetName,
-        monitor: &Arc<dyn Monitor>,
-    ) -> Result<PrimarySource, Failure> {
+        token: &CancelToken,
+    ) -> Result<Primary, Failure> {
         if let Some(place) = self.place {
-            return Ok(PrimarySource::named(place, self.options));
+            return Ok(Primary::from(place).with_options(self.options));
         }
-        let snapshot = opened.reader(Arc::clone(monitor))?.snapshot()?;
+        let snapshot = opened.reader(token.clone())?.snapshot()?;
         let mut known = snapshot.mirror_sources(mirror)?.into_iter();
-        let last = known.find_map(|known| PrimarySource::of_last_pull(known, self.options.clone()));
+        let last = known.find_map(|known| Primary::of_last_pull(known, self.options.clone()));
         last.ok_or_else(|| {
             let message = format!("{mirror} was not pulled from any primary yet");
             Failure::usage(message, "name the primary")
@@ -67,14 +67,14 @@ impl Primary {
 pub fn pull(
     opened: &Opened,
     mirror: &DatasetName,
-    primary: Primary,
+    primary: NamedPrimary,
     options: PullOptions,
     at: ChangeTime,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<PullReport, Failure> {
-    let source = primary.source(opened, mirror, monitor)?;
-    let registry = opened.writer(Arc::clone(monitor))?;
-    Ok(source.pull(&registry, mirror, options, &opened.stamp(at))?)
+    let source = primary.source(opened, mirror, token)?;
+    let registry = opened.writer(token.clone())?;
+    Ok(registry.pull(mirror, &source, options, &opened.stamp(at))?)
 }
 
 /// What a pull of a mirror did, with its warnings.
@@ -115,15 +115,18 @@ type Compared = (String, Option<u64>, u64, Sides);
 pub fn compare(
     opened: &Opened,
     mirror: &DatasetName,
-    primary: Primary,
-    monitor: &Arc<dyn Monitor>,
+    primary: NamedPrimary,
+    token: &CancelToken,
 ) -> Result<(Compared, Vec<Warning>), Failure> {
     let stamp = opened.stamp(ChangeTime::default());
-    let source = primary.source(opened, mirror, monitor)?;
-    let registry = opened.reader(Arc::clone(monitor))?;
-    let writable = || opened.writable(Arc::clone(monitor));
-    let ComparedMirror { status: found, sides, open_findings, warnings, .. } =
-        source.compare(&registry, writable, mirror, u64::MAX, &stamp)?;
+    let source = primary.source(opened, mirror, token)?;
+    let registry = opened.reader(token.clone())?;
+    let writable = || opened.writable(token.clone());
+    let mut comparison = registry.compare_mirror(mirror, &source, writable, &stamp)?;
+    let mut sides = TwoSides::lists(comparison.by_ref(), ["here", "at the primary"], u64::MAX)?;
+    let compared = comparison.finish(writable)?;
+    let ComparedMirror { status: found, counts, open_findings, warnings, .. } = compared;
+    sides.counts = counts;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
     let status = found.status.to_string();
     let behind_by = behind.map(|behind| behind.changes_ago);
@@ -135,7 +138,7 @@ pub struct Imported {
     source: PathBuf,
     reading: accession::input::ListingOptions,
     pub options: ChangeOptions,
-    http: SourceOptions,
+    http: PrimaryOptions,
 }
 
 /// The keyword arguments that say what is imported, and how.
@@ -171,17 +174,19 @@ pub fn import(
     dataset: &DatasetName,
     wanted: Imported,
     at: ChangeTime,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<(accession::ChangeReport, Vec<Warning>), Failure> {
     let mut import = Import::new();
     import.options = wanted.options;
     import.not_after = Some(now());
-    let registry = opened.writer(Arc::clone(monitor))?;
+    let registry = opened.writer(token.clone())?;
     let name = wanted.source.to_string_lossy();
-    let are_for_addresses = wanted.http != SourceOptions::default();
-    if let Some(remote) = PrimarySource::named(&wanted.source, wanted.http).remote(now())? {
+    let are_for_addresses = wanted.http != PrimaryOptions::default();
+    let primary = Primary::from(wanted.source.clone()).with_options(wanted.http);
+    if primary.is_at_address() {
         wanted.reading.check_log()?;
-        let replica = read_replica(&remote, Some(&registry), dataset, &mut import)?;
+    }
+    if let Some(replica) = read_replica(&primary, Some(&registry), dataset, &mut import, now())? {
         return Ok((replica.import(&registry, dataset, &import, &opened.stamp(at))?, Vec::new()));
     }
     if are_for_addresses {
@@ -195,13 +200,13 @@ pub fn import(
     let file = OpenedFile::open(std::fs::File::open(&wanted.source)?, &name)?;
     if file.format(&wanted.reading)? == InputFormat::Manifest {
         wanted.reading.check_log()?;
-        let manifest = mirror::Primary::from_manifest(file.unzipped()?, &name, None, now())?;
-        manifest.read_into(&mut import, |_| {})?;
+        let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
+        manifest.read_into(dataset, &mut import, now(), |_| {})?;
     } else {
         let mut events = file.events(&wanted.reading)?;
         for (number, event) in events.by_ref().enumerate() {
             if number.is_multiple_of(4_096) {
-                monitor.go_on()?;
+                token.check()?;
             }
             import.add(event?)?;
         }

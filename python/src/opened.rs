@@ -1,9 +1,9 @@
 //! What an open registry consists of, which its datasets, sets and lists share.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use accession::{Access, Error, ErrorKind, Monitor, Registry, Snapshot, Stamp};
+use accession::{Access, CancelToken, Error, ErrorKind, Registry, Snapshot, Stamp};
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -61,10 +61,10 @@ impl Opened {
     /// # Errors
     ///
     /// Of kind `forked`, or `closed`.
-    pub fn reader(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
+    pub fn reader(&self, token: CancelToken) -> Result<Registry, Failure> {
         let connections = self.connections()?;
         let open = connections.as_ref().ok_or_else(Failure::closed)?;
-        Ok(open.reader.with_monitor(monitor))
+        Ok(open.reader.cancelled_by(&token))
     }
 
     /// The registry, for writing. It is opened for that once.
@@ -72,14 +72,14 @@ impl Opened {
     /// # Errors
     ///
     /// Those of [`Opened::reader`]; it cannot be written.
-    pub fn writer(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Failure> {
+    pub fn writer(&self, token: CancelToken) -> Result<Registry, Failure> {
         let mut connections = self.connections()?;
         let open = connections.as_mut().ok_or_else(Failure::closed)?;
         let writer = match &open.writer {
             Some(writer) => writer,
             None => open.writer.insert(Registry::open(&self.name, Access::Write)?),
         };
-        Ok(writer.with_monitor(monitor))
+        Ok(writer.cancelled_by(&token))
     }
 
     /// The same for what can also do without: of the library are all errors.
@@ -87,8 +87,8 @@ impl Opened {
     /// # Errors
     ///
     /// It cannot be written.
-    pub fn writable(&self, monitor: Arc<dyn Monitor>) -> Result<Registry, Error> {
-        self.writer(monitor).map_err(|failure| match failure {
+    pub fn writable(&self, token: CancelToken) -> Result<Registry, Error> {
+        self.writer(token).map_err(|failure| match failure {
             Failure::Library(error) => error,
             // It was closed meanwhile.
             _ => Error::interrupted(),
@@ -105,7 +105,7 @@ impl Opened {
         py: Python<'_>,
         work: impl FnOnce(Snapshot) -> Result<T, Failure> + Send,
     ) -> Result<T, Failure> {
-        run(py, |monitor| work(self.reader(monitor)?.snapshot()?))
+        run(py, |token| work(self.reader(token)?.snapshot()?))
     }
 
     /// The stamp of a change.

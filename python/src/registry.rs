@@ -7,7 +7,7 @@ use std::sync::Arc;
 use accession::citation::typed::{TypedName, refuse_future};
 use accession::model::GranulePrefix;
 use accession::registry::{NewAnnotation, StatusThresholds, Withdrawn};
-use accession::{ErrorKind, GranuleId};
+use accession::{DatasetFilter, ErrorKind, GranuleId, Watcher};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -28,6 +28,12 @@ use crate::work::run;
 #[derive(Debug)]
 pub struct Registry {
     opened: Arc<Opened>,
+}
+
+/// The datasets that were named, or all if none was.
+fn named_or_all(datasets: &[String]) -> Result<DatasetFilter, Failure> {
+    let names = all_parsed("dataset", datasets)?;
+    Ok(if names.is_empty() { DatasetFilter::All } else { DatasetFilter::Only(names) })
 }
 
 /// Opens a registry: the path of a file, or the address of a PostgreSQL database.
@@ -109,7 +115,8 @@ pub fn identify<'py>(
     column: Option<&str>,
 ) -> Result<Bound<'py, PyAny>, Failure> {
     let (py, listing) = (ids.py(), ids::listing(ids, column)?);
-    let found = run(py, |monitor| Ok(listing.identify_with(monitor)?))?;
+    let found =
+        run(py, |token| Ok(listing.identify_watched(&Watcher::new().cancelled_by(&token))?))?;
     let (identifier, digest) = (found.identifier.to_string(), found.digest.to_string());
     let records = py.import("accession_registry._records")?;
     Ok(records.call_method1("Identified", (identifier, digest, found.granules, found.repeated))?)
@@ -259,12 +266,12 @@ impl Registry {
         datasets: Vec<String>,
         jobs: Option<NonZeroUsize>,
     ) -> Result<Bound<'py, PyList>, Failure> {
-        let names = all_parsed("dataset", &datasets)?;
-        let rows = run(py, |monitor| {
-            let registry = self.opened.reader(monitor)?;
+        let filter = named_or_all(&datasets)?;
+        let rows = run(py, |token| {
+            let registry = self.opened.reader(token)?;
             let verifications = match jobs {
-                Some(jobs) => registry.verify_all_on(jobs, &names)?,
-                None => registry.verify_all(&names)?,
+                Some(jobs) => registry.verify_all_on(jobs, &filter)?,
+                None => registry.verify_all(&filter)?,
             };
             Ok(verifications.collect::<Result<Vec<_>, _>>()?)
         })?;
@@ -295,8 +302,8 @@ impl Registry {
         annotation.until = options.moment("until")?;
         annotation.questionable = options.is_set("questionable")?;
         annotation.dry_run = options.is_set("dry_run")?;
-        let annotated = run(py, |monitor| {
-            let registry = self.opened.writer(monitor)?;
+        let annotated = run(py, |token| {
+            let registry = self.opened.writer(token)?;
             let selection = asked.selection(&registry.snapshot()?)?;
             let stamp = self.opened.stamp(ChangeTime::default());
             Ok(registry.annotate(&selection, &annotation, &stamp)?)
@@ -324,13 +331,13 @@ impl Registry {
     ) -> Result<Bound<'py, PyList>, Failure> {
         let ages = Keywords::of(ages, &["max_age checked_within"])?;
         let (max_age, checked) = (ages.duration("max_age")?, ages.duration("checked_within")?);
-        let names = all_parsed("dataset", &datasets)?;
-        let rows = run(py, |monitor| {
+        let filter = named_or_all(&datasets)?;
+        let rows = run(py, |token| {
             let oldest = StatusThresholds {
                 seen: max_age.map(|age| now().before(age)),
                 checked: checked.map(|age| now().before(age)),
             };
-            Ok(self.opened.reader(monitor)?.status(&names, now(), oldest)?)
+            Ok(self.opened.reader(token)?.status(&filter, now(), oldest)?)
         })?;
         objects(py, "Status", &rows)
     }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use accession::Monitor;
+use accession::CancelToken;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{ArrayRef, RecordBatch, RecordBatchIterator};
 use arrow_schema::{ArrowError, Schema, SchemaRef};
@@ -34,7 +34,7 @@ type Pages = Box<dyn Iterator<Item = Result<Arc<dyn Page>, Failure>> + Send>;
 
 /// Begins to read a list, as often as it is called: a table may be asked for more than once, and some
 /// consumers look at it before they read it.
-type Begin = Arc<dyn Fn(Arc<dyn Monitor>) -> Result<Pages, Failure> + Send + Sync>;
+type Begin = Arc<dyn Fn(CancelToken) -> Result<Pages, Failure> + Send + Sync>;
 
 /// The rows of a page.
 const PAGE_ROWS: usize = 1_024;
@@ -113,13 +113,13 @@ impl Rows {
     pub fn of<P: Page + 'static, I>(
         title: String,
         count: Option<u64>,
-        begin: impl Fn(Arc<dyn Monitor>) -> Result<I, Failure> + Send + Sync + 'static,
+        begin: impl Fn(CancelToken) -> Result<I, Failure> + Send + Sync + 'static,
     ) -> Self
     where
         I: Iterator<Item = Result<P, Failure>> + Send + 'static,
     {
-        let begin: Begin = Arc::new(move |monitor| {
-            Ok(Box::new(begin(monitor)?.map(|page| Ok(Arc::new(page?) as Arc<dyn Page>))))
+        let begin: Begin = Arc::new(move |token| {
+            Ok(Box::new(begin(token)?.map(|page| Ok(Arc::new(page?) as Arc<dyn Page>))))
         });
         let (schema, reading) = (Arc::new(P::schema()), Owned::new(Mutex::default()));
         Rows { title, count, schema, begin, reading }
@@ -148,8 +148,8 @@ impl Rows {
     }
 
     /// Begins to read the list as parts of a table.
-    fn batches(&self, monitor: Arc<dyn Monitor>) -> Result<Batches, Failure> {
-        let (schema, pages) = (Arc::clone(&self.schema), (self.begin)(monitor)?);
+    fn batches(&self, token: CancelToken) -> Result<Batches, Failure> {
+        let (schema, pages) = (Arc::clone(&self.schema), (self.begin)(token)?);
         Ok(Box::new(pages.map(move |page| {
             RecordBatch::try_new(Arc::clone(&schema), page?.columns())
                 .map_err(|error| Failure::usage(error.to_string(), ""))
@@ -186,10 +186,10 @@ impl Rows {
     /// The rows as a `pyarrow.Table`.
     pub fn to_arrow<'py>(&self, py: Python<'py>) -> Result<Bound<'py, PyAny>, Failure> {
         // They are read here, so that Ctrl-C ends it, and errors are those of this package.
-        let batches = run(py, |monitor| {
+        let batches = run(py, |token| {
             let mut read = Vec::new();
-            for batch in self.batches(Arc::clone(&monitor))? {
-                monitor.go_on()?;
+            for batch in self.batches(token.clone())? {
+                token.check()?;
                 read.push(batch?);
             }
             Ok(read)
@@ -206,7 +206,7 @@ impl Rows {
         #[expect(unused_variables, reason = "a consumer converts what it wants otherwise")]
         requested_schema: Option<&Bound<'py, PyAny>>,
     ) -> Result<Bound<'py, PyCapsule>, Failure> {
-        let batches = run(py, |monitor| self.batches(monitor))?;
+        let batches = run(py, |token| self.batches(token))?;
         self.capsule(py, batches)
     }
 
@@ -214,8 +214,8 @@ impl Rows {
     fn __len__(&self, py: Python<'_>) -> Result<usize, Failure> {
         match self.count {
             Some(count) => Ok(usize::try_from(count).unwrap_or(usize::MAX)),
-            None => run(py, |monitor| {
-                (self.begin)(monitor)?.map(|page| page.map(|page| page.count())).sum()
+            None => run(py, |token| {
+                (self.begin)(token)?.map(|page| page.map(|page| page.count())).sum()
             }),
         }
     }
@@ -229,8 +229,8 @@ impl Rows {
     fn __bool__(&self, py: Python<'_>) -> Result<bool, Failure> {
         match self.count {
             Some(count) => Ok(count > 0),
-            None => run(py, |monitor| {
-                let first = (self.begin)(monitor)?.next().transpose()?;
+            None => run(py, |token| {
+                let first = (self.begin)(token)?.next().transpose()?;
                 Ok(first.is_some_and(|page| page.count() > 0))
             }),
         }
@@ -249,7 +249,7 @@ impl Rows {
                 return page.row(py, index).map(Some);
             }
             // No row is taken here: one that is taken when Ctrl-C comes would be lost.
-            if !run(py, |monitor| self.reading()?.fill(|| (self.begin)(monitor)))? {
+            if !run(py, |token| self.reading()?.fill(|| (self.begin)(token)))? {
                 return Ok(None);
             }
         }

@@ -55,8 +55,8 @@ pub fn cite(
     let format: Option<String> = options.value("format")?;
     let format: CitationFormat = parsed("format", format.as_deref().unwrap_or("text"))?;
     let members = members(options)?;
-    let (cited, at, mut warnings) = run(py, |monitor| {
-        let registry = opened.reader(Arc::clone(&monitor))?;
+    let (cited, at, mut warnings) = run(py, |token| {
+        let registry = opened.reader(token.clone())?;
         let snapshot = registry.snapshot()?;
         let selection = asked.selection(&snapshot)?;
         let at = asked.cited_at(&selection);
@@ -79,7 +79,7 @@ pub fn cite(
             return Err(Failure::usage(message, "name the set as DATASET or DATASET@TIME"));
         };
         let at = at.or(named);
-        let cited = registry.cite_members(opened.writable(monitor), &name, at, &members, now())?;
+        let cited = registry.cite_members(opened.writable(token), &name, at, &members, now())?;
         let warnings = cited.warnings();
         Ok((cited.cited, at, warnings))
     })?;
@@ -147,11 +147,11 @@ impl Set {
         let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
         let title = format!("granules of DI:{}", self.identifier());
         let count = after.is_none().then(|| set.granule_count());
-        Ok(Rows::of(title, count, move |monitor| {
-            let granules = opened.reader(monitor)?.snapshot()?.granules(&set)?;
+        Ok(Rows::of(title, count, move |token| {
+            let registry = opened.reader(token)?;
             let granules = match &after {
-                Some(after) => granules.after(after),
-                None => granules,
+                None => registry.granules(&set),
+                after => registry.granules_after(&set, after.as_ref()),
             };
             Ok(granules.into_id_pages().map(|page| page.map_err(Failure::from)))
         }))
@@ -161,8 +161,8 @@ impl Set {
     fn files(&self) -> Rows {
         let (opened, set) = (Arc::clone(&self.opened), self.set.clone());
         let title = format!("files of DI:{}", self.identifier());
-        Rows::of(title, None, move |monitor| {
-            let listed = opened.reader(monitor)?.snapshot()?.files(&set)?;
+        Rows::of(title, None, move |token| {
+            let listed = opened.reader(token)?.files(&set);
             Ok(in_pages(listed.flat_map(|granule| match granule {
                 Err(error) => vec![Err(error.into())],
                 Ok(granule) => {

@@ -8,7 +8,7 @@ use accession::fixity::FoundFiles;
 use accession::input::{Records, SearchPages};
 use accession::model::{Warning, WarningKind, quoted};
 use accession::{
-    Change, EventKind, GranuleId, ListingBuilder, ListingEntry, Monitor, SourceLocation,
+    CancelToken, Change, EventKind, GranuleId, ListingBuilder, ListingEntry, SourceLocation,
 };
 
 use crate::error::Failure;
@@ -90,17 +90,17 @@ impl Target<'_> {
 ///
 /// # Errors
 ///
-/// A value is not an id; a listing lacks pages; the monitor stops it.
+/// A value is not an id; a listing lacks pages; it is cancelled.
 pub fn read_records(
     records: Records,
     target: &mut Target<'_>,
-    monitor: &Arc<dyn Monitor>,
+    token: &CancelToken,
 ) -> Result<Vec<Warning>, Failure> {
     let mut records = records.listed();
     for (number, record) in records.by_ref().enumerate() {
         let record = record?;
         if number % 4_096 == 0 {
-            monitor.go_on()?;
+            token.check()?;
         }
         target.add(record.into_entry()?)?;
     }

@@ -9,7 +9,7 @@
 //! ```no_run
 //! use std::time::{SystemTime, UNIX_EPOCH};
 //!
-//! use accession::{Access, Registry, Timestamp};
+//! use accession::{Access, DatasetFilter, Registry, Timestamp};
 //! use accession_server::pages::{Serves, Site};
 //! use accession_server::{Config, Server, ServerLimits};
 //!
@@ -29,7 +29,10 @@
 //!         resolver: None,
 //!     },
 //!     // All datasets are public.
-//!     open: Box::new(|| Ok(Registry::open("accession.db".as_ref(), Access::Read)?.published(&[]))),
+//!     open: Box::new(|| {
+//!         let registry = Registry::open("accession.db".as_ref(), Access::Read)?;
+//!         Ok(registry.public_view(DatasetFilter::All))
+//!     }),
 //!     clock: Box::new(clock),
 //!     limits: ServerLimits::default(),
 //!     registration: None,

@@ -4,8 +4,6 @@
 //! when the task is queued, a task whose client has gone stops within a page, and the permit is given
 //! back when the task has ended, not when its client has gone.
 
-use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,7 +11,7 @@ use tokio::sync::Semaphore;
 
 use super::config::ServerLimits;
 use super::problem::Problem;
-use accession::registry::Monitor;
+use accession::CancelToken;
 
 /// How much longer than its time work is waited for.
 const GRACE: Duration = Duration::from_secs(1);
@@ -95,22 +93,25 @@ impl Permits {
 /// When work must stop: at a time, or as soon as its client does not wait for it any more.
 pub struct Deadline {
     until: Mutex<Instant>,
-    is_abandoned: AtomicBool,
+    token: CancelToken,
 }
 
 /// The client waits for the work until this is dropped.
-pub struct Waiting(Arc<Deadline>);
+pub struct Waiting(CancelToken);
 
 impl Deadline {
     /// A deadline that begins now.
     pub fn after(time: Duration) -> Arc<Self> {
-        let until = Mutex::new(Instant::now() + time);
-        Arc::new(Deadline { until, is_abandoned: AtomicBool::new(false) })
+        let (until, token) = (Instant::now() + time, CancelToken::new());
+        token.cancel_at(until);
+        Arc::new(Deadline { until: Mutex::new(until), token })
     }
 
     /// Sets the time anew, for work that goes on in several steps.
     pub fn restart(&self, time: Duration) {
-        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now() + time;
+        let until = Instant::now() + time;
+        *self.until.lock().unwrap_or_else(PoisonError::into_inner) = until;
+        self.token.cancel_at(until);
     }
 
     /// The time at which the work must stop.
@@ -118,29 +119,19 @@ impl Deadline {
         *self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the work must stop.
-    pub fn is_over(&self) -> bool {
-        self.is_abandoned.load(Ordering::Relaxed) || Instant::now() >= self.until()
+    /// What cancels the work.
+    pub fn token(&self) -> &CancelToken {
+        &self.token
     }
 
-    /// Marks the work as abandoned once the result is dropped.
-    pub fn waiting(self: &Arc<Self>) -> Waiting {
-        Waiting(Arc::clone(self))
+    /// Cancels the work once the result is dropped.
+    pub fn waiting(&self) -> Waiting {
+        Waiting(self.token.clone())
     }
 }
 
 impl Drop for Waiting {
     fn drop(&mut self) {
-        self.0.is_abandoned.store(true, Ordering::Relaxed);
+        self.0.cancel();
     }
-}
-
-impl Monitor for Deadline {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        if self.is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn end(&self) {}
 }

@@ -15,7 +15,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use accession::disk::Directory;
 use accession::disk::scratch::{self, ScratchDirectory};
 use accession::error::{Error, ErrorKind, Result};
-use accession::model::DatasetName;
+use accession::model::{DatasetFilter, DatasetName};
 use accession::publish::publish;
 use accession::registry::{DatasetRecord, Registry, Snapshot};
 
@@ -145,8 +145,8 @@ impl PublishedFiles {
     pub fn publish(&self, registry: &Registry, version: Version) -> Result<()> {
         let directory = self.directory()?;
         let name = &version.listed.dataset.name;
-        let names = std::slice::from_ref(name);
-        let run = || publish(registry, &directory, names, |_, published| published.map(drop));
+        let filter = DatasetFilter::from(name.clone());
+        let run = || publish(registry, &directory, &filter, |_, published| published.map(drop));
         match run() {
             Err(error)
                 if matches!(

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::config::ServerLimits;
 use super::permits::{Cost, Deadline, Permits};
 use super::problem::Problem;
-use accession::error::{Error, ErrorKind, Result};
+use accession::error::{ErrorKind, Result};
 use accession::registry::{Registry, Withdrawn};
 
 /// The registry, which is opened again when another file has replaced it.
@@ -46,7 +46,7 @@ impl RegistryReading {
     ///
     /// [`ErrorKind::Interrupted`](accession::ErrorKind::Interrupted).
     pub fn check_time(&self) -> Result<()> {
-        if self.deadline.is_over() { Err(Error::interrupted()) } else { Ok(()) }
+        self.deadline.token().check()
     }
 }
 
@@ -129,7 +129,7 @@ impl Source {
 impl Opened {
     fn reading(&self, deadline: &Arc<Deadline>) -> RegistryReading {
         RegistryReading {
-            registry: self.registry.with_monitor(Arc::<Deadline>::clone(deadline)),
+            registry: self.registry.cancelled_by(deadline.token()),
             generation: self.generation,
             unlimited: self.registry.clone(),
             deadline: Arc::clone(deadline),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     /// The error of a registry whose file was removed.
-    fn replaced() -> Error {
+    fn replaced() -> accession::Error {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();

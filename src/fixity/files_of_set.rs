@@ -17,8 +17,8 @@ use crate::model::{
     Set, Warning, WarningKind,
 };
 use crate::registry::{
-    Change, ChangeOptions, FileCheck, Granule, HeldContents, Monitor, NewCheck, Registry,
-    Selection, Snapshot, Stamp, Work,
+    Change, ChangeOptions, FileCheck, Granule, HeldContents, NewCheck, OpenWork, Registry,
+    Selection, Snapshot, Stamp, Watcher, Work,
 };
 
 /// How often what was checked is recorded, and how often what was computed is stated, which is a change; and
@@ -55,20 +55,11 @@ impl FilesOfSet {
 
     /// Reads the files from the first one.
     pub fn read(&self) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
-        self.read_while(None)
-    }
-
-    /// The same until the monitor stops it: the next file without a checksum may be far.
-    fn read_while(
-        &self,
-        monitor: Option<Arc<dyn Monitor>>,
-    ) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
         let without = self.without.clone();
         let has_none = move |file: &RecordedFile| {
             file.checksums.iter().all(|it| Some(it.algorithm()) != without.as_ref())
         };
-        let files = of_granules(self.registry.snapshot()?.files(&self.set)?);
-        let files = files.take_while(move |_| monitor.as_ref().is_none_or(|it| it.go_on().is_ok()));
+        let files = of_granules(self.registry.files(&self.set));
         Ok(files.filter(move |file| file.as_ref().map_or(true, &has_none)))
     }
 
@@ -88,16 +79,16 @@ impl FilesOfSet {
         root.require_any(sample.map(|(_, file)| file.map(|file| file.path)))
     }
 
-    /// Checks that a root has some of them, and begins to report to the monitor that they are read.
-    fn begin(&self, root: &Root, reading: &ReadOptions) -> Result<Work> {
+    /// Checks that a root has some of them, and begins to report that they are read.
+    fn begin(&self, root: &Root, reading: &ReadOptions) -> Result<OpenWork> {
         self.require_any(root)?;
-        let is_watched = reading.monitor.as_ref().is_some_and(|monitor| monitor.is_watched());
+        let watcher = self.registry.watcher();
         // How many there will be until a time is not known.
-        let total = match is_watched && reading.begin_until.is_none() {
+        let total = match watcher.shows_totals() && reading.begin_until.is_none() {
             true => Some(self.bytes()?).filter(|bytes| *bytes > 0),
             false => None,
         };
-        Ok(Work::begin(reading.monitor.clone(), "reading", "bytes", total))
+        Ok(watcher.begin(Work::ReadBytes, total))
     }
 
     /// The sum of the known sizes of the files, in bytes.
@@ -206,12 +197,12 @@ pub fn check(
     // Before the set is read, so that a file that is registered meanwhile is not unexpected.
     let listed = list_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
     let set = select(&registry.snapshot()?)?;
-    let mut work = FilesOfSet::new(registry, set.clone()).begin(&root, &tree.reading)?;
+    let work = FilesOfSet::new(registry, set.clone()).begin(&root, &tree.reading)?;
     let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
     let is_rolling = tree.reading.begin_until.is_some();
-    let mut begin = |registry: &Registry, is_recorded| {
+    let begin = |registry: &Registry, is_recorded| {
         let new = NewCheck { root: root_name.clone(), is_rolling, is_recorded };
-        while_busy(&mut work, || registry.check_files(&set, new.clone(), stamp))
+        while_busy(&work, || registry.for_saves().check_files(&set, new.clone(), stamp))
     };
     let is_present = set.subset().is_none() && set.instance().until.is_none();
     let recorded = (is_present && depth == Depth::Content)
@@ -231,8 +222,14 @@ pub fn check(
     };
     let (reading, files) = (ReadOptions { at_least, ..tree.reading }, of_granules(granules));
     let records = Records::Check { check, listed, unexpected: None };
-    let run =
-        FixityRun::start(&root, Box::new(files), Purpose::Check(depth), reading, records, work)?;
+    let run = FixityRun::start(
+        &root,
+        Box::new(files),
+        Purpose::Check(depth),
+        reading,
+        records,
+        (registry.watcher(), work),
+    )?;
     let not_recorded = not_recorded.map(|it| Warning::new(WarningKind::CheckNotRecorded, it));
     Ok(FixityRun { not_recorded, ..run })
 }
@@ -242,7 +239,7 @@ pub fn check(
 ///
 /// # Errors
 ///
-/// The directory cannot be read, or has none of the files; a set cannot be read; the monitor stopped it.
+/// The directory cannot be read, or has none of the files; a set cannot be read; the work was cancelled.
 pub fn nearest(
     registry: &Registry,
     contents: &[HeldContents],
@@ -250,7 +247,7 @@ pub fn nearest(
     depth: Depth,
 ) -> Result<usize> {
     let root = tree.open()?;
-    let reading = ReadOptions { begin_until: None, ..tree.reading.clone() };
+    let reading = ReadOptions { begin_until: None, ..tree.reading };
     // The latest contents are the most likely, so they are tried first.
     let mut nearest = contents.len().saturating_sub(1);
     for other in (0..nearest).rev() {
@@ -258,7 +255,9 @@ pub fn nearest(
         let mut findings = [0, 0];
         for (own, findings) in findings.iter_mut().enumerate() {
             let files = differing(registry, sets, own)?;
-            for file in FileReader::start(&root, files, Purpose::Check(depth), reading.clone())? {
+            for file in
+                FileReader::start(&root, files, Purpose::Check(depth), reading, registry.watcher())?
+            {
                 *findings += u64::from(file?.problem().is_some());
             }
         }
@@ -276,8 +275,7 @@ fn differing(
     [one, two]: [&Set; 2],
     own: usize,
 ) -> Result<impl Iterator<Item = Result<RecordedFile>> + use<>> {
-    let snapshot = registry.snapshot()?;
-    let pairs = snapshot.files(one)?.zip(snapshot.files(two)?);
+    let pairs = registry.files(one).zip(registry.files(two));
     let differing = pairs.filter_map(move |pair| match pair {
         (Ok(one), Ok(two)) if one.content == two.content => None,
         (Ok(one), Ok(two)) => Some(Ok([one, two])),
@@ -314,33 +312,34 @@ pub fn compute(
     stamp: &Stamp,
 ) -> Result<FixityRun> {
     let (root, reading) = (tree.open()?, tree.reading);
-    let (registry, dataset, stamp) = (registry.clone(), dataset.clone(), stamp.clone());
+    let (watcher, dataset, stamp) = (registry.watcher(), dataset.clone(), stamp.clone());
     // A granule that was deleted meanwhile needs no checksum.
     let options = ChangeOptions::new().note(note).skip_missing(true);
-    let files = FilesOfSet::without(&registry, &dataset, &algorithm)?;
-    let mut work = files.begin(&root, &reading)?;
+    let files = FilesOfSet::without(registry, &dataset, &algorithm)?;
+    let work = files.begin(&root, &reading)?;
     let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
+    let registry = registry.for_saves();
     let mut statement = Statement { registry, dataset, options, stamp, change, contradicted };
     // A dataset that accepts no change, or a note, is refused before its files are read.
-    while_busy(&mut work, || statement.state())?;
-    let files = Box::new(files.read_while(reading.monitor.clone())?);
+    while_busy(&work, || statement.state())?;
+    let files = Box::new(files.read()?);
     let records = Records::Compute(Box::new(statement));
-    FixityRun::start(&root, files, Purpose::Compute(algorithm), reading, records, work)
+    FixityRun::start(&root, files, Purpose::Compute(algorithm), reading, records, (watcher, work))
 }
 
 /// The files that are read.
-type Files = Box<dyn Iterator<Item = Result<RecordedFile>>>;
+type Files = Box<dyn Iterator<Item = Result<RecordedFile>> + Send>;
 
 /// Files of a set that are being read: an iterator over those that are not as recorded, by granule and path.
 /// What was found out is saved from time to time, and by [`FixityRun::finish`].
 ///
-/// If the monitor of the options stops it, that is the last error.
+/// If it is cancelled, that is the last error; what was found out before can still be saved.
 pub struct FixityRun {
     /// `None` once all were read.
     files: Option<FileReader<Files>>,
     records: Records,
     saved: Instant,
-    work: Work,
+    work: OpenWork,
     summary: CheckSummary,
     not_recorded: Option<Warning>,
 }
@@ -377,9 +376,9 @@ impl FixityRun {
         purpose: Purpose,
         reading: ReadOptions,
         records: Records,
-        work: Work,
+        (watcher, work): (&Watcher, OpenWork),
     ) -> Result<Self> {
-        let files = Some(FileReader::start(root, files, purpose, reading)?);
+        let files = Some(FileReader::start(root, files, purpose, reading, watcher)?);
         let (saved, summary) = (Instant::now(), CheckSummary::default());
         Ok(FixityRun { files, records, saved, work, summary, not_recorded: None })
     }
@@ -401,7 +400,7 @@ impl FixityRun {
     pub fn finish(mut self) -> Result<CheckSummary> {
         self.files = None;
         let summary = self.summary;
-        while_busy(&mut self.work, || match &mut self.records {
+        while_busy(&self.work, || match &mut self.records {
             Records::Check { check, .. } => {
                 Ok(CheckSummary { complete: check.finish()?, ..summary })
             }
@@ -415,22 +414,20 @@ impl FixityRun {
 
     fn step(&mut self) -> Result<Option<FileFinding>> {
         while let Some(files) = &mut self.files {
-            self.work.advance_by(0)?;
+            self.work.check()?;
             let is_ready = files.wait(TICK);
             self.records.save(&mut self.saved)?;
             if !is_ready {
                 continue;
             }
             let Some(checked) = files.next() else {
-                // The files may have ended because the monitor stopped the search for the next one.
-                self.work.advance_by(0)?;
                 (self.files, self.summary.complete) = (None, true);
                 match &mut self.records {
                     Records::Check { listed, unexpected, .. } => {
                         *unexpected = listed.take().map(DirectoryFiles::unexpected).transpose()?;
                     }
                     Records::Compute(statement) => {
-                        while_busy(&mut self.work, || statement.finish())?;
+                        while_busy(&self.work, || statement.finish())?;
                     }
                 }
                 break;
@@ -562,12 +559,12 @@ impl Statement {
     }
 }
 
-/// Repeats what another writer does not let through, until the monitor stops the work: a lock of one delays
+/// Repeats what another writer does not let through, until the work is cancelled: a lock of one delays
 /// what is recorded, and loses nothing.
-fn while_busy<T>(work: &mut Work, mut record: impl FnMut() -> Result<T>) -> Result<T> {
+fn while_busy<T>(work: &OpenWork, mut record: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match record() {
-            Err(error) if error.kind() == ErrorKind::Busy && work.advance_by(0).is_ok() => {}
+            Err(error) if error.kind() == ErrorKind::Busy && work.check().is_ok() => {}
             recorded => return recorded,
         }
     }

@@ -1,7 +1,5 @@
 //! Files whose checksums another program computed.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 
 use super::check::{CheckSummary, FileFinding, FileProblem, RecordedFile};
@@ -11,7 +9,7 @@ use crate::disk::scratch::{record_of, value_of};
 use crate::disk::{Merge, SortedEntries, Sorter};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Checksum, ListingEntry, Set};
-use crate::registry::{HeldContents, Monitor, Registry};
+use crate::registry::{HeldContents, Registry, Watcher};
 
 /// What another program found, and what is recorded, both by path. They are added in any order, and sorted
 /// in a temporary file.
@@ -56,18 +54,13 @@ impl FoundFiles {
         self.recorded.add(&[plain(&file.path).as_bytes()], &[&record_of(file)?])
     }
 
-    /// Compares what was found with what is recorded of the files of a set, until the monitor stops it.
+    /// Compares what was found with what is recorded of the files of a set.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Input`]: nothing was found at any path of a file of the set, so that the list is one of
     /// other paths.
-    pub fn compare_with(
-        mut self,
-        registry: &Registry,
-        set: Set,
-        monitor: Option<Arc<dyn Monitor>>,
-    ) -> Result<ComparedFiles> {
+    pub fn compare_with(mut self, registry: &Registry, set: Set) -> Result<ComparedFiles> {
         for file in FilesOfSet::new(registry, set).read()? {
             self.expect(&file?)?;
         }
@@ -75,7 +68,7 @@ impl FoundFiles {
             let message = "no listed path is that of a file of the set";
             return Err(Error::new(ErrorKind::Input, message));
         }
-        Ok(ComparedFiles { monitor, ..self.compare()? })
+        Ok(ComparedFiles { watcher: registry.watcher().clone(), ..self.compare()? })
     }
 
     /// Returns the index of the contents from which the fewest found files differ. Compares the files with
@@ -127,7 +120,7 @@ impl FoundFiles {
             found: SortedEntries::of(&self.found)?,
             next_found: None,
             current: None,
-            monitor: None,
+            watcher: Watcher::new(),
             summary: CheckSummary { complete: true, ..CheckSummary::default() },
         };
         compared.next_found = compared.found.next().transpose()?;
@@ -146,7 +139,7 @@ pub struct ComparedFiles {
     next_found: Option<PathValue>,
     /// What was found at the path of the last file: several granules may have the same one.
     current: Option<(Box<[u8]>, FoundFile)>,
-    monitor: Option<Arc<dyn Monitor>>,
+    watcher: Watcher,
     summary: CheckSummary,
 }
 
@@ -162,7 +155,7 @@ impl ComparedFiles {
         while let Some((path, value)) = self.recorded.next().transpose()? {
             let file: RecordedFile = value_of(&value)?;
             self.summary.files += 1;
-            self.monitor.as_ref().map_or(Ok(()), |monitor| monitor.go_on())?;
+            self.watcher.check()?;
             if self.current.as_ref().is_none_or(|(current, _)| *current != path) {
                 self.current = self.found_at(&path)?.map(|found| (path, found));
             }

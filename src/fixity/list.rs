@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use crate::error::{Detail, Error};
 use crate::model::{Algorithm, Checksum, FileRecord, GranuleId, Set, Warning, WarningKind, plural};
-use crate::registry::{Granule, Snapshot};
+use crate::registry::{Granule, Registry};
 
 /// The form of a line in a list of checksums.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl ListedChecksums {
 ///
 /// [`Detail::NoChecksums`](crate::error::Detail::NoChecksums): no file has one; those of reading the list, and of `each`.
 pub fn each_checksum<E: From<Error>>(
-    snapshot: Snapshot,
+    registry: &Registry,
     set: &Set,
     algorithm: Option<Algorithm>,
     mut each: impl FnMut(&GranuleId, &FileRecord, &Checksum) -> std::result::Result<(), E>,
@@ -94,14 +94,12 @@ pub fn each_checksum<E: From<Error>>(
     let algorithm = match algorithm {
         Some(algorithm) => algorithm,
         None => {
-            let usual = snapshot.files(set)?.totals()?.usual_algorithm().cloned();
+            let usual = registry.files(set).totals()?.usual_algorithm().cloned();
             usual.ok_or_else(|| no_checksums(set, "checksum"))?
         }
     };
-    let files = snapshot.files(set)?;
-    drop(snapshot);
     let mut listed = ListedChecksums { algorithm, listed: 0, files: 0, granules: 0 };
-    for granule in files {
+    for granule in registry.files(set) {
         let Granule { granule_id, content } = granule?;
         listed.granules += u64::from(content.is_empty());
         for file in content.files() {

@@ -10,6 +10,7 @@
 //! use std::num::NonZeroUsize;
 //! use std::sync::Arc;
 //!
+//! use accession::Watcher;
 //! use accession::fixity::{FileReader, Depth, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
 //! use accession::model::{Algorithm, Checksum};
 //!
@@ -22,7 +23,8 @@
 //! let root = Arc::new(Root::open(directory.path(), MountCheck::Unknown)?);
 //! let files = [Ok(file)].into_iter();
 //! let purpose = Purpose::Check(Depth::Content);
-//! for checked in FileReader::start(&root, files, purpose, ReadOptions::new(NonZeroUsize::MIN))? {
+//! let options = ReadOptions::new(NonZeroUsize::MIN);
+//! for checked in FileReader::start(&root, files, purpose, options, &Watcher::new())? {
 //!     let problem = checked?.content.expect_err("the file was changed");
 //!     assert_eq!(problem.status, "checksum");
 //!     assert_eq!(problem.expected, Some(format!("sha-256:{sha256}")));

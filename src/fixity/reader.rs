@@ -9,7 +9,6 @@ use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -20,13 +19,13 @@ use super::digest::Digests;
 use super::root::{FileState, Root};
 use crate::error::{Error, Result};
 use crate::model::Algorithm;
-use crate::registry::{self, InOrder, Monitor};
+use crate::registry::{self, InOrder, Progress, Watcher};
 
 /// The files that are taken from the input ahead of the one that is returned next. A thread that reads a
 /// large file does not keep the others from that many small ones.
 const WINDOW: usize = 4_096;
 
-/// The bytes and the files after which the monitor is called.
+/// The bytes and the files after which the observer is called.
 const REPORTED_BYTES: u64 = 1_024 * 1_024;
 const REPORTED_FILES: u64 = 256;
 
@@ -111,7 +110,7 @@ impl Reader {
 }
 
 /// How files are read.
-#[derive(Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct ReadOptions {
     /// The number of files that are read at a time.
     pub jobs: NonZeroUsize,
@@ -120,25 +119,21 @@ pub struct ReadOptions {
     pub begin_until: Option<Instant>,
     /// So many files are begun in any case, so that repeated short runs come to an end.
     pub at_least: u64,
-    /// Gets the number of bytes that were read, and can stop the reading.
-    pub monitor: Option<Arc<dyn Monitor>>,
 }
-
-crate::model::debug_fields!(ReadOptions: jobs, begin_until, at_least);
 
 impl ReadOptions {
     /// Reads all files, so many at a time. `None` means the number of cores.
     pub fn new(jobs: impl Into<Option<NonZeroUsize>>) -> Self {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = jobs.into().unwrap_or(cores);
-        ReadOptions { jobs, begin_until: None, at_least: 1, monitor: None }
+        ReadOptions { jobs, begin_until: None, at_least: 1 }
     }
 }
 
 /// Files that are being read. When it is dropped, files that were begun are not finished.
 ///
-/// After an error, or after the first file that was not begun in time, it ends. If the monitor stopped the
-/// reading, that is the error.
+/// After an error, or after the first file that was not begun in time, it ends. If the
+/// reading was cancelled, that is the error.
 pub struct FileReader<I> {
     files: InOrder<Reads, I>,
     has_ended: bool,
@@ -155,10 +150,11 @@ struct Reads {
     root: Arc<Root>,
     purpose: Purpose,
     options: ReadOptions,
+    watcher: Watcher,
     /// Those that read no file now.
     readers: Mutex<Vec<Reader>>,
     is_stopped: Arc<AtomicBool>,
-    /// What was not reported to the monitor yet.
+    /// What was not reported to the observer yet.
     bytes: AtomicU64,
     files: AtomicU64,
 }
@@ -214,13 +210,12 @@ impl Reads {
         }
     }
 
-    /// Reports to the monitor what was read since the last time.
+    /// Reports what was read since the last time.
     fn report(&self) {
         let bytes = self.bytes.swap(0, Ordering::Relaxed);
         self.files.store(0, Ordering::Relaxed);
-        if let Some(monitor) = &self.options.monitor
-            && monitor.advance(bytes) == ControlFlow::Break(())
-        {
+        self.watcher.report(Progress::Advance(bytes));
+        if self.watcher.is_cancelled() {
             registry::Task::stop(self);
         }
     }
@@ -237,19 +232,21 @@ impl<I: Iterator<Item = Result<RecordedFile>>> FileReader<I> {
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io): no thread can be started. The items of the iterator are
-    /// those of the input; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) means that the monitor
-    /// stopped the work.
+    /// those of the input; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) means that the
+    /// work was cancelled.
     pub fn start(
         root: &Arc<Root>,
         files: I,
         purpose: Purpose,
         options: ReadOptions,
+        watcher: &Watcher,
     ) -> Result<Self> {
         let jobs = options.jobs.get();
         let reads = Reads {
             root: Arc::clone(root),
             purpose,
             options,
+            watcher: watcher.clone(),
             readers: Mutex::default(),
             is_stopped: Arc::default(),
             bytes: AtomicU64::new(0),

@@ -2,15 +2,15 @@
 
 use super::place::FoundHead;
 use super::plan::{Reading, known, read_primary};
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use super::read::{annotations, read_beside};
 use super::{FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus};
 use crate::error::Result;
 use crate::model::{
-    DatasetName, Digest, Identifier, Instance, LogChange, Set, SourceOptions, Withdrawal,
+    DatasetName, Digest, Identifier, Instance, LogChange, PrimaryOptions, Set, Withdrawal,
 };
 use crate::registry::{
-    Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp, TwoSides,
+    Claim, Differences, PrimaryAnnotations, Registry, Remembered, Snapshot, Stamp,
 };
 
 /// A mirror and its primary, compared: what is to be compared is decided, and the primary's log is
@@ -22,7 +22,7 @@ pub struct Comparison {
     /// Where the primary is. `None` means that nothing is remembered of it.
     source: Option<String>,
     /// The options that are remembered with a pull.
-    options: SourceOptions,
+    options: PrimaryOptions,
     /// The name that the primary's dataset has now, if it was asked for by a former one.
     pub(super) renamed: Option<DatasetName>,
     /// Whether the last pull left files that contradict the primary.
@@ -61,7 +61,11 @@ pub enum Outcome {
 ///
 /// As [`Snapshot::select`] on the primary; [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a
 /// line of the log.
-pub fn compare(mirror: &Registry, dataset: &DatasetName, primary: &Primary) -> Result<Comparison> {
+pub fn compare(
+    mirror: &Registry,
+    dataset: &DatasetName,
+    primary: &OpenPrimary,
+) -> Result<Comparison> {
     let here = mirror.snapshot()?;
     let (latest, is_withdrawn) = match here.has_dataset(dataset)? {
         true => {
@@ -158,10 +162,7 @@ impl Comparison {
         if self.status.status != MirrorStatus::Identical || self.status.is_digest_equal() {
             return Ok(());
         }
-        let mut differences = self.differences()?;
-        differences.finish()?;
-        let contents = differences.contents();
-        drop(differences);
+        let contents = self.differences()?.finish()?.contents;
         self.status.contents = Some(contents);
         let Some(latest) = self.status.mirror.as_ref().filter(|_| contents.other > 0) else {
             return Ok(());
@@ -194,7 +195,7 @@ impl Comparison {
     pub(super) fn annotations(
         &mut self,
         dataset: &DatasetName,
-        primary: &Primary,
+        primary: &OpenPrimary,
     ) -> Result<PrimaryAnnotations> {
         let (place, of) = (&*primary.place, &mut self.head);
         if of.head.annotations.is_empty() {
@@ -339,17 +340,12 @@ impl Comparison {
     /// # Errors
     ///
     /// a registry or a temporary file cannot be read.
-    pub fn differences(&self) -> Result<Differences<'_>> {
+    pub fn differences(&self) -> Result<Differences> {
         let held = self.status.mirror.clone().map(Set::Instance);
         let (change, location) =
             self.reading.latest.as_ref().expect("a log without one is refused");
         let claim = Claim::Log(change.timestamp, change.identifier, location.clone());
         let outcomes = self.reading.replay.outcomes(self.reading.begins_with_mirror())?;
-        self.mirror.snapshot()?.compare_with_log(held.as_ref(), outcomes, claim)
-    }
-
-    /// All of them, of which at most so many of each list are kept.
-    pub(super) fn sides(&self, most: u64) -> Result<TwoSides> {
-        TwoSides::read(&mut self.differences()?, ["here", "at the primary"], most)
+        Ok(self.mirror.compare_with_log(held.as_ref(), outcomes, claim))
     }
 }

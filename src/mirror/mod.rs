@@ -4,7 +4,7 @@
 //! or a [`manifest`], or exported from a registry file. What is reported of it is recomputed or verified.
 //!
 //! The guarantees: [`MirrorStatus::Identical`] means equal identifiers *and* equal rows. Every difference
-//! is reported, not only the first. A [`pull`] is one transaction, which is committed only if the
+//! is reported, not only the first. A [pull](crate::Registry::pull) is one transaction, which is committed only if the
 //! mirror's identifier is then that of the primary.
 
 mod compare;
@@ -18,20 +18,26 @@ mod replica;
 mod site;
 mod source;
 
+// What the tests of this library use beneath `Registry::pull` and `Registry::compare_mirror`.
+#[doc(hidden)]
 pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};
 pub use place::HEAD;
-pub use place::{
-    Address, HttpOptions, PublishedStatements, Remote, Retry, ask_witness, source_name,
-};
+pub use place::PublishedStatements;
+#[doc(hidden)]
+pub use place::{Address, HttpOptions, Remote};
 pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
-pub use primary::Primary;
-pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts, pull};
+pub use place::{Retry, ask_witness, source_name};
+#[doc(hidden)]
+pub use primary::OpenPrimary;
+#[doc(hidden)]
+pub use pull::pull;
+pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
 pub use replica::{LogCopy, read_replica};
 pub use site::{PublishedSite, SiteRegistry};
 pub use site::{SHARDS, SITE, Shard, ShardPeriod};
-pub use source::{ComparedMirror, PrimarySource};
+pub use source::{ComparedMirror, MirrorComparison, Primary};
 
 use std::fmt;
 

@@ -6,13 +6,13 @@ use std::cell::Cell;
 use super::HistoryPosition;
 use super::log::{LogLine, events};
 use super::place::FoundHead;
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use super::read::{read_head, read_log};
 use crate::error::{Detail, Error, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, Identifier, Instance, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{KnownPrimary, LogChanges, Registry, Replay};
+use crate::registry::{KnownPrimary, LogChanges, Registry, Replay, Work};
 
 /// What was read of a primary before. `None`: nothing.
 pub(super) fn known(
@@ -63,7 +63,7 @@ const RECENT_CHANGES: u64 = 256;
 /// Those of the place; a line is wrong, or contradicts those before;
 /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown); it has no history.
 pub(super) fn read_primary(
-    primary: &Primary,
+    primary: &OpenPrimary,
     mirror: &Registry,
     dataset: &DatasetName,
     held: (Identifier, Digest),
@@ -101,7 +101,7 @@ pub(super) fn read_primary(
         let mut reading = Reading::begin(base.clone(), location.transpose()?, held);
         let read_before = base.as_ref().map_or(0, |base| base.bytes);
         let left = of.head.segments.bytes().saturating_sub(read_before);
-        let mut work = mirror.begin("reading", "bytes", Some(left));
+        let mut work = mirror.begin(Work::ReadBytes, Some(left));
         read_log(place, &of, base.as_ref(), primary.not_after, &mut |log_line, change, at| {
             let (bytes, location) = at;
             work.advance_by(bytes)?;

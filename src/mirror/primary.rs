@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, Read};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::log::manifest;
@@ -11,21 +12,21 @@ use super::place::{
 };
 use crate::disk::{self, scratch};
 use crate::error::{Detail, Error, ErrorKind, Result};
-use crate::model::{DatasetName, SourceOptions, Timestamp, quoted};
+use crate::model::{DatasetName, PrimaryOptions, Timestamp, quoted};
 use crate::registry::{self, Access, Registry, Withdrawn};
 
 /// The archive that a mirror follows, and its dataset.
-pub struct Primary {
-    pub(super) place: Box<dyn Place>,
+pub struct OpenPrimary {
+    pub(super) place: Arc<dyn Place>,
     /// With which it is read. Without a dataset, any is accepted.
-    pub(super) options: SourceOptions,
+    pub(super) options: PrimaryOptions,
     /// The latest time that a change may have.
     pub(super) not_after: Timestamp,
 }
 
-crate::model::debug_fields!(Primary: options, not_after);
+crate::model::debug_fields!(OpenPrimary: options, not_after);
 
-impl Primary {
+impl OpenPrimary {
     /// Opens a manifest, compressed with gzip or not, which is read when it is compared; or a published
     /// directory; or a registry file, whose dataset is exported, even while its owner writes.
     ///
@@ -41,19 +42,19 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
-        Primary::open_with(path, mirror, options, now)
+        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
+        OpenPrimary::open_with(path, mirror, options, now)
     }
 
-    /// As [`Primary::open`], with options. Options for requests are rejected.
+    /// As [`OpenPrimary::open`], with options. Options for requests are rejected.
     ///
     /// # Errors
     ///
-    /// Those of [`Primary::open`]; [`ErrorKind::TooManyBytes`]; [`ErrorKind::TooOld`]; [`ErrorKind::Usage`].
+    /// Those of [`OpenPrimary::open`]; [`ErrorKind::TooManyBytes`]; [`ErrorKind::TooOld`]; [`ErrorKind::Usage`].
     pub fn open_with(
         path: &Path,
         mirror: &DatasetName,
-        options: SourceOptions,
+        options: PrimaryOptions,
         now: Timestamp,
     ) -> Result<Self> {
         refuse_request_options(path, &options)?;
@@ -61,7 +62,7 @@ impl Primary {
         let failed = |source| Error::cannot("read", path, source);
         let name = path.to_string_lossy();
         if path.is_dir() {
-            let published = Primary::published_in(path, mirror, options, now)?;
+            let published = OpenPrimary::published_in(path, mirror, options, now)?;
             return published.ok_or_else(|| Error::no_published_dataset(path));
         }
         let source = Some(source_name(&name));
@@ -74,13 +75,13 @@ impl Primary {
             // closed before the registry is opened.
             drop(file);
             let registry = Registry::open(path, Access::Read)?;
-            return Primary::of_registry(&registry, source, mirror, (options, now));
+            return OpenPrimary::of_registry(&registry, source, mirror, (options, now));
         }
         let max_age = options.max_age_seconds.map(Duration::from_secs);
         check_age_of_file(&name, &file, max_age, now)?;
         let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
         let place = ManifestFile::open(file, &name, source, max_bytes)?;
-        Ok(Primary::at(Box::new(place), options, now))
+        Ok(OpenPrimary::at(Arc::new(place), options, now))
     }
 
     /// Opens a directory into which a dataset is published, or several. `None` means that nothing is
@@ -88,27 +89,27 @@ impl Primary {
     ///
     /// # Errors
     ///
-    /// Those of [`Primary::open`].
+    /// Those of [`OpenPrimary::open`].
     pub fn of_directory(
         path: &Path,
         mirror: &DatasetName,
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Option<Self>> {
-        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
-        Primary::published_in(path, mirror, options, now)
+        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
+        OpenPrimary::published_in(path, mirror, options, now)
     }
 
     fn published_in(
         path: &Path,
         mirror: &DatasetName,
-        options: SourceOptions,
+        options: PrimaryOptions,
         now: Timestamp,
     ) -> Result<Option<Self>> {
         let found = PublishedDirectory::find(path, mirror, &options, now)?;
         let Some(place) = found else { return Ok(None) };
         let directory = place.directory().to_owned();
-        let mut primary = Primary::at(Box::new(place), options, now);
+        let mut primary = OpenPrimary::at(Arc::new(place), options, now);
         if directory != path {
             // Other datasets may be published there the next time.
             let dataset = directory.file_name().and_then(|name| name.to_str()?.parse().ok());
@@ -129,41 +130,50 @@ impl Primary {
         named: Option<&DatasetName>,
         now: Timestamp,
     ) -> Result<Self> {
-        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
-        Primary::copied(manifest, name, options, now)
+        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
+        OpenPrimary::copied(manifest, name, options, now)
     }
 
-    /// As [`Primary::from_manifest`], with options. A manifest from a stream has no time of publication.
+    /// As [`OpenPrimary::from_manifest`], with options. A manifest from a stream has no time of publication.
     pub(super) fn copied(
         manifest: impl Read,
         name: &str,
-        options: SourceOptions,
+        options: PrimaryOptions,
         now: Timestamp,
     ) -> Result<Self> {
-        refuse_request_options(Path::new(name), &options)?;
+        Ok(OpenPrimary::at(OpenPrimary::copy(manifest, name, &options)?, options, now))
+    }
+
+    /// Copies a manifest to a temporary file.
+    pub(super) fn copy(
+        manifest: impl Read,
+        name: &str,
+        options: &PrimaryOptions,
+    ) -> Result<Arc<dyn Place>> {
+        refuse_request_options(Path::new(name), options)?;
         if options.max_age_seconds.is_some() {
             return Err(Error::has_no_age(name));
         }
         let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
-        let place = ManifestFile::copy(manifest, name, max_bytes)?;
-        Ok(Primary::at(Box::new(place), options, now))
+        Ok(Arc::new(ManifestFile::copy(manifest, name, max_bytes)?))
     }
 
     /// A dataset at an address. Nothing is requested before it is compared.
     pub fn at_address(remote: Remote, named: Option<&DatasetName>) -> Self {
         let now = remote.now();
-        let options = SourceOptions { primary_dataset: named.cloned(), ..Default::default() };
-        Primary::at(Box::new(remote), options, now)
+        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
+        OpenPrimary::at(Arc::new(remote), options, now)
     }
 
     /// The same primary with the options that are remembered when a mirror was pulled from it.
     #[must_use]
-    pub fn with_options(self, options: SourceOptions) -> Self {
-        Primary { options: options.or(&self.options), ..self }
+    pub fn with_options(self, options: PrimaryOptions) -> Self {
+        OpenPrimary { options: options.or(&self.options), ..self }
     }
 
-    fn at(place: Box<dyn Place>, options: SourceOptions, now: Timestamp) -> Self {
-        Primary { place, options, not_after: now.latest_elsewhere() }
+    /// A place that was opened.
+    pub(super) fn at(place: Arc<dyn Place>, options: PrimaryOptions, now: Timestamp) -> Self {
+        OpenPrimary { place, options, not_after: now.latest_elsewhere() }
     }
 
     /// Exports a dataset of a registry to a temporary file, to read it from there.
@@ -171,7 +181,7 @@ impl Primary {
         registry: &Registry,
         source: Option<String>,
         mirror: &DatasetName,
-        (options, now): (SourceOptions, Timestamp),
+        (options, now): (PrimaryOptions, Timestamp),
     ) -> Result<Self> {
         if options.max_age_seconds.is_some() {
             return Err(Error::has_no_age(&source.unwrap_or_default()));
@@ -198,14 +208,14 @@ impl Primary {
         let max_bytes = options.max_bytes.unwrap_or(MAX_BYTES);
         let place = ManifestFile::open(file, &name, source, max_bytes)?;
         // The registry may have other datasets the next time.
-        let options = SourceOptions { primary_dataset: Some(dataset), ..options };
-        Ok(Primary::at(Box::new(place), options, now))
+        let options = PrimaryOptions { primary_dataset: Some(dataset), ..options };
+        Ok(OpenPrimary::at(Arc::new(place), options, now))
     }
 }
 
 /// Rejects options for requests, because this source needs no requests.
-fn refuse_request_options(path: &Path, options: &SourceOptions) -> Result<()> {
-    let SourceOptions { timeout_seconds, ca_file, insecure, .. } = options;
+fn refuse_request_options(path: &Path, options: &PrimaryOptions) -> Result<()> {
+    let PrimaryOptions { timeout_seconds, ca_file, insecure, .. } = options;
     let name = match (timeout_seconds, ca_file, insecure) {
         (Some(_), _, _) => "timeout",
         (_, Some(_), _) => "CA file",

@@ -2,7 +2,7 @@
 
 use super::HistoryComparison;
 use super::compare::{LEFT, Outcome, compare};
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use crate::error::Result;
 use crate::model::{
     Content, ContentChange, ContentUpdate, Coverage, DatasetName, EventKind, Limit, Limits,
@@ -184,7 +184,7 @@ impl AsRef<ChangeReport> for PullReport {
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
-    primary: &Primary,
+    primary: &OpenPrimary,
     options: PullOptions,
     stamp: &Stamp,
 ) -> Result<PullReport> {

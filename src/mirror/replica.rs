@@ -2,15 +2,16 @@
 
 use super::MirrorStatus;
 use super::log::{LogLine, events};
-use super::place::{FoundHead, Place, Remote};
+use super::place::{FoundHead, Place};
 use super::plan::{is_of_log, known, last_change_read};
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use super::read::{annotations, read_beside, read_head, read_log, subsets};
+use super::source::Primary;
 use crate::error::Result;
 use crate::model::{
     DatasetMetadata, DatasetName, Digest, Identifier, LogChange, SourceLocation, Timestamp,
 };
-use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Stamp};
+use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Stamp, Work};
 
 /// What was read of a primary to copy it.
 pub struct LogCopy {
@@ -22,27 +23,29 @@ pub struct LogCopy {
 
 crate::model::debug_fields!(LogCopy: source);
 
-/// Reads the log of a primary into an import: what a dataset, which was copied from the same address
+/// Reads the log of a primary at an address into an import (`None`: it is elsewhere): what a dataset, which was copied from the same address
 /// before, does not have yet, and all cited subsets and annotations.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line is wrong; those of requests.
 pub fn read_replica(
-    remote: &Remote,
+    primary: &Primary,
     registry: Option<&Registry>,
     dataset: &DatasetName,
     import: &mut Import,
-) -> Result<LogCopy> {
+    now: Timestamp,
+) -> Result<Option<LogCopy>> {
+    let Some(remote) = primary.remote(now)? else { return Ok(None) };
     let source = remote.address().to_string();
     let base = registry.map(|registry| base(registry, dataset, &source)).transpose()?.flatten();
     let (mut work, latest) = (None, remote.now().latest_elsewhere());
-    let (_, last, changes) = copy(remote, latest, base, import, |left, bytes, _| {
+    let (_, last, changes) = copy(&remote, latest, base, import, |left, bytes, _| {
         let Some(registry) = registry else { return Ok(()) };
-        work.get_or_insert_with(|| registry.begin("reading", "bytes", Some(left))).advance_by(bytes)
+        work.get_or_insert_with(|| registry.begin(Work::ReadBytes, Some(left))).advance_by(bytes)
     })?;
     let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
-    Ok(LogCopy { source, last, changes })
+    Ok(Some(LogCopy { source, last, changes }))
 }
 
 /// Reads a log into an import, after a change up to which it was read before (`None`: from its start), and
@@ -99,7 +102,7 @@ fn copy(
     Ok((*of, last, changes))
 }
 
-impl Primary {
+impl OpenPrimary {
     /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if
     /// it results in the identifier recorded in the log. `read` is called with the number of granules of
     /// each line. Returns the record of the dataset.

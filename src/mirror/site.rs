@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
 use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
-use super::primary::Primary;
+use super::primary::OpenPrimary;
 use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, Timestamp, Withdrawal};
+use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal};
 use crate::registry::{IfMissing, Import, Registry, Stamp};
 use crate::signed::Policy;
 
@@ -137,11 +137,12 @@ impl PublishedSite {
         &self,
         origin: &str,
         policy: &Policy,
-        (options, now): (HttpOptions, Timestamp),
+        (options, now): (&PrimaryOptions, Timestamp),
     ) -> Result<PublishedStatements> {
         let remote;
         let place = match &self.root {
             Root::Address(address) => {
+                let options = HttpOptions::of(options)?;
                 remote = Remote::new(address.clone(), options, now)?;
                 remote.statements_of_site()
             }
@@ -246,16 +247,16 @@ impl PublishedSite {
         })
     }
 
-    fn dataset(&self, name: &DatasetName, now: Timestamp) -> Result<Primary> {
+    fn dataset(&self, name: &DatasetName, now: Timestamp) -> Result<OpenPrimary> {
         match &self.root {
             Root::Address(address) => {
                 let address =
                     Address::parse(address.file(&format!("{DATASETS}/{name}/")).as_str(), false)?;
                 let remote = Remote::new(address, HttpOptions::default(), now)?;
-                Ok(Primary::at_address(remote, None))
+                Ok(OpenPrimary::at_address(remote, None))
             }
             Root::Directory(path) => {
-                Primary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
+                OpenPrimary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
             }
         }
     }

@@ -1,28 +1,50 @@
-//! Where a primary is, and how it is read: as it is named, or as it is remembered of the last pull.
+//! The primary of a mirror, as it is named, or as it is remembered of the last pull; the comparison of a mirror
+//! with it, and a pull.
 
 use std::fs::{File, Metadata};
 use std::io::Read;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::sync::Arc;
 
-use super::compare::{Outcome, compare};
-use super::place::{Address, HttpOptions, Remote, Retry, source_name};
-use super::primary::Primary;
+use super::compare::{Comparison, Outcome, compare};
+use super::place::{Address, HttpOptions, Place, Remote, Retry, source_name};
+use super::primary::OpenPrimary;
 use super::pull::{PullOptions, PullReport, pull};
 use super::{HistoryComparison, MirrorStatus};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, SourceOptions, Timestamp, Warning, WarningKind};
-use crate::registry::{KnownPrimary, Registry, Stamp, TwoSides};
+use crate::model::{DatasetMetadata, DatasetName, PrimaryOptions, Timestamp, Warning, WarningKind};
+use crate::registry::{
+    Difference, DifferenceCounts, Differences, Import, KnownPrimary, Registry, Stamp,
+};
 
-/// Where a primary is, and how it is read.
+/// The archive that a mirror follows, and how it is read.
+///
+/// It is the address of a published dataset, a published directory, a manifest, compressed with gzip or not,
+/// or a registry file. Nothing is read before it is compared.
+///
+/// # Examples
+///
+/// ```
+/// use accession::mirror::Primary;
+/// use accession::model::PrimaryOptions;
+///
+/// let options = PrimaryOptions { timeout_seconds: Some(10), ..PrimaryOptions::default() };
+/// let primary: Primary = "https://data.example.org/datasets/US/".parse()?;
+/// let primary = primary.with_options(options);
+/// assert!(primary.is_at_address());
+/// assert!(!Primary::from("us.manifest.jsonl").is_at_address());
+/// assert!("https://user:password@data.example.org/".parse::<Primary>().is_err());
+/// # Ok::<(), accession::Error>(())
+/// ```
 #[derive(Clone)]
-pub struct PrimarySource {
+pub struct Primary {
     origin: Origin,
-    options: SourceOptions,
+    options: PrimaryOptions,
     retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
 }
 
-crate::model::debug_fields!(PrimarySource: options);
+crate::model::debug_fields!(Primary: options);
 
 #[derive(Clone)]
 enum Origin {
@@ -32,8 +54,21 @@ enum Origin {
     /// mirror was pulled from it.
     Remembered(PathBuf),
     /// A manifest that can be read once, which was copied.
-    Stream(Arc<Primary>),
+    Stream(Arc<dyn Place>),
 }
+
+/// A mirror that is being compared with its primary: an iterator over the granules that only one of them has,
+/// or of which something else is known. The left side is the mirror's.
+pub struct MirrorComparison {
+    /// The present name of the mirror.
+    dataset: DatasetName,
+    comparison: Comparison,
+    differences: Differences,
+    registry: Registry,
+    stamp: Stamp,
+}
+
+crate::model::debug_fields!(MirrorComparison: dataset, comparison);
 
 /// A mirror that was compared with its primary.
 #[derive(Debug)]
@@ -43,8 +78,8 @@ pub struct ComparedMirror {
     pub dataset: DatasetName,
     /// How they compare, in one word.
     pub status: HistoryComparison,
-    /// How their granules differ: the left side is the mirror's.
-    pub sides: TwoSides,
+    /// How many granules differ: the left side is the mirror's.
+    pub counts: DifferenceCounts,
     /// The number of the mirror's files that are not as recorded, according to their last checks.
     pub open_findings: u64,
     /// What who compares them should know.
@@ -58,42 +93,154 @@ impl ComparedMirror {
     }
 }
 
-impl PrimarySource {
-    /// A primary that is named: the address of a published dataset, a published directory, a manifest,
-    /// compressed with gzip or not, or a registry file.
-    pub fn named(place: impl Into<PathBuf>, options: SourceOptions) -> Self {
-        PrimarySource { origin: Origin::Place(place.into()), options, retrying: Arc::new(|_| {}) }
+impl MirrorComparison {
+    /// How they compare, as far as their histories say. It is proved by [`MirrorComparison::finish`].
+    pub fn history(&self) -> &HistoryComparison {
+        self.comparison.status()
     }
 
+    /// Reads the remaining differences, which proves both sides, and remembers what was read of the primary, by
+    /// what `writable` opens. A registry that cannot be written can be compared all the same.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Differences::finish`].
+    pub fn finish(self, writable: impl FnOnce() -> Result<Registry>) -> Result<ComparedMirror> {
+        let MirrorComparison { dataset, comparison, differences, registry, stamp } = self;
+        let (counts, mut warnings) = (differences.finish()?, Vec::new());
+        if comparison.has_memory() {
+            let remembered = writable().and_then(|registry| {
+                comparison.remember(&registry, &dataset, &stamp, Outcome::Compared)
+            });
+            warnings.extend(remembered.err().map(|error| {
+                let message =
+                    format!("what was read of the primary could not be remembered: {error}");
+                Warning::new(WarningKind::MirrorNotRemembered, message)
+            }));
+        }
+        let withdrawn = comparison.primary_withdrawn();
+        warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
+        let open_findings = registry.snapshot()?.count_open_findings(&dataset)?;
+        let status = comparison.into_status();
+        Ok(ComparedMirror { dataset, status, counts, open_findings, warnings })
+    }
+}
+
+impl Iterator for MirrorComparison {
+    type Item = Result<Difference>;
+
+    fn next(&mut self) -> Option<Result<Difference>> {
+        self.differences.next()
+    }
+}
+
+impl From<PathBuf> for Primary {
+    fn from(place: PathBuf) -> Self {
+        let (options, retrying) = (PrimaryOptions::default(), Arc::new(|_: &Retry<'_>| {}));
+        Primary { origin: Origin::Place(place), options, retrying }
+    }
+}
+
+impl From<&str> for Primary {
+    fn from(place: &str) -> Self {
+        PathBuf::from(place).into()
+    }
+}
+
+impl FromStr for Primary {
+    type Err = Error;
+
+    /// An address or a path.
+    ///
+    /// # Errors
+    ///
+    /// It is not a valid address, although it looks like one.
+    fn from_str(place: &str) -> Result<Self> {
+        if Address::is_meant(place) {
+            Address::parse(place, true)?;
+        }
+        Ok(place.into())
+    }
+}
+
+impl Primary {
     /// A manifest that can be read once, which is copied to a temporary file. `name` is what messages call
     /// it.
     ///
     /// # Errors
     ///
-    /// Those of [`Primary::from_manifest`]; it has more bytes than the options permit.
-    pub fn read(
-        manifest: impl Read,
-        name: &str,
-        options: SourceOptions,
+    /// The manifest cannot be read, or the temporary file cannot be written; it has more bytes than the options
+    /// permit; [`ErrorKind::Usage`]: an option is not for a manifest that is read once.
+    pub fn from_reader(manifest: impl Read, name: &str, options: PrimaryOptions) -> Result<Self> {
+        let origin = Origin::Stream(OpenPrimary::copy(manifest, name, &options)?);
+        Ok(Primary { origin, ..Primary::from("").with_options(options) })
+    }
+
+    /// A directory into which a dataset is published, or several: then it is the one with this name, or the only
+    /// one. `None` means that nothing is published there.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read; none of several datasets has this name.
+    pub fn of_directory(
+        path: &Path,
+        dataset: &DatasetName,
         now: Timestamp,
-    ) -> Result<Self> {
-        let primary = Primary::copied(manifest, name, options.clone(), now)?;
-        let origin = Origin::Stream(Arc::new(primary));
-        Ok(PrimarySource { origin, ..PrimarySource::named("", options) })
+    ) -> Result<Option<Self>> {
+        let found = OpenPrimary::of_directory(path, dataset, None, now)?;
+        Ok(found.map(|OpenPrimary { place, options, .. }| {
+            let origin = Origin::Stream(place);
+            Primary { origin, ..Primary::from("").with_options(options) }
+        }))
+    }
+
+    /// Reads all changes, cited subsets and annotations into an import, which then makes each change only if
+    /// it results in the identifier recorded in the log. `read` is called with the number of granules of
+    /// each line. Returns the record of the dataset, which is the one with this name, or the only one.
+    ///
+    /// # Errors
+    ///
+    /// The primary cannot be read;
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    pub fn read_into(
+        &self,
+        dataset: &DatasetName,
+        import: &mut Import,
+        now: Timestamp,
+        read: impl FnMut(u64),
+    ) -> Result<DatasetMetadata> {
+        self.open(dataset, now)?.read_into(import, read)
+    }
+
+    /// The same primary with other options.
+    #[must_use]
+    pub fn with_options(self, options: PrimaryOptions) -> Self {
+        Primary { options, ..self }
+    }
+
+    /// The name by which a mirror remembers it: an address without what is secret, or an absolute path. `None`
+    /// means that it is read once.
+    pub fn source(&self) -> Option<String> {
+        self.place().map(|place| source_name(&place.to_string_lossy()))
+    }
+
+    /// Whether it is at an address.
+    pub fn is_at_address(&self) -> bool {
+        self.place().is_some_and(|place| Address::is_meant(&place.to_string_lossy()))
     }
 
     /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
     /// `None` means that `known` is another one.
-    pub fn of_last_pull(known: KnownPrimary, options: SourceOptions) -> Option<Self> {
+    pub fn of_last_pull(known: KnownPrimary, options: PrimaryOptions) -> Option<Self> {
         let pulled = known.stored.pulled.filter(|_| known.is_default)?;
         let origin = Origin::Remembered(known.stored.source.into());
-        Some(PrimarySource { origin, ..PrimarySource::named("", options.or(&pulled.options)) })
+        Some(Primary { origin, ..Primary::from("").with_options(options.or(&pulled.options)) })
     }
 
     /// The same source, which calls this before a request is repeated.
     #[must_use]
     pub fn reporting(self, retrying: impl Fn(&Retry<'_>) + Send + Sync + 'static) -> Self {
-        PrimarySource { retrying: Arc::new(retrying), ..self }
+        Primary { retrying: Arc::new(retrying), ..self }
     }
 
     /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
@@ -101,7 +248,7 @@ impl PrimarySource {
     /// # Errors
     ///
     /// The address cannot be read, or is not encrypted; the file of certificates cannot be read.
-    pub fn remote(&self, now: Timestamp) -> Result<Option<Remote>> {
+    pub(super) fn remote(&self, now: Timestamp) -> Result<Option<Remote>> {
         let Some(place) = self.place() else { return Ok(None) };
         let text = place.to_string_lossy();
         if !Address::is_meant(&text) {
@@ -125,87 +272,24 @@ impl PrimarySource {
     ///
     /// # Errors
     ///
-    /// Those of [`PrimarySource::remote`] and [`Primary::open`].
-    pub fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<Arc<Primary>> {
+    /// Those of [`Primary::remote`] and [`OpenPrimary::open`].
+    fn open(&self, mirror: &DatasetName, now: Timestamp) -> Result<OpenPrimary> {
         let place = match &self.origin {
             Origin::Place(place) | Origin::Remembered(place) => place,
-            Origin::Stream(primary) => return Ok(Arc::clone(primary)),
+            Origin::Stream(place) => {
+                return Ok(OpenPrimary::at(Arc::clone(place), self.options.clone(), now));
+            }
         };
         let is_named = matches!(self.origin, Origin::Place(_));
         let is_stream = |found: Metadata| is_named && !found.is_file() && !found.is_dir();
-        let primary = if let Some(remote) = self.remote(now)? {
+        Ok(if let Some(remote) = self.remote(now)? {
             let named = self.options.primary_dataset.as_ref();
-            Primary::at_address(remote, named).with_options(self.options.clone())
+            OpenPrimary::at_address(remote, named).with_options(self.options.clone())
         } else if place.metadata().is_ok_and(is_stream) {
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
-            Primary::copied(file, &place.to_string_lossy(), self.options.clone(), now)?
+            OpenPrimary::copied(file, &place.to_string_lossy(), self.options.clone(), now)?
         } else {
-            Primary::open_with(place, mirror, self.options.clone(), now)?
-        };
-        Ok(Arc::new(primary))
-    }
-
-    /// Compares a mirror with the primary ([`compare()`]), keeping at most so many granules of each list, and
-    /// remembers what was read of it, by what `writable` opens. That it cannot be read is remembered, too.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`PrimarySource::open`], [`compare()`] and [`Differences`](crate::Differences).
-    pub fn compare(
-        &self,
-        registry: &Registry,
-        writable: impl Fn() -> Result<Registry>,
-        mirror: &DatasetName,
-        most: u64,
-        stamp: &Stamp,
-    ) -> Result<ComparedMirror> {
-        let compared = self.open(mirror, (stamp.clock)()).and_then(|primary| {
-            let dataset = registry.snapshot()?.dataset(mirror)?.dataset.name;
-            let comparison = compare(registry, &dataset, &primary)?;
-            Ok((dataset, comparison))
-        });
-        let (dataset, comparison) = compared
-            .inspect_err(|error| self.remember_failure(writable(), mirror, error, stamp))?;
-        let sides = comparison.sides(most)?;
-        let mut warnings = Vec::new();
-        if comparison.has_memory() {
-            let remembered = writable().and_then(|registry| {
-                comparison.remember(&registry, &dataset, stamp, Outcome::Compared)
-            });
-            // A registry that cannot be written can be compared all the same.
-            warnings.extend(remembered.err().map(|error| {
-                let message =
-                    format!("what was read of the primary could not be remembered: {error}");
-                Warning::new(WarningKind::MirrorNotRemembered, message)
-            }));
-        }
-        let withdrawn = comparison.primary_withdrawn();
-        warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
-        let open_findings = registry.snapshot()?.count_open_findings(&dataset)?;
-        let status = comparison.into_status();
-        Ok(ComparedMirror { dataset, status, sides, open_findings, warnings })
-    }
-
-    /// Pulls a mirror ([`pull()`]). That it failed is remembered, unless a time that was named may be why.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`PrimarySource::open`] and [`pull()`].
-    pub fn pull(
-        &self,
-        registry: &Registry,
-        mirror: &DatasetName,
-        options: PullOptions,
-        stamp: &Stamp,
-    ) -> Result<PullReport> {
-        let primary = self.open(mirror, (stamp.clock)());
-        let pulled = primary.and_then(|primary| pull(registry, mirror, &primary, options, stamp));
-        pulled.inspect_err(|error| {
-            let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
-            let is_named = stamp.is_clock_confirmed && is_of_time;
-            if !options.dry_run && !is_named {
-                self.remember_failure(Ok(registry.clone()), mirror, error, stamp);
-            }
+            OpenPrimary::open_with(place, mirror, self.options.clone(), now)?
         })
     }
 
@@ -218,11 +302,71 @@ impl PrimarySource {
         error: &Error,
         stamp: &Stamp,
     ) {
-        if let (Some(place), Ok(registry)) = (self.place(), writable)
+        if let (Some(source), Ok(registry)) = (self.source(), writable)
             && error.kind() != ErrorKind::Interrupted
         {
-            let source = source_name(&place.to_string_lossy());
             let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes(), stamp);
         }
+    }
+}
+
+impl Registry {
+    /// Compares a mirror with its primary. What was read of the primary is remembered when the comparison is
+    /// finished; that it cannot be read is remembered now, by what `writable` opens.
+    ///
+    /// A log is read once, in a stream, and verified line by line; what must be sorted is kept in temporary
+    /// files.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`]: the mirror does not exist; the primary cannot be read;
+    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line of its log.
+    pub fn compare_mirror(
+        &self,
+        mirror: &DatasetName,
+        primary: &Primary,
+        writable: impl FnOnce() -> Result<Registry>,
+        stamp: &Stamp,
+    ) -> Result<MirrorComparison> {
+        let compare = || {
+            let opened = primary.open(mirror, (stamp.clock)())?;
+            let dataset = self.snapshot()?.dataset(mirror)?.dataset.name;
+            let comparison = compare(self, &dataset, &opened)?;
+            Ok((dataset, comparison))
+        };
+        let (dataset, comparison) = compare()
+            .inspect_err(|error| primary.remember_failure(writable(), mirror, error, stamp))?;
+        let differences = comparison.differences()?;
+        let (registry, stamp) = (self.clone(), stamp.clone());
+        Ok(MirrorComparison { dataset, comparison, differences, registry, stamp })
+    }
+
+    /// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting
+    /// identifier is the primary's. The mirror keeps its own timestamps and its own history. That it failed is
+    /// remembered, unless a time that was named may be why.
+    ///
+    /// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
+    /// ([`PullReport::is_identical`]).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`]: the mirror does not exist, and is not to be created; the primary cannot
+    /// be read; the change is refused.
+    pub fn pull(
+        &self,
+        mirror: &DatasetName,
+        primary: &Primary,
+        options: PullOptions,
+        stamp: &Stamp,
+    ) -> Result<PullReport> {
+        let opened = primary.open(mirror, (stamp.clock)());
+        let pulled = opened.and_then(|opened| pull(self, mirror, &opened, options, stamp));
+        pulled.inspect_err(|error| {
+            let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
+            let is_named = stamp.is_clock_confirmed && is_of_time;
+            if !options.dry_run && !is_named {
+                primary.remember_failure(Ok(self.clone()), mirror, error, stamp);
+            }
+        })
     }
 }

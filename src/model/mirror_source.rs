@@ -10,7 +10,7 @@ use super::time::Timestamp;
 /// and `false` mean the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct SourceOptions {
+pub struct PrimaryOptions {
     /// The dataset of the primary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub primary_dataset: Option<DatasetName>,
@@ -31,11 +31,11 @@ pub struct SourceOptions {
     pub insecure: bool,
 }
 
-impl SourceOptions {
+impl PrimaryOptions {
     /// These options, completed by those of an earlier time.
     #[must_use]
-    pub fn or(self, earlier: &SourceOptions) -> Self {
-        SourceOptions {
+    pub fn or(self, earlier: &PrimaryOptions) -> Self {
+        PrimaryOptions {
             primary_dataset: self.primary_dataset.or_else(|| earlier.primary_dataset.clone()),
             timeout_seconds: self.timeout_seconds.or(earlier.timeout_seconds),
             max_bytes: self.max_bytes.or(earlier.max_bytes),
@@ -53,7 +53,7 @@ pub struct LastPull {
     /// When it was recorded.
     pub recorded: Timestamp,
     /// With which options.
-    pub options: SourceOptions,
+    pub options: PrimaryOptions,
 }
 
 /// An attempt to read a source, or to pull from it, that failed.
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn options_are_completed_and_survive_json() {
-        let earlier = SourceOptions {
+        let earlier = PrimaryOptions {
             primary_dataset: Some("US.FOOL2".parse().unwrap()),
             timeout_seconds: Some(5),
             max_bytes: Some(1),
@@ -95,14 +95,14 @@ mod tests {
             ca_file: Some("/ca.pem".to_owned()),
             insecure: true,
         };
-        let typed = SourceOptions { timeout_seconds: Some(7), ..SourceOptions::default() };
+        let typed = PrimaryOptions { timeout_seconds: Some(7), ..PrimaryOptions::default() };
         let both = typed.clone().or(&earlier);
-        assert_eq!(both, SourceOptions { timeout_seconds: Some(7), ..earlier });
-        for options in [both, typed, SourceOptions::default()] {
+        assert_eq!(both, PrimaryOptions { timeout_seconds: Some(7), ..earlier });
+        for options in [both, typed, PrimaryOptions::default()] {
             let text = serde_json::to_string(&options).unwrap();
-            assert_eq!(serde_json::from_str::<SourceOptions>(&text).unwrap(), options);
+            assert_eq!(serde_json::from_str::<PrimaryOptions>(&text).unwrap(), options);
         }
-        assert_eq!(serde_json::to_string(&SourceOptions::default()).unwrap(), "{}");
+        assert_eq!(serde_json::to_string(&PrimaryOptions::default()).unwrap(), "{}");
     }
 
     #[test]

@@ -6,6 +6,7 @@
 mod checksum;
 mod content;
 mod creator;
+mod dataset_filter;
 mod dataset_name;
 mod granule_id;
 mod history;
@@ -26,6 +27,7 @@ pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, S
 pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
 pub use creator::{Creator, Orcid};
+pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
 pub(crate) use granule_id::{CURRENT_DIRECTORY, IdPageBuilder, too_long as id_too_long};
 pub use granule_id::{GranuleId, GranulePrefix, IdPage};
@@ -44,7 +46,7 @@ pub use message::{
     plural, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
-pub use mirror_source::{FailedAttempt, LastPull, SourceOptions};
+pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
 pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};

@@ -39,15 +39,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::model::DatasetName;
+use crate::model::{DatasetFilter, DatasetName};
 use crate::registry::{Registry, Withdrawn};
 pub use dataset::PublishedDataset;
 use files::PublishDirectory;
 pub use statements::{publish_statements, statement_file};
 pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_statements};
 
-/// Publishes datasets (none means all of the registry) into a directory, which is created if it does
-/// not exist. `show` is called after each, with the error of one that cannot be published: the others are
+/// Publishes the datasets of the filter into a directory, which is created if it does not exist. `show` is called after each, with the error of one that cannot be published: the others are
 /// published all the same, unless `show` fails.
 ///
 /// Only one process publishes a dataset into a directory at a time; another one waits.
@@ -61,11 +60,11 @@ pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_st
 pub fn publish<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
-    datasets: &[DatasetName],
+    filter: &DatasetFilter,
     mut show: impl FnMut(&DatasetName, Result<PublishedDataset>) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     // Nothing is created for datasets that are not there.
-    let names = names(registry, datasets)?;
+    let names = names(registry, filter)?;
     let place = PublishDirectory::to_publish_datasets(directory)?;
     let made = place.datasets()?;
     for name in &names {
@@ -75,13 +74,17 @@ pub fn publish<E: From<Error>>(
 }
 
 /// The present names of the datasets to publish.
-fn names(registry: &Registry, datasets: &[DatasetName]) -> Result<Vec<DatasetName>> {
+fn names(registry: &Registry, filter: &DatasetFilter) -> Result<Vec<DatasetName>> {
     let snapshot = registry.snapshot()?;
-    if datasets.is_empty() {
-        let all = snapshot.all_datasets(Withdrawn::Listed)?;
-        return Ok(all.into_iter().map(|listed| listed.dataset.name).collect());
+    match filter {
+        DatasetFilter::All => {
+            let all = snapshot.all_datasets(Withdrawn::Listed)?;
+            Ok(all.into_iter().map(|listed| listed.dataset.name).collect())
+        }
+        DatasetFilter::Only(names) => {
+            names.iter().map(|name| snapshot.present_name(name)).collect()
+        }
     }
-    datasets.iter().map(|name| snapshot.present_name(name)).collect()
 }
 
 /// The datasets in a directory that the registry does not have, under a present or a former name: it

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::publish;
 use crate::error::ErrorKind;
-use crate::mirror::{self, Primary, PullOptions, manifest};
+use crate::mirror::{self, OpenPrimary, PullOptions, manifest};
 use crate::model::Moment;
-use crate::model::{DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
+use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
     Change, ChangeOptions, EarlierSet, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
     Stamp, SubsetMembers,
@@ -117,7 +117,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let primary = self::registry();
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
-    let primary = Primary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
+    let primary = OpenPrimary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
     let options = PullOptions::new().if_missing(IfMissing::Create);
     let mirror: DatasetName = "mirror".parse()?;
     Ok(mirror::pull(registry, &mirror, &primary, options, &stamp(2)).map(drop)?)
@@ -125,7 +125,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
 
 fn published(registry: &Registry, directory: &Path) -> Outcome {
     let directory = directory.join("published");
-    Ok(publish(registry, &directory, &[], |_, published| published.map(drop))?)
+    Ok(publish(registry, &directory, &DatasetFilter::All, |_, published| published.map(drop))?)
 }
 
 /// After an error of content, rows are read one by one, so that those before the damage are shown.

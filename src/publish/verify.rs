@@ -20,7 +20,7 @@ use crate::mirror::HEAD;
 use crate::mirror::log::{
     Head, HeadFile, LatestSet, Lines, LinesDigest, write_annotations, write_subsets,
 };
-use crate::model::{DatasetName, Digest, Instance, Timestamp};
+use crate::model::{DatasetFilter, DatasetName, Digest, Instance, Timestamp};
 use crate::registry::{DatasetRecord, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
@@ -52,7 +52,7 @@ pub struct OtherFile {
     pub text: String,
 }
 
-/// Reads all that was published of datasets for mirrors (none means all), proves that it is as it was
+/// Reads all that was published for mirrors of the datasets of the filter, proves that it is as it was
 /// written, and asks the registry whether it continues that. `show` is called after each dataset. Nothing is
 /// changed.
 ///
@@ -65,13 +65,13 @@ pub struct OtherFile {
 pub fn verify<E: From<Error>>(
     registry: &Registry,
     directory: &Path,
-    datasets: &[DatasetName],
+    filter: &DatasetFilter,
     mut show: impl FnMut(VerifiedFiles) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let place = PublishDirectory::to_read(directory)?;
-    let names = match datasets {
-        [] => place.names()?,
-        named => named.to_vec(),
+    let names = match filter {
+        DatasetFilter::All => place.names()?,
+        DatasetFilter::Only(names) => names.clone(),
     };
     let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(Digest::LISTS)?);
     for dataset in names {

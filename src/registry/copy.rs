@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::handle::{End, Registry};
+use super::observer::Work;
 use super::verify::Verifications;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::Timestamp;
+use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{self, Access, BUSY_WAIT, Store};
 
 /// The result of a backup: what was copied and verified.
@@ -42,7 +43,7 @@ impl Registry {
         let in_target = |error: Error| error.in_registry(&store::shown_name(target));
         Registry::check_is_file(target, "a backup")?;
         let read = self.read()?;
-        let mut progress = self.begin("copying", "pages", None);
+        let mut progress = self.begin(Work::CopyPages, None);
         let mut copied = 0;
         let copy = read.copy_beside(target, |done, _| {
             let more = done.saturating_sub(copied);
@@ -65,10 +66,12 @@ impl Registry {
             false => error,
         };
         let copy = Registry::open(file.path(), Access::Read)
-            .map(|copy| copy.reporting_as(self))
+            .map(|copy| copy.watched_by(self.watcher().clone()))
             .map_err(of_registry)?;
-        let verified =
-            copy.verify_all(&[]).and_then(Verifications::refuse_mismatches).map_err(of_registry)?;
+        let verified = copy
+            .verify_all(&DatasetFilter::All)
+            .and_then(Verifications::refuse_mismatches)
+            .map_err(of_registry)?;
         drop(copy);
         let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
         let unseen = |source| Error::cannot("look at", target, source).of_store();
@@ -126,9 +129,10 @@ impl Registry {
         let (store, copy) = Store::create(target, Some(&name), BUSY_WAIT).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;
         let store = copy.reopen(store, BUSY_WAIT).map_err(in_target)?;
-        let registry = Registry::of(store.clone()).reporting_as(self);
+        let registry = Registry::of(store.clone()).watched_by(self.watcher().clone());
         // An error in the copy is an error in the registry.
-        let verified = registry.verify_all(&[]).and_then(Verifications::refuse_mismatches);
+        let verified =
+            registry.verify_all(&DatasetFilter::All).and_then(Verifications::refuse_mismatches);
         let verified = verified.map_err(|error| self.named(error))?;
         drop((registry, store));
         copy.put_in_place(None).map_err(in_target)?;
@@ -137,10 +141,10 @@ impl Registry {
 
     /// Copies every row into an empty store, as of one moment.
     fn fill(&self, store: Store, payment_ids: PaymentIds) -> Result<Store> {
-        let target = Registry::of(store).reporting_as(self);
+        let target = Registry::of(store).watched_by(self.watcher().clone());
         let read = self.read()?;
         let named = |error: Error| self.named(error);
-        let mut progress = self.begin("copying", "granules", None);
+        let mut progress = self.begin(Work::CopyGranules, None);
         for dataset in read.dataset_keys().map_err(named)? {
             target.write(|transaction| {
                 transaction.lock_new_dataset(dataset)?;

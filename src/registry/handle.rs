@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::monitor::{JointWork, Monitor, Work};
+use super::cancel::CancelToken;
+use super::observer::{Observer, OpenWork, Progress, Watcher, Work};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::DatasetName;
+use crate::model::DatasetFilter;
 use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch};
 
 /// A registry: one file that records the datasets of an archive.
@@ -40,10 +41,12 @@ use crate::store::{self, Access, BUSY_WAIT, NewStore, Store, Transaction, Watch}
 #[derive(Clone)]
 pub struct Registry {
     store: Store,
-    monitor: Option<Arc<dyn Monitor>>,
-    /// The names of the datasets that others see, who do not see who recorded a change; no name means all
-    /// datasets. `None` means that it is read as the archive sees it.
-    published: Option<Arc<[DatasetName]>>,
+    watcher: Watcher,
+    /// The datasets that others see, who do not see who recorded a change. `None` means that it is read as
+    /// the archive sees it.
+    public: Option<Arc<DatasetFilter>>,
+    /// Whether its lists are read in small pages.
+    has_small_pages: bool,
 }
 
 // The path of a registry on a server has no password.
@@ -140,41 +143,89 @@ impl Registry {
         Ok(NewRegistry { registry, new, path: path.to_owned() })
     }
 
-    /// Returns the same registry with a monitor, which receives reports on its work and can stop
-    /// it.
+    /// Returns the same registry with an observer of its work, instead of any before.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    ///
+    /// use accession::{CancelToken, Observer, Progress, Registry};
+    ///
+    /// struct Printed;
+    ///
+    /// impl Observer for Printed {
+    ///     fn event(&self, event: Progress) {
+    ///         eprintln!("{event:?}");
+    ///     }
+    /// }
+    ///
+    /// # let registry = Registry::in_memory()?;
+    /// let token = CancelToken::new();
+    /// let registry = registry.observed_by(Arc::new(Printed)).cancelled_by(&token);
+    /// // Another thread may do this.
+    /// token.cancel();
+    /// assert_eq!(registry.snapshot().err().map(|error| error.kind().as_str()), Some("interrupted"));
+    /// # Ok::<(), accession::Error>(())
+    /// ```
     #[must_use]
-    pub fn with_monitor(&self, monitor: Arc<dyn Monitor>) -> Self {
-        Registry { monitor: Some(monitor), ..self.clone() }
+    pub fn observed_by(&self, observer: Arc<dyn Observer>) -> Self {
+        Registry { watcher: self.watcher.clone().observed_by(observer), ..self.clone() }
     }
 
-    /// Returns the same registry as others may see it: if `names` is not empty, its snapshots show
-    /// only datasets that have one of these names, or once had it. The others are as if they did not exist.
-    /// Who recorded a change is shown of none.
+    /// Returns the same registry with one more token that cancels its work.
     #[must_use]
-    pub fn public_view(&self, names: &[DatasetName]) -> Self {
-        Registry { published: Some(names.into()), ..self.clone() }
+    pub fn cancelled_by(&self, token: &CancelToken) -> Self {
+        Registry { watcher: self.watcher.clone().cancelled_by(token), ..self.clone() }
+    }
+
+    /// Who observes its work, and what cancels it.
+    pub fn watcher(&self) -> &Watcher {
+        &self.watcher
+    }
+
+    /// Returns the same registry as others may see it: its snapshots show only the datasets of the filter.
+    /// The others are as if they did not exist. Who recorded a change is shown of none.
+    #[must_use]
+    pub fn public_view(&self, filter: DatasetFilter) -> Self {
+        Registry { public: Some(Arc::new(filter)), ..self.clone() }
+    }
+
+    /// Returns the same registry for clients that may read lists slowly: pages end by bytes, and are hashed on
+    /// the thread that reads them. A list needs little memory, and no thread.
+    #[must_use]
+    pub fn in_small_pages(&self) -> Self {
+        Registry { has_small_pages: true, ..self.clone() }
+    }
+
+    /// Whether its lists are read in small pages.
+    pub(super) fn has_small_pages(&self) -> bool {
+        self.has_small_pages
     }
 
     /// The registry in a store.
     pub(super) fn of(store: Store) -> Self {
-        Registry { store, monitor: None, published: None }
+        Registry { store, watcher: Watcher::new(), public: None, has_small_pages: false }
     }
 
-    /// Returns the same registry without a monitor: what it writes is not what the caller asked for.
-    pub(super) fn without_monitor(&self) -> Self {
-        Registry { monitor: None, ..self.clone() }
+    /// Returns the same registry with another watcher.
+    pub(super) fn watched_by(&self, watcher: Watcher) -> Self {
+        Registry { watcher, ..self.clone() }
     }
 
-    /// Returns the same registry with the monitor of another one.
-    pub(super) fn reporting_as(&self, other: &Registry) -> Self {
-        Registry { monitor: other.monitor.clone(), ..self.clone() }
+    /// Returns the same registry without a watcher: what it writes is not what the caller asked for.
+    pub(super) fn unwatched(&self) -> Self {
+        self.watched_by(Watcher::new())
     }
 
-    /// Returns the same registry for the threads that work side by side: their work is reported as
-    /// one, and all of them stop once the second value is dropped.
-    pub(super) fn with_joint_monitor(&self) -> (Self, JointWork) {
-        let (joint, work) = JointWork::of(self.monitor.clone());
-        (self.with_monitor(joint), work)
+    /// Returns the same registry for threads that work side by side, and whose work is reported as one.
+    pub(super) fn for_parts(&self) -> Self {
+        self.watched_by(self.watcher.of_parts())
+    }
+
+    /// Returns the same registry for what is saved during other work, also when that is cancelled.
+    pub(crate) fn for_saves(&self) -> Self {
+        self.watched_by(self.watcher.of_saves())
     }
 
     /// Whether several threads can read the registry at the same time.
@@ -233,6 +284,17 @@ impl Registry {
         store::exists(name).map_err(|error| error.in_registry(&store::shown_name(name)))
     }
 
+    /// Closes the connections of the registry. Dropping the last handle does the same, and ignores errors.
+    ///
+    /// # Errors
+    ///
+    /// Of kind `busy`: a clone, a snapshot or a list of the registry is still in use, with which the
+    /// connections are closed; what the store reports.
+    pub fn close(self) -> Result<()> {
+        let path = self.path().map(Path::to_owned).unwrap_or_default();
+        self.store.close_all().map_err(|error| error.in_registry(&path))
+    }
+
     /// Refuses the address of a server for what only a file can be used for.
     ///
     /// # Errors
@@ -257,16 +319,14 @@ impl Registry {
         self.store.path()
     }
 
-    /// Begins a read transaction, unless the monitor stops the work.
+    /// Begins a read transaction, unless the work is cancelled.
     pub(super) fn read(&self) -> Result<store::View> {
-        if self.watch().is_some_and(|is_stopped| is_stopped()) {
-            return Err(Error::interrupted());
-        }
+        self.watcher.check()?;
         let read = || {
             let view = self.store.snapshot(self.watch().as_ref())?;
-            match &self.published {
+            match &self.public {
                 None => Ok(view),
-                Some(names) => view.for_public(names),
+                Some(filter) => view.for_public(filter),
             }
         };
         read().map_err(|error| self.named(error))
@@ -284,11 +344,11 @@ impl Registry {
             let (result, end) = work(&transaction)?;
             match end {
                 End::Commit | End::Remember => {
-                    let progress = self.begin("committing", "changes", None);
+                    let progress = self.begin(Work::Commit, None);
                     transaction.commit()?;
                     drop(progress);
-                    if let (End::Commit, Some(monitor)) = (end, &self.monitor) {
-                        monitor.committed();
+                    if end == End::Commit {
+                        self.watcher.report(Progress::Committed);
                     }
                 }
                 End::RollBack => transaction.roll_back()?,
@@ -311,19 +371,14 @@ impl Registry {
     }
 
     /// Reports that work begins; the guard reports that it ends.
-    pub(crate) fn begin(
-        &self,
-        what: &'static str,
-        things: &'static str,
-        total: Option<u64>,
-    ) -> Work {
-        Work::begin(self.monitor.clone(), what, things, total)
+    pub(crate) fn begin(&self, work: Work, total: Option<u64>) -> OpenWork {
+        self.watcher.begin(work, total)
     }
 
-    /// The monitor's check whether to stop, in the form that the store calls.
+    /// Whether the work is cancelled, in the form that the store calls.
     fn watch(&self) -> Option<Watch> {
-        let monitor = Arc::clone(self.monitor.as_ref()?);
-        Some(Arc::new(move || monitor.advance(0).is_break()))
+        let watcher = self.watcher.clone();
+        watcher.can_be_cancelled().then(|| Arc::new(move || watcher.is_cancelled()) as Watch)
     }
 }
 

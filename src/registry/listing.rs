@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::batches::{MergedEvent, MergedEvents};
-use super::monitor::{Monitor, Work};
+use super::observer::{Watcher, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::Granule;
 use super::staging::{Sorted, Staging};
@@ -159,20 +159,16 @@ impl Listing {
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
     /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): an id is listed twice, with other bytes.
     pub fn identify(&self) -> Result<ListingSummary> {
-        self.identified(None)
+        self.identify_watched(&Watcher::new())
     }
 
-    /// The same with a monitor, which receives reports on the work and can stop it.
+    /// The same for a watcher, which observes the work and can cancel it.
     ///
     /// # Errors
     ///
     /// Those of [`Listing::identify`]; [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
-    pub fn identify_with(&self, monitor: Arc<dyn Monitor>) -> Result<ListingSummary> {
-        self.identified(Some(monitor))
-    }
-
-    fn identified(&self, monitor: Option<Arc<dyn Monitor>>) -> Result<ListingSummary> {
-        let mut work = Work::begin(monitor, "hashing", "granules", Some(self.count()));
+    pub fn identify_watched(&self, watcher: &Watcher) -> Result<ListingSummary> {
+        let mut work = watcher.begin(Work::Hash, Some(self.count()));
         let mut recomputing = Recomputing::start();
         for entry in self.distinct()? {
             let ListingEntry { granule_id, content, .. } = entry?;

@@ -12,6 +12,7 @@
 //! here reads a clock.
 
 mod batches;
+mod cancel;
 mod contents;
 mod copy;
 mod error;
@@ -19,7 +20,7 @@ mod handle;
 mod listing;
 mod log;
 mod look_ups;
-mod monitor;
+mod observer;
 mod parallel;
 mod proof;
 mod restore;
@@ -31,20 +32,22 @@ mod verify;
 mod warnings;
 mod write;
 
+pub use cancel::CancelToken;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
 pub use handle::{NewRegistry, Registry};
 pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
-pub use monitor::Monitor;
-pub(crate) use monitor::Work;
+pub(crate) use observer::OpenWork;
+pub use observer::{Observer, Progress, Watcher, Work};
 pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
-    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference, Differences,
-    DigestPeriod, Export, Exported, FileList, FileTotals, FirstRegistration, Granule, Granules,
-    HeldContents, History, IdPages, LastSubsets, Neighbours, NotedPeriod, Period, Presence,
-    Resolution, Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
+    DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
+    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
+    LastSubsets, Neighbours, NotedPeriod, Period, Presence, Resolution, Selected, Selection,
+    SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{

@@ -3,16 +3,15 @@
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::handle::{End, Registry};
-use super::monitor::Monitor;
+use super::observer::{Watcher, Work};
 use super::verify::VerificationTotals;
 use crate::error::{Error, ErrorKind, Result};
 use crate::minting::payment::{MAX_BEHIND_SECONDS, SECONDS, Scheme};
-use crate::model::{DatasetName, Digest, Identifier, Instance, Timestamp};
+use crate::model::{DatasetFilter, DatasetName, Digest, Identifier, Instance, Timestamp};
 use crate::store::{self, Access, BUSY_WAIT, NewFile, REGISTRY, Transaction, Withdrawn, WorkerRow};
 
 /// The result of a restore: what was copied, verified and replaced.
@@ -48,7 +47,7 @@ pub struct RestoreReport {
 /// The error of a registry: the backup is not a readable registry, the target is being written
 /// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
 /// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
-/// monitor stopped the work. In each case the target is unchanged, but if it is `misplaced`: then
+/// work was cancelled. In each case the target is unchanged, but if it is `misplaced`: then
 /// renaming failed, and failed again when the names were to be restored.
 ///
 /// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
@@ -57,7 +56,7 @@ pub fn restore(
     copy: &Path,
     target: &Path,
     now: Timestamp,
-    monitor: Option<Arc<dyn Monitor>>,
+    watcher: &Watcher,
 ) -> Result<RestoreReport> {
     let in_target = |error: Error| error.in_registry(&store::shown_name(target));
     // An error in the temporary file is an error in the backup, unless the file cannot be written.
@@ -70,17 +69,17 @@ pub fn restore(
     for name in [target, copy] {
         Registry::check_is_file(name, "the replacement of a registry by a copy")?;
     }
-    let file = copy_beside(copy, target, monitor.as_deref()).map_err(of_copy)?;
-    let registry = open(file.path(), Access::Write, monitor.as_ref()).map_err(of_copy)?;
+    let file = copy_beside(copy, target, watcher).map_err(of_copy)?;
+    let registry = open(file.path(), Access::Write, watcher).map_err(of_copy)?;
     let verify = || {
-        let verified = registry.verify_all(&[])?.refuse_mismatches()?;
+        let verified = registry.verify_all(&DatasetFilter::All)?.refuse_mismatches()?;
         registry.write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
         Ok(verified)
     };
     let verified = verify().map_err(of_copy)?;
     // Nothing is added to the registry between the comparison and the replacement.
     let lock = file.lock_target(BUSY_WAIT).map_err(in_target)?;
-    let lacks = lacks(target, &registry, monitor.as_ref()).map_err(of_copy)?;
+    let lacks = lacks(target, &registry, watcher).map_err(of_copy)?;
     registry.into_store().close(&file).map_err(in_target)?;
     let bytes = size(file.path()).map_err(in_target)?;
     let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
@@ -88,25 +87,17 @@ pub fn restore(
     Ok(RestoreReport { moved, bytes, datasets, identifiers, lacks })
 }
 
-fn open(path: &Path, access: Access, monitor: Option<&Arc<dyn Monitor>>) -> Result<Registry> {
-    let registry = Registry::open(path, access)?;
-    Ok(match monitor {
-        Some(monitor) => registry.with_monitor(Arc::clone(monitor)),
-        None => registry,
-    })
+fn open(path: &Path, access: Access, watcher: &Watcher) -> Result<Registry> {
+    Ok(Registry::open(path, access)?.watched_by(watcher.clone()))
 }
 
 /// What the registry at `target` has that a copy of it lacks: nothing, if there is none. The inner
 /// error is why it cannot be read.
-fn lacks(
-    target: &Path,
-    copy: &Registry,
-    monitor: Option<&Arc<dyn Monitor>>,
-) -> Result<Result<MissingFromBackup>> {
+fn lacks(target: &Path, copy: &Registry, watcher: &Watcher) -> Result<Result<MissingFromBackup>> {
     if target.symlink_metadata().is_err() {
         return Ok(Ok(MissingFromBackup::default()));
     }
-    let present = open(target, Access::Read, monitor);
+    let present = open(target, Access::Read, watcher);
     match present.and_then(|it| Resolving::of(&it).map_err(|error| it.named(error))) {
         Err(error) if error.kind() == ErrorKind::Interrupted => Err(error),
         Err(error) => Ok(Err(error)),
@@ -119,20 +110,17 @@ fn size(path: &Path) -> Result<u64> {
     Ok(std::fs::metadata(path).map_err(unseen)?.len())
 }
 
-fn copy_beside(copy: &Path, target: &Path, monitor: Option<&dyn Monitor>) -> Result<NewFile> {
-    if let Some(monitor) = monitor {
-        monitor.begin("copying", "pages", None);
-    }
+fn copy_beside(copy: &Path, target: &Path, watcher: &Watcher) -> Result<NewFile> {
+    let mut progress = watcher.begin(Work::CopyPages, None);
     let mut copied = 0;
-    let file = NewFile::copy_of(copy, target, BUSY_WAIT, |done, _| {
+    NewFile::copy_of(copy, target, BUSY_WAIT, |done, _| {
         let more = done.saturating_sub(copied);
         copied = done;
-        monitor.map_or(ControlFlow::Continue(()), |monitor| monitor.advance(more))
-    });
-    if let Some(monitor) = monitor {
-        monitor.end();
-    }
-    file
+        match progress.advance_by(more) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(_) => ControlFlow::Break(()),
+        }
+    })
 }
 
 /// Advances every worker past the seconds for which ids may have been issued after the backup.
@@ -232,7 +220,7 @@ impl Resolving {
             }
         }
         let total = Some(self.sets.len() as u64);
-        let mut progress = copy.begin("comparing", "identifiers", total);
+        let mut progress = copy.begin(Work::CompareIdentifiers, total);
         for (identifier, digest) in self.sets {
             progress.advance()?;
             if read.latest_with(identifier)?.is_none() && read.subsets_with(identifier)?.is_empty()

@@ -11,7 +11,8 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetName, DatasetRecord, LogChange, RefusedListing, Timestamp, quoted,
+    Confirmation, DatasetFilter, DatasetName, DatasetRecord, LogChange, RefusedListing, Timestamp,
+    quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -89,12 +90,11 @@ pub struct Mirrored {
 }
 
 impl Registry {
-    /// The state of these datasets, or of all if none is named: those with most problems first, then those
-    /// that were seen least recently. Datasets that were withdrawn are left out. What is older than `oldest`
-    /// is a problem.
+    /// The state of some datasets: those with most problems first, then those that were seen least recently.
+    /// Datasets that were withdrawn are left out. What is older than `oldest` is a problem.
     pub fn status(
         &self,
-        names: &[DatasetName],
+        filter: &DatasetFilter,
         now: Timestamp,
         oldest: StatusThresholds,
     ) -> Result<Vec<DatasetStatus>> {
@@ -103,22 +103,25 @@ impl Registry {
             None => BTreeMap::new(),
         };
         unwitnessed.retain(|_, since| Some(*since) < oldest.seen);
-        let mut rows = if names.is_empty() {
-            let page = |after: &Option<DatasetName>, limit| {
+        let mut rows = match filter {
+            DatasetFilter::All => {
+                let page = |after: &Option<DatasetName>, limit| {
+                    let snapshot = self.snapshot()?;
+                    let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, limit)?;
+                    of_page(&snapshot, page, now, oldest)
+                };
+                let rows = paged(None, page, |last| Some(last.dataset.clone()));
+                rows.collect::<Result<Vec<_>>>()?
+            }
+            DatasetFilter::Only(names) => {
                 let snapshot = self.snapshot()?;
-                let page = snapshot.datasets(after.as_ref(), Withdrawn::LeftOut, limit)?;
-                of_page(&snapshot, page, now, oldest)
-            };
-            let rows = paged(None, page, |last| Some(last.dataset.clone()));
-            rows.collect::<Result<Vec<_>>>()?
-        } else {
-            let snapshot = self.snapshot()?;
-            let named = names.iter().map(|name| snapshot.dataset(name));
-            let mut named = named.collect::<Result<Vec<_>>>()?;
-            // A dataset may be named twice, once by a former name.
-            let mut names = BTreeSet::new();
-            named.retain(|it| it.withdrawn.is_none() && names.insert(it.dataset.name.clone()));
-            of_page(&snapshot, named, now, oldest)?
+                let named = names.iter().map(|name| snapshot.dataset(name));
+                let mut named = named.collect::<Result<Vec<_>>>()?;
+                // A dataset may be named twice, once by a former name.
+                let mut names = BTreeSet::new();
+                named.retain(|it| it.withdrawn.is_none() && names.insert(it.dataset.name.clone()));
+                of_page(&snapshot, named, now, oldest)?
+            }
         };
         for row in &mut rows {
             row.problems.extend(unwitnessed.get(&row.dataset).map(|since| {

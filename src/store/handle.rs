@@ -204,6 +204,16 @@ impl Store {
         Store { fault: Some(fault), ..self.clone() }
     }
 
+    /// Closes all connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use; what the store
+    /// reports.
+    pub fn close_all(self) -> Result<()> {
+        of_opened!(self.opened, store => store.close())
+    }
+
     /// Ends the writing of a registry in a new file.
     ///
     /// # Errors

@@ -11,7 +11,7 @@ use super::rows::DatasetKey;
 use super::sqlite::NewFile;
 use super::statement::{Columns, Existing, Sql, StoredTable, Value};
 use super::{Error, Result};
-use crate::model::{DatasetName, GranuleId, Timestamp};
+use crate::model::{DatasetFilter, GranuleId, Timestamp};
 
 /// A transaction of one of the stores, in which statements are run: what `table` is written for. What only
 /// a server has, or only a file, does nothing in the other one.
@@ -142,13 +142,12 @@ impl View {
         Ok(&*self.session)
     }
 
-    /// The same state as others see it: the datasets that have one of some names, or once had it; no name
-    /// means all. Any other dataset is as if it did not exist: no name leads to its key, and every statement
-    /// about several datasets leaves it out.
-    pub fn for_public(self, names: &[DatasetName]) -> Result<Self> {
-        let shown = match names {
-            [] => None,
-            names => Some(self.keys_of(names)?.into()),
+    /// The same state as others see it, with the datasets of a filter. Any other dataset is as if it did not
+    /// exist: no name leads to its key, and every statement about several datasets leaves it out.
+    pub fn for_public(self, filter: &DatasetFilter) -> Result<Self> {
+        let shown = match filter {
+            DatasetFilter::All => None,
+            DatasetFilter::Only(names) => Some(self.keys_of(names)?.into()),
         };
         Ok(View { shown, is_public: true, ..self })
     }
@@ -341,7 +340,12 @@ impl<Connection> Pool<Connection> {
 
     /// Closes all idle connections but one, which is returned.
     pub fn into_one(self) -> Option<Connection> {
-        self.idle.into_inner().unwrap_or_else(PoisonError::into_inner).pop()
+        self.into_all().pop()
+    }
+
+    /// All idle connections.
+    pub fn into_all(self) -> Vec<Connection> {
+        self.idle.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A panic cannot leave the list in an inconsistent state, so a poisoned lock is used as well.

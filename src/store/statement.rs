@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use super::rows::{DatasetKey, SourceKey, SubsetKey};
 use super::{Error, Result};
 use crate::model::{
-    DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern, SourceOptions,
+    DatasetName, Digest, GranuleId, Identifier, Limit, LineCheck, Pattern, PrimaryOptions,
     SubsetCriteria, Timestamp,
 };
 
@@ -349,7 +349,7 @@ fields! {
     GranuleId: "granule id", Value::Text(text) => GranuleId::new(text).ok(),
         |granule_id| granule_id.into();
     Limit: "limit", Value::Text(text) => text.parse().ok(), |limit| limit.to_string().into();
-    SourceOptions: "JSON object of options", Value::Text(text) => serde_json::from_str(&text).ok(),
+    PrimaryOptions: "JSON object of options", Value::Text(text) => serde_json::from_str(&text).ok(),
         |options| serde_json::json!(options).to_string().into();
     SubsetCriteria: "JSON array of patterns", Value::Text(text) => criteria_from(&text),
         |criteria| criteria_text(criteria).into();

@@ -3,7 +3,8 @@
 use accession::mirror::manifest;
 use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, ErrorKind, Instance, Moment, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Annotation, DatasetFilter, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection,
+    Stamp, SubsetMembers, Timestamp,
 };
 use sha2::{Digest, Sha256};
 
@@ -76,7 +77,7 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     let counts = resolution.rows.iter().map(|row| row.set.instance().annotations.len());
     assert_eq!(counts.collect::<Vec<_>>(), [3, 0]);
     drop(snapshot);
-    assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]
@@ -166,7 +167,8 @@ fn an_earlier_state_of_the_registry_lacks_later_annotations() {
         let recorded = Timestamp::from_micros(now().as_micros() + seconds * 1_000_000).unwrap();
         let snapshot = registry.snapshot().unwrap().known_at(recorded);
         let selected = snapshot.select(&at("ONE", 1)).unwrap().instance().clone();
-        let mut history = snapshot.history(&name("ONE")).unwrap();
+        let options = HistoryOptions::new().known_at(recorded);
+        let mut history = registry.history(&name("ONE"), &options);
         drop(snapshot);
         assert_eq!(history.next().unwrap().unwrap().annotations, selected.annotations);
         selected.annotations.len()

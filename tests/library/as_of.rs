@@ -1,7 +1,7 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
 use accession::citation::typed::TypedSet;
-use accession::{ErrorKind, Instance, Moment, Registry, Selection, Stamp};
+use accession::{ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection, Stamp};
 
 use harness::history::{change, name, now};
 use harness::store::new_registry;
@@ -91,7 +91,7 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
     for (day, granule) in days.iter().zip(["A", "B", "C"]) {
         registry.change(&name("dataset"), &change([granule], []), &Stamp::now(*day)).unwrap();
     }
-    let history = registry.snapshot().unwrap().history(&name("dataset")).unwrap();
+    let history = registry.history(&name("dataset"), &HistoryOptions::new());
     let all: Vec<Instance> = history.map(Result::unwrap).collect();
     for (known, day) in days.iter().enumerate() {
         // `cited_for_ever` has the history and the latest set.

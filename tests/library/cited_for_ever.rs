@@ -10,8 +10,8 @@ use accession::citation::check::Checker;
 use accession::citation::{Citation, CitationFormat, recognise};
 use accession::registry::Agreement;
 use accession::{
-    ChangeOptions, EarlierSet, EventKind, Identifier, Import, Moment, Registry, Selection, Stamp,
-    SubsetMembers, Timestamp,
+    ChangeOptions, EarlierSet, EventKind, HistoryOptions, Identifier, Import, Moment, Registry,
+    Selection, Stamp, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -298,7 +298,8 @@ impl World {
         let known = self.changes.iter().filter(|change| change.recorded <= instant);
         let expected: Vec<(Timestamp, Identifier)> =
             known.map(|change| (change.at, change.identifier)).collect();
-        let history = snapshot.history(&name("dataset")).unwrap();
+        let options = HistoryOptions::new().known_at(instant);
+        let history = self.registry.history(&name("dataset"), &options);
         let latest = snapshot.select(&Selection::Dataset { name: name("dataset"), at: None });
         drop(snapshot);
         let history: Vec<_> = history.map(|instance| instance.unwrap()).collect();

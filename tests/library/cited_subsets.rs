@@ -1,7 +1,6 @@
 //! A subset that was cited has the identifier of its granules, and keeps it.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -9,8 +8,8 @@ use std::time::Duration;
 
 use accession::mirror::manifest;
 use accession::{
-    Access, ListingBuilder, Moment, Monitor, Pattern, Registry, Selection, Stamp, Subset,
-    SubsetCriteria, SubsetMembers, Timestamp,
+    Access, ListingBuilder, Moment, Observer, Pattern, Progress, Registry, Selection, Stamp,
+    Subset, SubsetCriteria, SubsetMembers, Timestamp, Work,
 };
 use proptest::prelude::*;
 
@@ -248,7 +247,7 @@ fn subsets(registry: &Registry) -> Vec<Subset> {
 /// Another writer, who writes whenever subsets are selected, and counts what is read to select them.
 struct Writer {
     registry: Registry,
-    current: Mutex<&'static str>,
+    current: Mutex<Option<Work>>,
     selections: AtomicU64,
     periods: AtomicU64,
 }
@@ -257,28 +256,28 @@ impl Writer {
     fn of(path: &Path) -> Arc<Self> {
         let registry = Registry::open_waiting(path, Access::Write, Duration::ZERO).unwrap();
         let [selections, periods] = [0; 2].map(AtomicU64::new);
-        Arc::new(Writer { registry, current: Mutex::new(""), selections, periods })
+        Arc::new(Writer { registry, current: Mutex::default(), selections, periods })
     }
 }
 
-impl Monitor for Writer {
-    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
-        *self.current.lock().unwrap() = what;
-        if what == "selecting" {
-            let number = self.selections.fetch_add(1, Ordering::SeqCst);
-            let change = change([number.to_string().as_str()], []);
-            self.registry.change(&name("other"), &change, &Stamp::now(now())).unwrap();
+impl Observer for Writer {
+    fn event(&self, event: Progress) {
+        if let Progress::Begin(work, _) = event {
+            *self.current.lock().unwrap() = Some(work);
+        }
+        let is_selecting = *self.current.lock().unwrap() == Some(Work::Select);
+        match event {
+            Progress::Begin(Work::Select, _) => {
+                let number = self.selections.fetch_add(1, Ordering::SeqCst);
+                let change = change([number.to_string().as_str()], []);
+                self.registry.change(&name("other"), &change, &Stamp::now(now())).unwrap();
+            }
+            Progress::Advance(more) if is_selecting => {
+                self.periods.fetch_add(more, Ordering::SeqCst);
+            }
+            _ => {}
         }
     }
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        if *self.current.lock().unwrap() == "selecting" {
-            self.periods.fetch_add(more, Ordering::SeqCst);
-        }
-        ControlFlow::Continue(())
-    }
-
-    fn end(&self) {}
 }
 
 #[test]
@@ -298,7 +297,7 @@ fn an_import_selects_all_subsets_in_one_pass_before_it_locks_out_other_writers()
     let path = directory.path().join("accession.db");
     let registry = Registry::create(&path).unwrap();
     let writer = Writer::of(&path);
-    let watched = registry.with_monitor(writer.clone());
+    let watched = registry.observed_by(writer.clone());
     let counts =
         || (writer.selections.load(Ordering::SeqCst), writer.periods.load(Ordering::SeqCst));
     // The rest selects from stored rows and from events; the second time, all of them are stored.

@@ -4,7 +4,7 @@
 use accession::mirror::manifest;
 use accession::model::Checksum;
 use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
-use accession::{DatasetMetadata, Stamp};
+use accession::{DatasetMetadata, HistoryOptions, Stamp};
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
 use crate::stored::{granule_id, latest};
@@ -30,7 +30,7 @@ const TRIALS_OF_LAST_ROW: &[TrialOfLastRow] = &[
         Ok(())
     }),
     ("history", |world| {
-        for instance in world.registry.snapshot()?.history(&name("dataset"))? {
+        for instance in world.registry.history(&name("dataset"), &HistoryOptions::new()) {
             instance?;
         }
         Ok(())
@@ -106,7 +106,7 @@ const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
 
 /// Reads what is known of the files of a whole set.
 const FILES: TrialOfLastRow = ("files", |world| {
-    let files = world.registry.snapshot()?.files(&world.set(&latest()))?;
+    let files = world.registry.files(&world.set(&latest()));
     Ok(files.collect::<accession::error::Result<Vec<_>>>().map(drop)?)
 });
 
@@ -188,7 +188,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         assert_eq!(world.set(&latest()), set);
         let snapshot = world.registry.snapshot().unwrap();
         world.list(&set).unwrap();
-        snapshot.files(&set).unwrap().for_each(|files| drop(files.unwrap()));
+        snapshot.registry().files(&set).for_each(|files| drop(files.unwrap()));
         snapshot.period(set.clone()).unwrap();
         assert_eq!(snapshot.resolve(set.identifier(), None, None).unwrap().rows.len(), 1);
         assert_eq!(snapshot.warnings_of(&name("dataset"), now()).unwrap(), []);

@@ -86,7 +86,7 @@ fn set_of(registry: &Registry, dataset: &str, at: Option<i64>) -> Set {
 /// What is listed of a set, a line a file; the digest is that of the lines of the canonical list.
 fn listed(registry: &Registry, at: Option<i64>) -> Vec<String> {
     let set = set_at(registry, at);
-    let files = registry.snapshot().unwrap().files(&set).unwrap();
+    let files = registry.files(&set);
     let (mut lines, mut list) = (Vec::new(), Vec::new());
     for granule in files {
         let granule = granule.unwrap();

@@ -3,7 +3,6 @@
 use std::fs;
 use std::io::Write;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,7 +16,7 @@ use accession::fixity::{
     Root,
 };
 use accession::model::{Algorithm, Checksum, FileContent};
-use accession::{DatasetName, Error, ErrorKind, Monitor};
+use accession::{CancelToken, DatasetName, Error, ErrorKind, Observer, Progress, Watcher};
 use tempfile::TempDir;
 
 use harness::at_advance::AtAdvance;
@@ -102,8 +101,14 @@ fn check(
     depth: Depth,
     options: ReadOptions,
 ) -> Vec<CheckedFile> {
-    let check =
-        FileReader::start(root, files.into_iter().map(Ok), Purpose::Check(depth), options).unwrap();
+    let check = FileReader::start(
+        root,
+        files.into_iter().map(Ok),
+        Purpose::Check(depth),
+        options,
+        &Watcher::new(),
+    )
+    .unwrap();
     check.map(Result::unwrap).collect()
 }
 
@@ -113,7 +118,8 @@ fn computed(root: &Path, path: &str, algorithm: Algorithm) -> Result<FileContent
     file.path = path.to_owned();
     let files = [Ok(file)].into_iter();
     let mut computed =
-        FileReader::start(&root, files, Purpose::Compute(algorithm), options(1)).unwrap();
+        FileReader::start(&root, files, Purpose::Compute(algorithm), options(1), &Watcher::new())
+            .unwrap();
     computed.next().unwrap().unwrap().content.map(Option::unwrap)
 }
 
@@ -207,44 +213,47 @@ fn what_is_not_recorded_cannot_be_checked() {
 /// Does something to a file when it is being read.
 struct WhileReading<F>(Mutex<Option<F>>);
 
-impl<F: FnOnce() + Send> Monitor for WhileReading<F> {
-    fn begin(&self, _: &'static str, _: &'static str, _: Option<u64>) {}
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
+impl<F: FnOnce() + Send> Observer for WhileReading<F> {
+    fn event(&self, _: Progress) {
         if let Some(act) = self.0.lock().unwrap().take() {
             act();
         }
-        ControlFlow::Continue(())
     }
-
-    fn end(&self) {}
 }
 
-/// A file of 8 MiB, and options to which something is done while it is read.
-fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, ReadOptions) {
+/// A file of 8 MiB, and a watcher by which something is done while it is read.
+fn while_reading(act: impl FnOnce(&Path) + Send + 'static) -> (Tree, Watcher) {
     let mut tree = Tree::new();
     tree.file("A", &vec![7; 8 * 1_024 * 1_024]);
     let file = tree.path("A");
     // The time of a file has the resolution of the kernel's clock.
     std::thread::sleep(std::time::Duration::from_millis(20));
-    let monitor = WhileReading(Mutex::new(Some(move || act(&file))));
-    (tree, ReadOptions { monitor: Some(Arc::new(monitor)), ..options(1) })
+    let observer = WhileReading(Mutex::new(Some(move || act(&file))));
+    (tree, Watcher::new().observed_by(Arc::new(observer)))
 }
 
 /// The status of a file to which something is done while it is checked.
 fn status_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
-    let (tree, options) = while_reading(act);
-    let checked = check(&tree.root(), tree.recorded.clone(), Depth::Content, options);
+    let (tree, watcher) = while_reading(act);
+    let files = tree.recorded.clone().into_iter().map(Ok);
+    let purpose = Purpose::Check(Depth::Content);
+    let checked = FileReader::start(&tree.root(), files, purpose, options(1), &watcher).unwrap();
+    let checked: Vec<_> = checked.map(Result::unwrap).collect();
     checked[0].problem().map(|problem| problem.status)
 }
 
 /// The status of a file to which something is done while its checksum is computed.
 fn computed_if(act: impl FnOnce(&Path) + Send + 'static) -> Option<&'static str> {
-    let (tree, options) = while_reading(act);
+    let (tree, watcher) = while_reading(act);
     let files = std::iter::once(Ok(RecordedFile::unrecorded("A".parse().unwrap())));
-    let mut computed =
-        FileReader::start(&tree.root(), files, Purpose::Compute(Algorithm::Sha256), options)
-            .unwrap();
+    let mut computed = FileReader::start(
+        &tree.root(),
+        files,
+        Purpose::Compute(Algorithm::Sha256),
+        options(1),
+        &watcher,
+    )
+    .unwrap();
     computed.next().unwrap().unwrap().content.err().map(|problem| problem.status)
 }
 
@@ -289,10 +298,16 @@ fn a_panic_of_a_thread_that_reads_is_passed_on() {
     let mut tree = Tree::new();
     tree.file("A", &vec![0; 3_000_000]).file("B", b"abc");
     let panicking = AtAdvance(|_| panic!("a test: this panic is expected"));
-    let options = ReadOptions { monitor: Some(Arc::new(panicking)), ..options(1) };
+    let watcher = Watcher::new().observed_by(Arc::new(panicking));
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let mut check =
-        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
+    let mut check = FileReader::start(
+        &tree.root(),
+        files,
+        Purpose::Check(Depth::Content),
+        options(1),
+        &watcher,
+    )
+    .unwrap();
     assert!(catch_unwind(AssertUnwindSafe(|| check.next())).is_err());
 }
 
@@ -322,8 +337,14 @@ fn no_more_of_the_input_is_taken_than_a_window() {
         counted.fetch_add(1, Ordering::Relaxed);
         Ok(file)
     });
-    let mut check =
-        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
+    let mut check = FileReader::start(
+        &tree.root(),
+        files,
+        Purpose::Check(Depth::Content),
+        options(2),
+        &Watcher::new(),
+    )
+    .unwrap();
     for returned in 1..=10_000 {
         assert_eq!(check.next().unwrap().unwrap().problem(), None);
         assert!(taken.load(Ordering::Relaxed) <= returned + 4_096, "after {returned}");
@@ -343,14 +364,22 @@ fn after_the_time_no_file_is_begun_but_the_first() {
 }
 
 #[test]
-fn a_monitor_stops_the_check_within_a_file() {
+fn a_token_cancels_the_check_within_a_file() {
     let mut tree = Tree::new();
     tree.file("A", &vec![0; 9_000_000]).file("B", b"abc");
-    let stopping = AtAdvance(|_| ControlFlow::Break(()));
-    let options = ReadOptions { monitor: Some(Arc::new(stopping)), ..options(2) };
+    let token = CancelToken::new();
+    let cancel = token.clone();
+    let cancelling = Arc::new(AtAdvance(move |_| cancel.cancel()));
+    let watcher = Watcher::new().observed_by(cancelling).cancelled_by(&token);
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let check =
-        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options).unwrap();
+    let check = FileReader::start(
+        &tree.root(),
+        files,
+        Purpose::Check(Depth::Content),
+        options(2),
+        &watcher,
+    )
+    .unwrap();
     let results: Vec<_> = check.collect();
     let error = results.into_iter().next_back().unwrap().unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Interrupted);
@@ -362,8 +391,14 @@ fn an_error_of_the_input_ends_the_check_at_its_place() {
     tree.file("A", b"abc");
     let error = Error::from("".parse::<DatasetName>().unwrap_err());
     let files = [Ok(abc("A")), Err(error), Ok(abc("A"))].into_iter();
-    let mut check =
-        FileReader::start(&tree.root(), files, Purpose::Check(Depth::Content), options(2)).unwrap();
+    let mut check = FileReader::start(
+        &tree.root(),
+        files,
+        Purpose::Check(Depth::Content),
+        options(2),
+        &Watcher::new(),
+    )
+    .unwrap();
     assert_eq!(check.next().unwrap().unwrap().problem(), None);
     assert_eq!(check.next().unwrap().unwrap_err().kind(), ErrorKind::Usage);
     assert!(check.next().is_none());
@@ -390,9 +425,14 @@ fn a_checksum_is_computed_only_of_a_file_that_is_as_it_is_recorded() {
     tree.recorded[1].size = Some(3);
     tree.recorded[3].checksums = abc("D").checksums;
     let files = tree.recorded.clone().into_iter().map(Ok);
-    let compute =
-        FileReader::start(&tree.root(), files, Purpose::Compute(Algorithm::Crc32), options(2))
-            .unwrap();
+    let compute = FileReader::start(
+        &tree.root(),
+        files,
+        Purpose::Compute(Algorithm::Crc32),
+        options(2),
+        &Watcher::new(),
+    )
+    .unwrap();
     let contents: Vec<_> =
         compute.map(|computed| computed.unwrap().content.map(Option::unwrap)).collect();
     let checksum = Checksum::parse(Algorithm::Crc32, "352441c2").unwrap();

@@ -70,7 +70,7 @@ fn adding_a_short_checksum_to_a_long_one_changes_neither_the_list_nor_the_digest
         let snapshot = registry.snapshot().unwrap();
         let selection = Selection::Dataset { name: dataset.clone(), at: None };
         let set = snapshot.select(&selection).unwrap().set;
-        let files = snapshot.files(&set).unwrap();
+        let files = snapshot.registry().files(&set);
         drop(snapshot);
         let totals = files.totals().unwrap();
         (set.digest(), totals.usual_algorithm().unwrap().to_string())

@@ -4,12 +4,12 @@
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use accession::mirror::{self, Primary, PullOptions, PullPolicy, manifest};
+use accession::mirror::{self, OpenPrimary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, EarlierSet, Import, Limits, Listing, ListingBuilder, Moment, Registry,
-    Selection, Set, Stamp, SubsetMembers,
+    ChangeOptions, DatasetFilter, EarlierSet, Import, Limits, Listing, ListingBuilder, Moment,
+    Registry, Selection, Set, Stamp, SubsetMembers,
 };
 
 use crate::stored::{even, granule_id, latest};
@@ -134,7 +134,7 @@ impl World {
     }
 
     pub fn list(&self, set: &Set) -> Done {
-        for granule in self.registry.snapshot()?.granules(set)? {
+        for granule in self.registry.granules(set) {
             granule?;
         }
         Ok(())
@@ -148,9 +148,9 @@ impl World {
         Stamp::at(second(9), now())
     }
 
-    fn primary(&self) -> Primary {
+    fn primary(&self) -> OpenPrimary {
         let manifest = Cursor::new(self.later.clone());
-        Primary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
+        OpenPrimary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
     }
 
     pub fn ingest(&self, granule_id: &str) -> Done {
@@ -187,15 +187,16 @@ impl World {
 
     pub fn export(&self) -> Done {
         // It is proved before anything is returned.
-        let snapshot = self.registry.snapshot()?;
-        let exported = snapshot.export(&name("dataset"), None)?;
+        let exported = self.registry.export(&name("dataset"), None)?;
         assert_ne!(exported.map(Result::unwrap).count(), 0);
         Ok(manifest::write(&self.registry, &name("dataset"), None, &mut Vec::new())?)
     }
 
     /// Into a directory that does not exist yet, or has the first changes.
     pub fn publish(&self, directory: &Path) -> Done {
-        let published = publish(&self.registry, directory, &[], |_, published| published.map(drop));
+        let published = publish(&self.registry, directory, &DatasetFilter::All, |_, published| {
+            published.map(drop)
+        });
         let log = std::fs::read_to_string(directory.join("datasets/dataset/log/000000.jsonl"));
         for flip in [Flip::Present, Flip::Deleted] {
             let damaged = flip.ids().1;
@@ -204,7 +205,7 @@ impl World {
         Ok(published?)
     }
 
-    fn compare_with_mirror(&self, primary: &Primary) -> Done {
+    fn compare_with_mirror(&self, primary: &OpenPrimary) -> Done {
         let compared = mirror::compare(&self.registry, &name("dataset"), primary)?;
         compared.differences()?.finish()?;
         Ok(())
@@ -220,7 +221,7 @@ impl World {
     pub fn import(&self) -> Done {
         let mut import = Import::new();
         let manifest = Cursor::new(&self.later);
-        Primary::from_manifest(manifest, "later.jsonl", None, now())?
+        OpenPrimary::from_manifest(manifest, "later.jsonl", None, now())?
             .read_into(&mut import, |_| {})?;
         self.registry.import(&name("dataset"), &import, &self.stamp())?;
         Ok(())
@@ -242,14 +243,22 @@ const TRIALS: &[Trial] = &[
     ("list", [true, false], |world| world.list(&world.set(&latest()))),
     ("list of the past", [true, true], |world| world.list(&world.set(&at_first()))),
     ("list in pages", [true, true], |world| {
-        let granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        let granules = world.registry.granules(&world.set(&at_first()));
         for page in granules.into_id_pages() {
             page?;
         }
         Ok(())
     }),
+    ("list that is finished after a part", [true, true], |world| {
+        let mut granules = world.registry.granules(&world.set(&at_first()));
+        granules.by_ref().take(5).try_for_each(|granule| granule.map(drop))?;
+        Ok(granules.finish()?)
+    }),
+    ("list of files that is finished", [true, true], |world| {
+        Ok(world.registry.files(&world.set(&at_first())).finish()?)
+    }),
     ("list that was begun one by one", [true, true], |world| {
-        let mut granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
+        let mut granules = world.registry.granules(&world.set(&at_first()));
         for granule in granules.by_ref().take(5) {
             granule?;
         }
@@ -259,8 +268,8 @@ const TRIALS: &[Trial] = &[
         Ok(())
     }),
     ("a part of a list", [false, false], |world| {
-        let granules = world.registry.snapshot()?.granules(&world.set(&at_first()))?;
-        for granule in granules.after(&id("granule.000100")) {
+        let (set, after) = (world.set(&at_first()), id("granule.000100"));
+        for granule in world.registry.granules_after(&set, Some(&after)) {
             granule?;
         }
         Ok(())
@@ -270,14 +279,14 @@ const TRIALS: &[Trial] = &[
     ("compare", [true, true], |world| {
         let snapshot = world.registry.snapshot()?;
         let (latest, first) = (snapshot.select(&latest())?.set, snapshot.select(&at_first())?.set);
-        snapshot.compare(&latest, &first)?.finish()?;
+        drop(snapshot);
+        world.registry.compare(&latest, &first).finish()?;
         Ok(())
     }),
     ("compare with a list", [true, false], |world| {
         let listing = world.listing(&[10]);
-        let snapshot = world.registry.snapshot()?;
-        let latest = snapshot.select(&latest())?.set;
-        snapshot.compare_with(&latest, &listing)?.finish()?;
+        let latest = world.registry.snapshot()?.select(&latest())?.set;
+        world.registry.compare_with(&latest, &listing)?.finish()?;
         Ok(())
     }),
     ("mirror compare", [true, false], |world| world.compare_with_mirror(&world.primary())),
@@ -285,7 +294,7 @@ const TRIALS: &[Trial] = &[
         if is_on_server() {
             return world.export();
         }
-        let primary = Primary::open(&world.path, &name("dataset"), None, now())?;
+        let primary = OpenPrimary::open(&world.path, &name("dataset"), None, now())?;
         let empty = Registry::in_memory()?;
         mirror::compare(&empty, &name("dataset"), &primary)?.differences()?.finish()?;
         Ok(())

@@ -108,9 +108,8 @@ fn outcome<T: Debug>(result: accession::error::Result<T>) -> String {
 
 /// The ids that a selection refers to.
 fn held(registry: &Registry, selection: &Selection) -> accession::error::Result<Vec<String>> {
-    let snapshot = registry.snapshot()?;
-    let granules = snapshot.granules(&snapshot.select(selection)?.set)?;
-    drop(snapshot);
+    let set = registry.snapshot()?.select(selection)?.set;
+    let granules = registry.granules(&set);
     granules.map(|granule| Ok(granule?.granule_id.to_string())).collect()
 }
 
@@ -151,9 +150,9 @@ fn answers(
         let other = Selection::Dataset { name: name("other"), at: None };
         let set = |selection| snapshot.select(selection).map(|selected| selected.set);
         let sets = set(&selection).and_then(|left| Ok((left, set(&other)?)));
-        let compared = sets.and_then(|(left, right)| snapshot.compare(&left, &right));
+        let compared = sets.map(|(left, right)| registry.compare(&left, &right));
         drop(snapshot);
-        add("compare", outcome(compared.and_then(|mut differences| differences.finish())));
+        add("compare", outcome(compared.and_then(|differences| differences.finish())));
         let known = registry.snapshot().unwrap().known_at(second(3));
         add("select as known then", outcome(known.select(&selection)));
     }
@@ -182,15 +181,12 @@ fn answers(
     add("count", outcome(snapshot.count_history(dataset, None)));
     add("mirror sources", outcome(snapshot.mirror_sources(dataset)));
     add("history of a granule", outcome(snapshot.history_of_granule(dataset, &mentioned)));
-    let of_producer = snapshot.granules_of_producer(dataset, &mentioned);
+    let of_producer = registry.granules_of_producer(dataset, &mentioned);
     drop(snapshot);
-    add(
-        "of a producer",
-        outcome(of_producer.and_then(Iterator::collect::<accession::error::Result<Vec<_>>>)),
-    );
+    add("of a producer", outcome(of_producer.collect::<accession::error::Result<Vec<_>>>()));
     add("history", format!("{:?}", instances(registry, dataset)));
     add("verify", outcome(registry.verify(dataset)));
-    let shown = registry.public_view(std::slice::from_ref(dataset)).snapshot().unwrap();
+    let shown = registry.public_view(dataset.clone().into()).snapshot().unwrap();
     add("published", outcome(shown.dataset(&name(NAMES[2]))));
     add("others published", outcome(shown.has_dataset(&name("other"))));
     drop(shown);

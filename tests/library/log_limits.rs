@@ -1,6 +1,6 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
-use accession::mirror::{HttpOptions, Primary, PullOptions, compare, pull};
+use accession::mirror::{HttpOptions, OpenPrimary, PullOptions, compare, pull};
 use accession::model::Checksum;
 use accession::registry::Withdrawn;
 use accession::{
@@ -174,8 +174,8 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
     let mut import = accession::Import::new();
-    let remote = world.remote(quick());
-    let read = accession::mirror::read_replica(&remote, None, &name("us"), &mut import);
+    let primary = world.server.dataset("us").parse().unwrap();
+    let read = accession::mirror::read_replica(&primary, None, &name("us"), &mut import, now());
     let error = read.err().unwrap().to_string();
     assert!(
         error.contains("subsets.jsonl:1: ") && error.contains("more than 20 patterns"),
@@ -224,7 +224,7 @@ fn the_limit_of_bytes_counts_what_was_decompressed() {
     assert!(sent < max_bytes, "{sent}");
     let compare_with = |max_bytes| {
         let options = HttpOptions { max_bytes, ..quick() };
-        let primary = Primary::at_address(world.remote(options), None);
+        let primary = OpenPrimary::at_address(world.remote(options), None);
         compare(&world.mirror, &name("mirror"), &primary).map(drop)
     };
     let error = compare_with(max_bytes).unwrap_err();

@@ -4,10 +4,12 @@ use std::io::Write;
 use std::path::Path;
 
 use accession::mirror::{
-    Address, HttpOptions, MirrorStatus, Primary, PullOptions, PullReport, Remote, pull,
+    Address, HttpOptions, MirrorStatus, OpenPrimary, PullOptions, PullReport, Remote, pull,
 };
 use accession::registry::{KeptAnnotations, NewAnnotation};
-use accession::{Annotation, Change, IfMissing, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    Annotation, Change, DatasetFilter, IfMissing, Moment, Registry, Selection, Stamp, Timestamp,
+};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -35,12 +37,16 @@ fn notes(registry: &Registry) -> Vec<Vec<String>> {
     instances(registry, &name("mirror")).into_iter().map(|it| of(it.annotations)).collect()
 }
 
-fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::error::Result<PullReport> {
+fn try_pull(
+    mirror: &Registry,
+    primary: &OpenPrimary,
+    at: i64,
+) -> accession::error::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create);
     pull(mirror, &name("mirror"), primary, options, &Stamp::at(second(at), now()))
 }
 
-fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
+fn taken(mirror: &Registry, primary: &OpenPrimary, at: i64) -> u64 {
     let accession::ChangeReport { annotations, in_force, .. } =
         try_pull(mirror, primary, at).unwrap().applied;
     assert_eq!(annotations.left_out, 0);
@@ -49,7 +55,7 @@ fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
 }
 
 /// The dataset of a registry as a manifest.
-fn of(us: &Registry) -> Primary {
+fn of(us: &Registry) -> OpenPrimary {
     primary_of(manifest_of(us, "us")).unwrap()
 }
 
@@ -60,7 +66,7 @@ struct Published {
     server: WebServer,
 }
 
-type Open = fn(&Published) -> accession::error::Result<Primary>;
+type Open = fn(&Published) -> accession::error::Result<OpenPrimary>;
 
 impl Published {
     fn new() -> Self {
@@ -82,8 +88,8 @@ impl Published {
         self.directory.path()
     }
 
-    fn open(&self, file: &str) -> accession::error::Result<Primary> {
-        Primary::open(&self.path().join(file), &name("mirror"), None, now())
+    fn open(&self, file: &str) -> accession::error::Result<OpenPrimary> {
+        OpenPrimary::open(&self.path().join(file), &name("mirror"), None, now())
     }
 }
 
@@ -95,7 +101,7 @@ const KINDS: [(&str, Open); 6] = [
     ("a registry", |it| it.open("us.db")),
     ("an address", |it| {
         let address = Address::parse(&it.server.dataset("us"), false).unwrap();
-        Ok(Primary::at_address(Remote::new(address, HttpOptions::default(), now())?, None))
+        Ok(OpenPrimary::at_address(Remote::new(address, HttpOptions::default(), now())?, None))
     }),
 ];
 
@@ -133,7 +139,11 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");
         assert_eq!(pulled.applied.in_force.unwrap().annotations.len(), 2, "{kind}");
         assert_eq!(taken(&mirror, &open(&world).unwrap(), 16), 0, "{kind}");
-        assert_eq!(mirror.verify_all(&[]).unwrap().finish().unwrap().findings, 0, "{kind}");
+        assert_eq!(
+            mirror.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings,
+            0,
+            "{kind}"
+        );
     }
 }
 
@@ -181,7 +191,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     let directory = harness::directory();
     let path = directory.path().join("us.jsonl");
     std::fs::write(&path, manifest_of(&us, "us")).unwrap();
-    let primary = Primary::open(&path, &name("mirror"), None, now()).unwrap();
+    let primary = OpenPrimary::open(&path, &name("mirror"), None, now()).unwrap();
     assert!(try_pull(&mirror, &primary, 8).unwrap().is_identical());
     let sources = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     assert!(sources[0].pulled.is_some() && sources[0].identical.is_some(), "{sources:?}");

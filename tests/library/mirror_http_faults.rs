@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, MirrorStatus, Primary, Remote, compare};
+use accession::mirror::{Address, HttpOptions, MirrorStatus, OpenPrimary, Remote, compare};
 use accession::registry::Withdrawn;
 use accession::{ErrorKind, Registry};
 
@@ -70,7 +70,7 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
             }
         });
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
-        let primary = Primary::at_address(world.remote(options), None);
+        let primary = OpenPrimary::at_address(world.remote(options), None);
         let error = compare(&world.mirror, &name("mirror"), &primary).err().unwrap();
         assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
@@ -92,7 +92,7 @@ fn a_response_whose_headers_never_end_is_given_up() {
         });
         let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
         let address = Address::parse(&format!("http://{site}/datasets/us/"), false).unwrap();
-        let primary = Primary::at_address(Remote::new(address, options, now()).unwrap(), None);
+        let primary = OpenPrimary::at_address(Remote::new(address, options, now()).unwrap(), None);
         let mirror = Registry::in_memory().unwrap();
         let error = compare(&mirror, &name("mirror"), &primary).err().unwrap();
         assert_eq!(error.kind().as_str(), "unreachable", "{error}");
@@ -129,9 +129,9 @@ fn a_server_that_pauses_but_is_fast_enough_is_read() {
         reply.pieces = Some((1 << 16, Duration::from_millis(2)));
     });
     let options = HttpOptions { timeout: Duration::from_millis(500), ..quick() };
-    let primary = Primary::at_address(world.remote(options), None);
+    let primary = OpenPrimary::at_address(world.remote(options), None);
     let compared = compare(&world.mirror, &name("mirror"), &primary).unwrap();
-    assert_eq!(compared.differences().unwrap().finish().unwrap().only_right, 9_000);
+    assert_eq!(compared.differences().unwrap().finish().unwrap().granules.only_right, 9_000);
 }
 
 #[test]
@@ -211,7 +211,7 @@ fn the_limit_of_age_is_kept() {
             reply.headers.push(("Last-Modified".to_owned(), text.to_owned()));
         });
         let options = HttpOptions { max_age: Some(Duration::from_secs(3_600)), ..quick() };
-        let primary = Primary::at_address(world.remote(options), None);
+        let primary = OpenPrimary::at_address(world.remote(options), None);
         compare(&world.mirror, &name("mirror"), &primary).map(drop)
     };
     assert_eq!(age("Sun, 06 Nov 1994 08:49:37 GMT").unwrap_err().kind().as_str(), "too-old");
@@ -302,7 +302,7 @@ fn the_root_of_a_site_names_its_datasets() {
     let root = world.server.dataset("").replace("datasets//", "");
     let error = || {
         let address = Address::parse(&root, false).unwrap();
-        let primary = Primary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
+        let primary = OpenPrimary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
         compare(&world.mirror, &name("mirror"), &primary).err().unwrap()
     };
     let refused = error();

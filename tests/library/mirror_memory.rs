@@ -7,10 +7,10 @@ use std::process::Command;
 use std::time::Duration;
 
 use accession::mirror::{
-    Comparison, FirstDifference, HttpOptions, MirrorStatus, Outcome, Primary, PrimarySource,
+    Comparison, FirstDifference, HttpOptions, MirrorStatus, OpenPrimary, Outcome, Primary,
     PullOptions, PullPolicy, PullReport, compare, pull, source_name,
 };
-use accession::model::SourceOptions;
+use accession::model::PrimaryOptions;
 use accession::registry::{KnownPrimary, NewAnnotation};
 use accession::{ErrorKind, IfMissing, Import, Limits, Registry, Selection, Stamp, Timestamp};
 use proptest::prelude::*;
@@ -50,8 +50,8 @@ impl Mirror {
         Mirror { path, _directory: directory, registry: new_registry() }
     }
 
-    fn primary(&self) -> Primary {
-        Primary::open(&self.path, &name("mirror"), None, now()).unwrap()
+    fn primary(&self) -> OpenPrimary {
+        OpenPrimary::open(&self.path, &name("mirror"), None, now()).unwrap()
     }
 
     fn compare(&self) -> Comparison {
@@ -176,7 +176,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let mut mirror = Mirror::new();
     let first = mirror.path.clone();
     write_manifest(&first, &sets(&["A"]));
-    let options = SourceOptions { max_bytes: Some(7_000), ..SourceOptions::default() };
+    let options = PrimaryOptions { max_bytes: Some(7_000), ..PrimaryOptions::default() };
     let pulling = PullOptions::new().if_missing(IfMissing::Create);
     let primary = mirror.primary().with_options(options.clone());
     let earlier = Timestamp::from_micros(now().as_micros() - 1).unwrap();
@@ -247,7 +247,7 @@ fn site() -> (tempfile::TempDir, Registry) {
 }
 
 fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<PullReport> {
-    let primary = Primary::open(directory, &name("mirror"), None, now())?;
+    let primary = OpenPrimary::open(directory, &name("mirror"), None, now())?;
     let options = PullOptions::new().if_missing(IfMissing::Create);
     pull(mirror, &name("mirror"), &primary, options, &Stamp::now(now()))
 }
@@ -276,7 +276,7 @@ fn a_segment_is_opened_when_it_is_reached() {
     let segment = directory.path().join("datasets/us/log/000000.jsonl");
     let away = directory.path().join("away");
     std::fs::rename(&segment, &away).unwrap();
-    let read = Primary::of_directory(directory.path(), &name("us"), None, now());
+    let read = OpenPrimary::of_directory(directory.path(), &name("us"), None, now());
     let reader = read.unwrap().unwrap();
     std::fs::rename(&away, &segment).unwrap();
     let mut import = Import::new();
@@ -301,7 +301,7 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
             std::fs::write(&file, manifest_of(&us, "us")).unwrap();
         };
         let pull = |at| {
-            let primary = Primary::open(place, &name("mirror"), None, now())?;
+            let primary = OpenPrimary::open(place, &name("mirror"), None, now())?;
             let options = PullOptions::new().if_missing(IfMissing::Create);
             pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now()))
         };
@@ -356,9 +356,9 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
 }
 
 /// Pulls `mirror` from a source.
-fn pull_source(mirror: &Registry, source: &PrimarySource) -> accession::error::Result<PullReport> {
+fn pull_source(mirror: &Registry, source: &Primary) -> accession::error::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create);
-    source.pull(mirror, &name("mirror"), options, &Stamp::now(now()))
+    mirror.pull(&name("mirror"), source, options, &Stamp::now(now()))
 }
 
 /// The only source of `mirror`.
@@ -380,7 +380,7 @@ fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
     let paths = ["real/us.jsonl", "link/us.jsonl", "us.jsonl", "link/us.db", "link/www"];
     let pull_all = |expected: bool, mirrors: &[Registry]| {
         for (path, mirror) in paths.iter().zip(mirrors) {
-            let source = PrimarySource::named(at(path), SourceOptions::default());
+            let source = Primary::from(at(path));
             assert_eq!(pull_source(mirror, &source).is_ok(), expected, "{path}");
             assert_eq!(source_of(mirror).failed.is_none(), expected, "{path}");
         }
@@ -398,12 +398,12 @@ fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
 fn a_remembered_file_that_is_now_a_pipe_or_a_device_is_refused() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A"]));
-    let source = PrimarySource::named(&mirror.path, SourceOptions::default());
+    let source = Primary::from(mirror.path.clone());
     pull_source(&mirror.registry, &source).unwrap();
     std::fs::remove_file(&mirror.path).unwrap();
     let refuse = || {
         let known = source_of(&mirror.registry);
-        let source = PrimarySource::of_last_pull(known, SourceOptions::default()).unwrap();
+        let source = Primary::of_last_pull(known, PrimaryOptions::default()).unwrap();
         let refused = pull_source(&mirror.registry, &source).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Io);
         assert!(refused.with_causes().contains("it is not a regular file"), "{refused:?}");
@@ -423,7 +423,7 @@ fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
     let path = directory.path().join("ca.pem");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let ca_file = Some(path.to_string_lossy().into_owned());
-    let refused = HttpOptions::of(&SourceOptions { ca_file, ..SourceOptions::default() });
+    let refused = HttpOptions::of(&PrimaryOptions { ca_file, ..PrimaryOptions::default() });
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::Io);
 }
 
@@ -441,7 +441,7 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     let directory = harness::directory();
     let path = directory.path().join("us.jsonl");
     let write = || std::fs::write(&path, manifest_of(&us, "us")).unwrap();
-    let source = PrimarySource::named(&path, SourceOptions::default());
+    let source = Primary::from(path.clone());
     write();
     assert!(!pull_source(&mirror, &source).unwrap().is_identical());
     let known = || {
@@ -456,7 +456,9 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     assert!(known() != left);
     write();
     let writable = || Ok(mirror.clone());
-    source.compare(&mirror, writable, &name("mirror"), 1, &Stamp::now(now())).unwrap();
+    let stamp = Stamp::now(now());
+    let comparison = mirror.compare_mirror(&name("mirror"), &source, writable, &stamp).unwrap();
+    comparison.finish(writable).unwrap();
     assert_eq!(known(), left);
 }
 
@@ -480,32 +482,32 @@ fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
     step(&registry, "us", 0, ["A", "B"], []);
     drop(registry);
     let www = site.path().to_owned();
-    let pulled = |source: accession::error::Result<PrimarySource>| {
+    let pulled = |source: accession::error::Result<Primary>| {
         source.and_then(|source| pull_source(&new_registry(), &source)).map(drop)
     };
     let kind = |result: accession::error::Result<()>| result.err().map(|error| error.kind());
-    let read = |bytes: &[u8], options: &SourceOptions| {
-        kind(pulled(PrimarySource::read(bytes, "standard input", options.clone(), now())))
+    let read = |bytes: &[u8], options: &PrimaryOptions| {
+        kind(pulled(Primary::from_reader(bytes, "standard input", options.clone())))
     };
-    let named = |path: &Path, options: &SourceOptions| {
-        kind(pulled(Ok(PrimarySource::named(path, options.clone()))))
+    let named = |path: &Path, options: &PrimaryOptions| {
+        kind(pulled(Ok(Primary::from(path.to_owned()).with_options(options.clone()))))
     };
     // After decompression, although the compressed file is shorter.
     assert!(gzip(&manifest).len() + 1 < manifest.len());
     for (max_bytes, expected) in [(most, None), (most - 1, Some(ErrorKind::TooManyBytes))] {
-        let options = SourceOptions { max_bytes: Some(max_bytes), ..SourceOptions::default() };
+        let options = PrimaryOptions { max_bytes: Some(max_bytes), ..PrimaryOptions::default() };
         assert_eq!(read(&manifest, &options), expected);
         assert_eq!(read(&gzip(&manifest), &options), expected);
         assert_eq!(named(&at("us.jsonl"), &options), expected);
         assert_eq!(named(&at("us.jsonl.gz"), &options), expected);
     }
     for (max_bytes, expected) in [(most, None), (9, Some(ErrorKind::TooManyBytes))] {
-        let options = SourceOptions { max_bytes: Some(max_bytes), ..SourceOptions::default() };
+        let options = PrimaryOptions { max_bytes: Some(max_bytes), ..PrimaryOptions::default() };
         assert_eq!(named(&www, &options), expected);
         assert_eq!(named(&at("us.db"), &options), expected);
     }
     // The time of publication is that at which the file was written last.
-    let options = SourceOptions { max_age_seconds: Some(3_600), ..SourceOptions::default() };
+    let options = PrimaryOptions { max_age_seconds: Some(3_600), ..PrimaryOptions::default() };
     let files = [at("us.jsonl"), at("us.jsonl.gz"), www.join("datasets/us/head.json")];
     let places = [at("us.jsonl"), at("us.jsonl.gz"), www.clone()];
     let clock = std::time::UNIX_EPOCH + Duration::from_micros(now().as_micros() as u64);
@@ -527,17 +529,17 @@ fn options_of_requests_are_refused_for_files_directories_and_streams() {
     let manifest = manifest_of(&us, "us");
     std::fs::write(&path, &manifest).unwrap();
     let of_requests = [
-        SourceOptions { timeout_seconds: Some(1), ..SourceOptions::default() },
-        SourceOptions { ca_file: Some("/ca.pem".to_owned()), ..SourceOptions::default() },
-        SourceOptions { insecure: true, ..SourceOptions::default() },
+        PrimaryOptions { timeout_seconds: Some(1), ..PrimaryOptions::default() },
+        PrimaryOptions { ca_file: Some("/ca.pem".to_owned()), ..PrimaryOptions::default() },
+        PrimaryOptions { insecure: true, ..PrimaryOptions::default() },
     ];
     for options in of_requests {
         for place in [path.as_path(), site.path()] {
-            let source = PrimarySource::named(place, options.clone());
+            let source = Primary::from(place.to_owned()).with_options(options.clone());
             let refused = pull_source(&new_registry(), &source).unwrap_err();
             assert_eq!(refused.kind(), ErrorKind::Usage, "{refused}");
         }
-        let stream = PrimarySource::read(&*manifest, "standard input", options, now());
+        let stream = Primary::from_reader(&*manifest, "standard input", options);
         assert_eq!(stream.err().unwrap().kind(), ErrorKind::Usage);
     }
 }
@@ -546,7 +548,7 @@ fn options_of_requests_are_refused_for_files_directories_and_streams() {
 fn a_directory_of_files_is_no_published_dataset() {
     let directory = harness::directory();
     std::fs::write(directory.path().join("A.nc"), "A").unwrap();
-    let refused = Primary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
+    let refused = OpenPrimary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
     assert_eq!(refused.kind(), ErrorKind::PrimaryDatasetUnknown);
     let message = refused.to_string();
     assert!(message.starts_with("no dataset is published in the directory \""), "{message}");

@@ -1,6 +1,6 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
+use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, PullReport};
 use accession::model::{Algorithm, Checksum, Content};
 use accession::{Change, IfMissing, Limit, Limits, ListingEntry, Registry, Selection, Stamp};
 
@@ -10,7 +10,7 @@ use harness::store::new_registry;
 use harness::values::{stating, with_file};
 
 /// A manifest of a dataset that held these sets one after another.
-fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
+fn primary(dataset: &str, sets: &[&[&str]]) -> OpenPrimary {
     let us = new_registry();
     let mut held: &[&str] = &[];
     for (seconds, set) in sets.iter().enumerate() {
@@ -20,19 +20,19 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
         held = set;
     }
     us.edit_dataset(&name(dataset), &Stamp::now(now()), |dataset| {
-        dataset.title = Some("Primary".to_owned());
+        dataset.title = Some("OpenPrimary".to_owned());
     })
     .unwrap();
     primary_of(manifest_of(&us, dataset)).unwrap()
 }
 
-fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> PullReport {
+fn pull(mirror: &Registry, primary: &OpenPrimary, policy: PullPolicy, at: i64) -> PullReport {
     try_pull(mirror, primary, policy, at).unwrap()
 }
 
 fn try_pull(
     mirror: &Registry,
-    primary: &Primary,
+    primary: &OpenPrimary,
     policy: PullPolicy,
     at: i64,
 ) -> accession::error::Result<PullReport> {
@@ -45,7 +45,7 @@ const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
 
 #[test]
 fn a_mirror_that_is_behind_follows_and_only_a_new_one_gets_the_record_of_its_primary() {
-    for (is_new, title) in [(true, Some("Primary")), (false, None)] {
+    for (is_new, title) in [(true, Some("OpenPrimary")), (false, None)] {
         let mirror = new_registry();
         if !is_new {
             step(&mirror, "mirror", 8, ["A"], []);
@@ -103,7 +103,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let us = Registry::create(&path).unwrap();
     (1..).zip(["A", "B"]).for_each(|(at, id)| ingest(&us, id, at));
     let mirror = new_registry();
-    let primary = || Primary::open(&path, &name("mirror"), None, now()).unwrap();
+    let primary = || OpenPrimary::open(&path, &name("mirror"), None, now()).unwrap();
     let follow = |at: i64| try_pull(&mirror, &primary(), PullPolicy::Follow, at).unwrap();
     assert!(follow(10).is_identical());
     let source = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0);
@@ -158,7 +158,7 @@ fn known(registry: &Registry) -> String {
     let snapshot = registry.snapshot().unwrap();
     let latest = Selection::Dataset { name: name("mirror"), at: None };
     let set = snapshot.select(&latest).unwrap().set;
-    let mut files = snapshot.files(&set).unwrap().map(Result::unwrap);
+    let mut files = snapshot.registry().files(&set).map(Result::unwrap);
     drop(snapshot);
     let content = files.find(|it| it.granule_id == id("A")).unwrap().content;
     let mut words = Vec::new();

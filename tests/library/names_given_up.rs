@@ -3,7 +3,9 @@
 use accession::mirror::{MirrorStatus, PullOptions, pull};
 use accession::publish::publish;
 use accession::registry::{PaymentIds, Withdrawn};
-use accession::{Access, DatasetMetadata, Error, ErrorKind, IfMissing, Registry, Stamp};
+use accession::{
+    Access, DatasetFilter, DatasetMetadata, Error, ErrorKind, IfMissing, Registry, Stamp,
+};
 
 use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
 use harness::history::{change, name, now, second, step};
@@ -152,7 +154,7 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
         step(&older, dataset, 1, [id], []);
     }
     let mut found = Vec::new();
-    publish(&older, www, &[], |name, published| {
+    publish(&older, www, &DatasetFilter::All, |name, published| {
         let kind = published.map_or_else(|error| Some(error.kind()), |_| None);
         found.push((name.to_string(), kind));
         Ok::<(), Error>(())

@@ -102,8 +102,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     assert_eq!(ids(&registry, second(0)), before);
     let found = registry.snapshot().unwrap().find(&id("./x"), None, 10).unwrap();
     assert_eq!(found.len(), 1);
-    let snapshot = registry.snapshot().unwrap();
-    let exported = snapshot.export(&name("D"), None).unwrap();
+    let exported = registry.export(&name("D"), None).unwrap();
     let exported: String = exported.map(|it| format!("{:?}", it.unwrap())).collect();
     assert!(exported.contains("./x") && exported.contains("\\u{feff}x"), "{exported}");
     registry.back_up(&directory.path().join("copy.db")).unwrap();

@@ -2,8 +2,8 @@
 
 use accession::registry::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, DatasetMetadata, ErrorKind, IfMissing, Limit, Limits,
-    Listing, ListingBuilder, Registry, Stamp, Timestamp,
+    Change, ChangeOptions, ChangeReport, DatasetFilter, DatasetMetadata, ErrorKind, IfMissing,
+    Limit, Limits, Listing, ListingBuilder, Registry, Stamp, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
@@ -107,7 +107,8 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let limits = registry.snapshot().unwrap().dataset(&name("D")).unwrap().limits;
     assert_eq!(limits, Some(Limits { max_delete: Some(Limit::Granules(0)), ..Limits::default() }));
     // Nobody else sees them.
-    let public = registry.public_view(&[]).snapshot().unwrap().dataset(&name("D")).unwrap();
+    let public =
+        registry.public_view(DatasetFilter::All).snapshot().unwrap().dataset(&name("D")).unwrap();
     assert_eq!(public.limits, None);
     let public = serde_json::to_value(&public).unwrap();
     assert!(public.get("max_delete").is_none() && public.get("name").is_some());

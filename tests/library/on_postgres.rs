@@ -31,7 +31,7 @@ const OF_SQLITE: [(&str, &str); 19] = [
         "all_small_histories::every_small_history",
         "thousands of registries; random_histories samples them",
     ),
-    ("monitor::", "counts SQLite's interruptions"),
+    ("observer::", "counts SQLite's interruptions"),
     ("fixity", "files, which are in no registry"),
     ("mirror_http", "registries in memory"),
     ("publish::", "registries in memory"),

@@ -1,6 +1,8 @@
 //! Granules and histories are read page by page, while other threads change the registry.
 
-use accession::{EventKind, Import, Moment, Registry, Selection, Stamp, Timestamp};
+use accession::{
+    EventKind, HistoryOptions, Import, Moment, Registry, Selection, Set, Stamp, Timestamp,
+};
 use rusqlite::Connection;
 
 use crate::stored::{Stored, change, even, granule_id, latest};
@@ -12,9 +14,15 @@ use harness::oracle::naive;
 const GRANULES: usize = 10_000;
 
 fn granules_of(registry: &Registry, selection: &Selection) -> accession::Granules {
-    let snapshot = registry.snapshot().unwrap();
-    let selected = snapshot.select(selection).unwrap();
-    snapshot.granules(&selected.set).unwrap()
+    registry.granules(&set_of(registry, selection))
+}
+
+fn set_of(registry: &Registry, selection: &Selection) -> Set {
+    registry.snapshot().unwrap().select(selection).unwrap().set
+}
+
+fn granules_after(registry: &Registry, number: usize) -> accession::Granules {
+    registry.granules_after(&set_of(registry, &latest()), Some(&id(&granule_id(number))))
 }
 
 #[test]
@@ -54,7 +62,7 @@ fn granules_are_those_of_their_instance_while_others_commit_between_two_pages() 
 fn granules_after_an_id_begin_there_and_are_not_counted_against_the_history() {
     let stored = Stored::with(GRANULES);
     for number in [0, 1, 8_191, 2 * GRANULES] {
-        let after = granules_of(&stored.registry, &latest()).after(&id(&granule_id(number)));
+        let after = granules_after(&stored.registry, number);
         let listed: Vec<String> =
             after.map(|granule| granule.unwrap().granule_id.to_string()).collect();
         assert!(listed.iter().eq(&even(GRANULES)[(number / 2 + 1).min(GRANULES)..]), "{number}");
@@ -77,7 +85,7 @@ fn pages_of_ids_have_the_ids_of_the_granules_wherever_reading_begins() {
         let lines: String = pages.iter().map(accession::model::IdPage::as_lines).collect();
         assert!(lines.lines().eq(&listed[read..]), "{read}");
     }
-    let after = granules_of(&stored.registry, &latest()).after(&id(&granule_id(9_001)));
+    let after = granules_after(&stored.registry, 9_001);
     let pages: Vec<accession::model::IdPage> = after.into_id_pages().map(Result::unwrap).collect();
     assert!(pages.iter().flat_map(accession::model::IdPage::iter).eq(&listed[4_501..]));
 }
@@ -97,15 +105,15 @@ fn long_history() -> Stored {
 }
 
 #[test]
-fn a_history_ends_with_the_latest_instance_that_was_known_when_it_was_requested() {
+fn a_history_ends_with_the_latest_instance_that_was_known_when_its_first_one_was_read() {
     let stored = long_history();
     let other = stored.other_handle();
-    let oldest_first = stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap();
+    let oldest_first = stored.registry.history(&name("dataset"), &HistoryOptions::new());
     let newest_first =
-        stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap().newest_first();
-    let expected: Vec<Timestamp> = (0..INSTANCES).map(second).collect();
+        stored.registry.history(&name("dataset"), &HistoryOptions::new().newest_first());
     let mut at = INSTANCES;
     for (history, is_reversed) in [(oldest_first, false), (newest_first, true)] {
+        let expected: Vec<Timestamp> = (0..at).map(second).collect();
         let mut read = Vec::new();
         for instance in history {
             read.push(instance.unwrap());
@@ -130,15 +138,13 @@ fn a_history_ends_with_the_latest_instance_that_was_known_when_it_was_requested(
 fn since_and_until_bound_a_history_in_both_orders() {
     let stored = long_history();
     for (since, until) in [(0, 0), (5, 5), (7, 2_000), (1_023, 1_024), (2_499, 9_999), (9, 3)] {
-        let history = || {
-            let history = stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap();
-            history.since(second(since)).until(second(until))
-        };
+        let bounded = HistoryOptions::new().since(second(since)).until(second(until));
+        let history = |options: &HistoryOptions| stored.registry.history(&name("dataset"), options);
         let expected: Vec<Timestamp> = (since..=until.min(INSTANCES - 1)).map(second).collect();
-        let read: Vec<Timestamp> = history().map(|it| it.unwrap().timestamp).collect();
+        let read: Vec<Timestamp> = history(&bounded).map(|it| it.unwrap().timestamp).collect();
         assert_eq!(read, expected, "{since} {until}");
         let mut read: Vec<Timestamp> =
-            history().newest_first().map(|it| it.unwrap().timestamp).collect();
+            history(&bounded.newest_first()).map(|it| it.unwrap().timestamp).collect();
         read.reverse();
         assert_eq!(read, expected, "{since} {until}, newest first");
     }
@@ -154,7 +160,7 @@ fn threads_that_share_a_registry_read_and_write_at_once() {
             let granules = {
                 let snapshot = registry.snapshot().unwrap();
                 let selected = snapshot.select(&latest()).unwrap();
-                (selected.set.identifier(), snapshot.granules(&selected.set).unwrap())
+                (selected.set.identifier(), snapshot.registry().granules(&selected.set))
             };
             let (identifier, granules) = granules;
             let held: Vec<String> =
@@ -213,11 +219,11 @@ fn no_read_transaction_is_open_between_two_pages_nor_after_a_list_is_dropped() {
     assert!(truncates_log(&connection));
 
     let mut granules = granules_of(&stored.registry, &latest());
-    let mut history = stored.registry.snapshot().unwrap().history(&name("dataset")).unwrap();
+    let mut history = stored.registry.history(&name("dataset"), &HistoryOptions::new());
     let snapshot = stored.registry.snapshot().unwrap();
     let set = snapshot.select(&latest()).unwrap().set;
-    let mut differences = snapshot.compare(&set, &set).unwrap();
     drop(snapshot);
+    let mut differences = stored.registry.compare(&set, &set);
     granules.next().unwrap().unwrap();
     history.next().unwrap().unwrap();
     write();

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
 use accession::publish::{publish, unknown_datasets};
-use accession::{ErrorKind, Registry, Stamp, SubsetMembers};
+use accession::{DatasetFilter, ErrorKind, Registry, Stamp, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::exported::{enlarge, manifest_of, published, verified};
@@ -292,9 +292,12 @@ fn two_datasets_are_published_at_the_same_time() {
     us.lock().unwrap();
     let publish_other = || {
         let mut new = 0;
-        publish(&registry, directory.path(), &[name("other")], |_, published| {
-            published.map(|published| new = published.new_changes)
-        })
+        publish(
+            &registry,
+            directory.path(),
+            &DatasetFilter::from(name("other")),
+            |_, published| published.map(|published| new = published.new_changes),
+        )
         .unwrap();
         new
     };

@@ -359,7 +359,7 @@ fn refused(made: Result<(), Error>, granules: u64) {
 
 /// What a registry lists of a set.
 fn listed(registry: &Registry, set: &Set) -> String {
-    let files = registry.snapshot().unwrap().files(set).unwrap();
+    let files = registry.files(set);
     let mut lines = Vec::new();
     for granule in files {
         let granule = granule.unwrap();

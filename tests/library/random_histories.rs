@@ -227,8 +227,8 @@ fn compare(
     let selection = Selection::Dataset { name: dataset.clone(), at: None };
     let snapshot = registry.snapshot().unwrap();
     let set = snapshot.select(&selection).unwrap().set;
-    let mut differences = snapshot.compare_with(&set, &listing).unwrap();
     drop(snapshot);
+    let mut differences = registry.compare_with(&set, &listing).unwrap();
     let (mut only_held, mut only_listed) = (BTreeSet::new(), BTreeSet::new());
     for difference in differences.by_ref() {
         match difference.unwrap() {
@@ -239,8 +239,9 @@ fn compare(
     }
     assert_eq!(only_held, held.difference(listed).cloned().collect());
     assert_eq!(only_listed, listed.difference(held).cloned().collect());
-    assert_eq!(differences.counts().matched, held.intersection(listed).count() as u64);
-    assert_eq!(differences.right(), listing.identify().unwrap().identifier);
+    let counts = differences.finish().unwrap();
+    assert_eq!(counts.granules.matched, held.intersection(listed).count() as u64);
+    assert_eq!(counts.right, listing.identify().unwrap().identifier);
 }
 
 fn revert(

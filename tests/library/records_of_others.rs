@@ -2,9 +2,9 @@
 
 use std::error::Error as _;
 
-use accession::mirror::Primary;
+use accession::mirror::OpenPrimary;
 use accession::registry::Withdrawn;
-use accession::{Access, DatasetMetadata, Import, Registry, Stamp};
+use accession::{Access, DatasetFilter, DatasetMetadata, Import, Registry, Stamp};
 
 use crate::properties::resealed;
 use harness::history::{change, name, now, second};
@@ -19,7 +19,7 @@ fn manifest(record: &str) -> Vec<u8> {
 }
 
 fn record(manifest: &[u8]) -> accession::error::Result<DatasetMetadata> {
-    let reader = Primary::from_manifest(manifest, "us.jsonl", None, now())?;
+    let reader = OpenPrimary::from_manifest(manifest, "us.jsonl", None, now())?;
     reader.read_into(&mut Import::new(), |_| {})
 }
 
@@ -65,7 +65,8 @@ fn a_registry_with_a_name_that_is_not_valid_is_refused_and_the_name_is_in_the_er
     assert_eq!(error.kind().as_str(), "damaged");
     let chain = format!("{error} {:?}", error.source().map(ToString::to_string));
     assert!(chain.contains("../US"), "{chain}");
-    let verified: Vec<_> = registry.verify_all(&[]).unwrap().map(Result::unwrap).collect();
+    let verified: Vec<_> =
+        registry.verify_all(&DatasetFilter::All).unwrap().map(Result::unwrap).collect();
     let findings = verified.iter().flat_map(|verification| &verification.mismatches);
     assert_eq!(findings.filter(|finding| finding.text.contains("\"../US\"")).count(), 1);
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use accession::{Registry, Stamp};
+use accession::{HistoryOptions, Registry, Stamp};
 
 use crate::stored::{Stored, latest};
 use harness::history::{change, name, now, plan, second};
@@ -54,11 +54,9 @@ fn nothing_is_written_to_a_registry_that_is_no_longer_at_its_path() {
 fn granules_end_with_an_error_when_the_file_is_replaced_between_two_pages() {
     for (name_of_deed, deed) in DEEDS {
         let (stored, other) = stored();
-        let snapshot = stored.registry.snapshot().unwrap();
-        let set = snapshot.select(&latest()).unwrap().set;
-        let mut granules = snapshot.granules(&set).unwrap();
-        let mut history = snapshot.history(&name("dataset")).unwrap();
-        drop(snapshot);
+        let set = stored.registry.snapshot().unwrap().select(&latest()).unwrap().set;
+        let mut granules = stored.registry.granules(&set);
+        let mut history = stored.registry.history(&name("dataset"), &HistoryOptions::new());
         granules.next().unwrap().unwrap();
         deed(&stored.path, &other);
         let rest: Vec<_> = granules.by_ref().collect();
@@ -66,6 +64,7 @@ fn granules_end_with_an_error_when_the_file_is_replaced_between_two_pages() {
         let error = rest.last().unwrap().as_ref().unwrap_err();
         assert_eq!(error.kind().as_str(), "replaced", "{name_of_deed}");
         assert!(granules.next().is_none());
+        assert_eq!(granules.finish().unwrap_err().kind().as_str(), "replaced");
         assert_eq!(
             history.next().unwrap().unwrap_err().kind().as_str(),
             "replaced",

@@ -1,7 +1,6 @@
 //! A restored backup replaces a registry completely, and no payment id is issued twice.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -9,7 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
 use accession::registry::{MissingFromBackup, NewAnnotation, PaymentIds, restore};
 use accession::{
-    Access, DatasetName, Identifier, Monitor, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+    Access, CancelToken, DatasetName, Identifier, Observer, Progress, Registry, Selection, Stamp,
+    SubsetMembers, Timestamp, Watcher, Work,
 };
 use rusqlite::Connection;
 
@@ -50,7 +50,7 @@ fn a_backup_replaces_the_registry_which_is_kept() {
     registry.back_up(&backup).unwrap();
     let stamp = Stamp::at(second(1), now());
     registry.change(&name("dataset"), &change(["later"], []), &stamp).unwrap();
-    let restored = restore(&backup, &path, now(), None).unwrap();
+    let restored = restore(&backup, &path, now(), &Watcher::new()).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     assert_eq!(restored.bytes, std::fs::metadata(&path).unwrap().len());
     // A process that has the old registry open does not continue to write to it.
@@ -81,7 +81,7 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     harness::seal::seal_rows(&connection);
     drop(connection);
     let bytes = std::fs::read(&path).unwrap();
-    let error = restore(&backup, &path, now(), None).unwrap_err();
+    let error = restore(&backup, &path, now(), &Watcher::new()).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged");
     let message = error.with_causes();
     let finding = "dataset at 2001-01-01T00:00:00Z: the identifier is 0000";
@@ -95,7 +95,7 @@ fn a_missing_backup_is_named_and_replaces_nothing() {
     let directory = harness::directory();
     let (path, backup) = paths(&directory);
     drop(create(&path));
-    let error = restore(&backup, &path, now(), None).unwrap_err();
+    let error = restore(&backup, &path, now(), &Watcher::new()).unwrap_err();
     assert_eq!(error.kind().as_str(), "registry-missing");
     assert!(error.to_string().contains("backup.db"), "{error}");
     assert_eq!(files(directory.path()), 1);
@@ -122,7 +122,7 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
         }
         assert_eq!(issued.len(), 10 * layout.counters() as usize);
         drop(registry);
-        restore(&backup, &path, at(0), None).unwrap();
+        restore(&backup, &path, at(0), &Watcher::new()).unwrap();
         let registry = Registry::open(&path, Access::Write).unwrap();
         let mut leased = 0;
         for seconds in 0..=7 {
@@ -149,7 +149,7 @@ fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
     let issued = registry.lease_payment_ids(scheme, worker, 1, || at(60)).unwrap().ids[0];
     registry.back_up(&backup).unwrap();
     drop(registry);
-    restore(&backup, &path, at(0), None).unwrap();
+    restore(&backup, &path, at(0), &Watcher::new()).unwrap();
     let registry = Registry::open(&path, Access::Write).unwrap();
     assert!(registry.lease_payment_ids(scheme, worker, 1, || at(6)).is_err());
     let next = registry.lease_payment_ids(scheme, worker, 1, || at(60)).unwrap().ids[0];
@@ -193,15 +193,15 @@ fn what_the_copy_lacks_is_listed() {
     drop(with_an_older_backup(&path, &backup));
     let bytes = std::fs::read(&backup).unwrap();
     let (datasets, identifiers) = lacks_of_the_older_backup();
-    let restored = restore(&backup, &path, now(), None).unwrap();
+    let restored = restore(&backup, &path, now(), &Watcher::new()).unwrap();
     let (kept, lacks) = (restored.moved.unwrap(), restored.lacks.unwrap());
     assert_eq!((&lacks.datasets, &lacks.identifiers), (&datasets, &identifiers));
     assert_eq!((restored.datasets, restored.identifiers), (2, 2));
     assert_eq!(std::fs::read(&backup).unwrap(), bytes);
     // Restored again, the copy lacks nothing; and what was there lacks nothing of the copy.
-    let again = restore(&backup, &path, at(1), None).unwrap();
+    let again = restore(&backup, &path, at(1), &Watcher::new()).unwrap();
     assert_eq!(again.lacks.unwrap(), MissingFromBackup::default());
-    let back = restore(&kept, &path, at(2), None).unwrap();
+    let back = restore(&kept, &path, at(2), &Watcher::new()).unwrap();
     assert_eq!(back.lacks.unwrap(), MissingFromBackup::default());
 }
 
@@ -229,7 +229,7 @@ fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
         drop(with_an_older_backup(&path, &backup));
         damage(&path);
         let bytes = std::fs::read(&path).unwrap();
-        let restored = restore(&backup, &path, now(), None).unwrap();
+        let restored = restore(&backup, &path, now(), &Watcher::new()).unwrap();
         assert!(restored.lacks.is_err(), "{what}");
         assert_eq!(std::fs::read(restored.moved.unwrap()).unwrap(), bytes, "{what}");
         let registry = Registry::open(&path, Access::Write).unwrap();
@@ -260,11 +260,11 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         assert_eq!(mode(&copy), permissions);
         // Of a registry that is lost, only the backup tells.
         let new = directory.path().join("new.db");
-        restore(&backup, &new, now(), None).unwrap();
+        restore(&backup, &new, now(), &Watcher::new()).unwrap();
         assert_eq!(mode(&new), permissions);
         set(&backup, 0o644);
         drop(registry);
-        let kept = restore(&backup, &path, now(), None).unwrap().moved.unwrap();
+        let kept = restore(&backup, &path, now(), &Watcher::new()).unwrap().moved.unwrap();
         assert_eq!((mode(&path), mode(&kept)), (permissions, permissions));
         let registry = Registry::open(&path, Access::Write).unwrap();
         step(&registry, "dataset", 9, ["B"], []);
@@ -291,7 +291,7 @@ fn copies_keep_their_owner_and_group_where_that_is_permitted() {
     Registry::open(&path, Access::Read).unwrap().back_up(&backup).unwrap();
     assert_eq!(owner(&backup), (12_345, 23_456, 0o660));
     chown(&backup, Some(0), Some(0)).unwrap();
-    restore(&backup, &path, now(), None).unwrap();
+    restore(&backup, &path, now(), &Watcher::new()).unwrap();
     assert_eq!(owner(&path), (12_345, 23_456, 0o660));
 }
 
@@ -301,27 +301,27 @@ struct ChangeWhileCopying {
     is_copying: AtomicBool,
     pages: AtomicU64,
     changes: AtomicU64,
+    token: CancelToken,
 }
 
-impl Monitor for ChangeWhileCopying {
-    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
-        self.is_copying.store(what == "copying", Ordering::Relaxed);
-    }
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        if !self.is_copying.load(Ordering::Relaxed) {
-            return ControlFlow::Continue(());
-        }
+impl Observer for ChangeWhileCopying {
+    fn event(&self, event: Progress) {
+        let more = match event {
+            Progress::Begin(work, _) => {
+                return self.is_copying.store(work == Work::CopyPages, Ordering::Relaxed);
+            }
+            Progress::Advance(more) if self.is_copying.load(Ordering::Relaxed) => more,
+            Progress::End => return self.is_copying.store(false, Ordering::Relaxed),
+            _ => return,
+        };
         self.pages.fetch_add(more, Ordering::Relaxed);
         let number = self.changes.fetch_add(1, Ordering::Relaxed) + 1;
         let stamp = Stamp::at(second(number as i64), now());
         let id = format!("during.{number}");
         self.registry.change(&name("dataset"), &change([id.as_str()], []), &stamp).unwrap();
-        if number < 20 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    }
-
-    fn end(&self) {
-        self.is_copying.store(false, Ordering::Relaxed);
+        if number == 20 {
+            self.token.cancel();
+        }
     }
 }
 
@@ -340,16 +340,19 @@ fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
     let connection = Connection::open(&path).unwrap();
     connection.execute_batch(large).unwrap();
     let all: u32 = connection.query_row("PRAGMA page_count", [], |row| row.get(0)).unwrap();
-    let monitor = Arc::new(ChangeWhileCopying {
+    let token = CancelToken::new();
+    let observer = Arc::new(ChangeWhileCopying {
         registry: registry.clone(),
         is_copying: AtomicBool::new(false),
         pages: AtomicU64::new(0),
         changes: AtomicU64::new(0),
+        token: token.clone(),
     });
-    let restored = restore(&path, &target, now(), Some(monitor.clone())).unwrap();
+    let watcher = Watcher::new().observed_by(observer.clone()).cancelled_by(&token);
+    let restored = restore(&path, &target, now(), &watcher).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     let (pages, changes) =
-        (monitor.pages.load(Ordering::Relaxed), monitor.changes.load(Ordering::Relaxed));
+        (observer.pages.load(Ordering::Relaxed), observer.changes.load(Ordering::Relaxed));
     assert!(pages <= u64::from(all) && changes > 1, "{pages} of {all} pages, {changes} changes");
     let granules = |path: &Path| {
         let registry = Registry::open(path, Access::Read).unwrap();

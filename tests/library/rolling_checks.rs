@@ -11,7 +11,10 @@ use accession::fixity::{
 };
 use accession::model::{Algorithm, Checksum};
 use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
-use accession::{Access, Error, ErrorKind, Registry, Selection, Set, Snapshot, Stamp, Timestamp};
+use accession::{
+    Access, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
+    Stamp, Timestamp,
+};
 use proptest::prelude::*;
 
 use harness::history::{cases, change, name, now, stating, with_file};
@@ -292,7 +295,7 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     assert!(!check(&former, Depth::Size));
     registry.change(&name("D"), &change(["C"], []), &at(1)).unwrap();
     std::fs::write(directory.path().join("C"), "C").unwrap();
-    let until = registry.snapshot().unwrap().history(&name("D")).unwrap().next().unwrap().unwrap();
+    let until = registry.history(&name("D"), &HistoryOptions::new()).next().unwrap().unwrap();
     let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
     let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
     assert!(!check(&former, Depth::Content));
@@ -338,7 +341,8 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
         let oldest = StatusThresholds { seen: None, checked };
         // A dataset that is named twice is reported once, with all that is known of it.
         let names = [name("D"), name("NAMES"), name("D")];
-        let rows = registry.status(&names, (at(9).clock)(), oldest).unwrap();
+        let rows =
+            registry.status(&DatasetFilter::Only(names.to_vec()), (at(9).clock)(), oldest).unwrap();
         let [of_files, of_names] = rows.try_into().unwrap();
         assert!(of_names.problems.is_empty() && of_names.fixity.is_none());
         of_files

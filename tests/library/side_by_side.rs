@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::model::{Checksum, Content, FileRecord};
 use accession::registry::{Presence, SideBySide};
-use accession::{GranuleId, ListingBuilder, ListingEntry};
+use accession::{GranuleId, ListingBuilder, ListingEntry, Watcher};
 use proptest::prelude::*;
 
 /// A side: for some of the ids the algorithm and a digit of their checksum, or none.
@@ -28,7 +28,7 @@ proptest! {
         sides in prop::collection::vec(
             prop::collection::btree_map(0_u8..6, prop::option::of((any::<bool>(), 0_u8..3)), 0..6), 2..5),
     ) {
-        let mut compared = SideBySide::new(None);
+        let mut compared = SideBySide::new(Watcher::new());
         for side in &sides {
             let mut listing = ListingBuilder::new();
             // In another order than the canonical one, and one id twice.
@@ -60,7 +60,7 @@ fn a_list_outlives_its_clones_and_is_read_by_several_at_once() {
         builder.finish()
     };
     let (short, listing) = (listing_of(&[1, 3]), listing_of(&[1, 2, 3]));
-    let mut sides = SideBySide::new(None);
+    let mut sides = SideBySide::new(Watcher::new());
     sides.add_list(&short).unwrap();
     let mut files = short.clone().files().unwrap();
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-1");

@@ -4,18 +4,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use accession::mirror::PublishedSite;
+use accession::model::PrimaryOptions;
 use accession::publish::{publish_statements, verify_statements};
 use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
 use accession::signed::{
     ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
     StatementTree,
 };
-use accession::{Access, Moment, Pattern, Registry, Selection, Stamp, SubsetMembers, Timestamp};
+use accession::{
+    Access, DatasetFilter, Moment, Pattern, Registry, Selection, Stamp, SubsetMembers, Timestamp,
+};
 
 use crate::stored::Stored;
 use harness::history::{change, name, now, plan, second};
 use harness::installed::installed;
-use harness::primary_at_address::quick;
 use harness::seal::seal_rows;
 use harness::seed;
 use harness::store::{new_registry, new_registry_in};
@@ -243,7 +245,12 @@ fn what_changes_in_the_second_of_a_statement_waits_and_what_stays_is_stated_each
     assert_eq!(state("2001-01-09T00:00:02Z"), (0, false));
     assert_eq!(state("2001-01-09T00:00:03Z"), (1, false));
     assert_eq!(state("2001-01-09T00:00:04Z"), (0, false));
-    assert!(registry.verify_all(&[]).unwrap().all(|it| it.unwrap().mismatches.is_empty()));
+    assert!(
+        registry
+            .verify_all(&DatasetFilter::All)
+            .unwrap()
+            .all(|it| it.unwrap().mismatches.is_empty())
+    );
 }
 
 #[test]
@@ -362,7 +369,10 @@ fn statements_that_are_lost_or_altered_are_found() {
         let log = stored.registry.add_statements(now(), &[]).unwrap();
         assert_eq!(log.added, 2);
         sign(&stored.registry, &log, &key(1), &[], now());
-        assert!(stored.registry.verify_all(&[]).unwrap().finish().unwrap().findings == 0);
+        assert!(
+            stored.registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings
+                == 0
+        );
         let connection = stored.connection();
         assert!(connection.execute(sql, []).unwrap() > 0);
         let is_of_history = sql.contains("instance");
@@ -372,7 +382,7 @@ fn statements_that_are_lost_or_altered_are_found() {
         drop(connection);
         let texts: Vec<String> = stored
             .registry
-            .verify_all(&[])
+            .verify_all(&DatasetFilter::All)
             .unwrap()
             .flat_map(|verification| verification.unwrap().mismatches)
             .map(|finding| finding.text)
@@ -508,7 +518,8 @@ fn read_site(place: &str) -> accession::error::Result<(Vec<String>, usize)> {
     let (key, witness) = (key.verification_key(), witness.verification_key());
     let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();
     let site = PublishedSite::named(place)?;
-    let published = site.statements(ORIGIN, &policy, (quick(), now()))?;
+    let options = PrimaryOptions::default();
+    let published = site.statements(ORIGIN, &policy, (&options, now()))?;
     let names = published.note.signatures.into_iter().map(|signature| signature.name).collect();
     Ok((names, published.texts.records().count()))
 }

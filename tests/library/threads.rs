@@ -1,23 +1,33 @@
 //! Values of the library move between threads.
 
-use accession::mirror::{Comparison, Primary, Remote};
-use accession::registry::Verifications;
+use accession::fixity::{
+    ComparedFiles, FileTree, FilesOfSet, FixityRun, FoundFiles, UnexpectedFiles,
+};
+use accession::input::{Events, OpenedFile, Records, SearchPages};
+use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
+use accession::registry::{
+    DatasetStatus, Export, FileCheck, FileList, IdPages, SideBySide, StatementLog, Verifications,
+};
+use accession::signed::{Policy, SigningKey, StatementProof, StatementTree};
 use accession::{
-    Access, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetMetadata,
-    DatasetVerification, Difference, Differences, Error, ErrorKind, Exported, Finding, Granules,
-    History, Import, Listing, ListingBuilder, Registry, Resolution, Selected, Selection, Set,
-    Snapshot, Stamp, SubsetMembers,
+    Access, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, DatasetFilter,
+    DatasetMetadata, DatasetVerification, Difference, Differences, Error, ErrorKind, Exported,
+    Finding, Granules, History, HistoryOptions, Import, Listing, ListingBuilder, Registry,
+    Resolution, Selected, Selection, Set, Snapshot, Stamp, SubsetMembers, Watcher,
 };
 
 #[test]
 fn the_values_of_the_library_can_be_sent_to_another_thread() {
     fn owned_and_send<T: Send + 'static>() {}
+    fn sync<T: Sync>() {}
     fn shared<T: Clone + Send + Sync + 'static>() {}
     shared::<Registry>();
     shared::<ChangeOptions>();
     shared::<Listing>();
     shared::<Stamp>();
-    owned_and_send::<(Snapshot, Granules, History, Differences<'static>)>();
+    shared::<(CancelToken, DatasetFilter, HistoryOptions, Watcher)>();
+    owned_and_send::<(Export, FileList, FixityRun, IdPages, SideBySide)>();
+    owned_and_send::<(Snapshot, Granules, History, Differences)>();
     owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, ListingBuilder, SubsetMembers)>();
     owned_and_send::<(
@@ -31,7 +41,23 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     )>();
     owned_and_send::<(Access, Selection, Set, DatasetMetadata, Difference, Exported)>();
     owned_and_send::<(Error, ErrorKind)>();
-    owned_and_send::<(Primary, Comparison, Remote)>();
+    sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
+    shared::<Primary>();
+    owned_and_send::<(ComparedFiles, FilesOfSet, FileTree, FoundFiles, UnexpectedFiles)>();
+    owned_and_send::<(Events, OpenedFile, Records, SearchPages)>();
+    owned_and_send::<(DatasetStatus, FileCheck, StatementLog)>();
+    owned_and_send::<(SigningKey, Policy, StatementProof, StatementTree)>();
+    owned_and_send::<(MirrorComparison, ComparedMirror, PullReport, PublishedSite)>();
+}
+
+#[test]
+fn a_registry_is_closed_once_nothing_uses_it() {
+    let directory = harness::directory();
+    let registry = Registry::create(&directory.path().join("accession.db")).unwrap();
+    let (clone, snapshot) = (registry.clone(), registry.snapshot().unwrap());
+    assert_eq!(registry.close().unwrap_err().kind().as_str(), "busy");
+    drop(snapshot);
+    clone.close().unwrap();
 }
 
 #[test]

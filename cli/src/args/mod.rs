@@ -1,6 +1,7 @@
 //! Arguments that several commands take. Each type converts what was typed into what it means.
 
 mod change;
+mod datasets;
 mod granules;
 mod primary;
 mod set;
@@ -10,6 +11,7 @@ pub use accession::citation::typed::{
     TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
 };
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
+pub use datasets::named_or_all;
 pub use granules::{
     ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs, ListArgs,
 };

@@ -4,8 +4,8 @@ use std::io::{IsTerminal, Write, stdin};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::mirror::{Address, PrimarySource, Remote, Retry};
-use accession::model::{SourceOptions, parse_duration, quoted};
+use accession::mirror::{Primary, Retry};
+use accession::model::{PrimaryOptions, parse_duration, quoted};
 use accession::registry::KnownPrimary;
 use accession::{Access, DatasetName};
 use clap::builder::RangedU64ValueParser;
@@ -33,20 +33,18 @@ pub struct PrimaryArgs {
 
 impl PrimaryArgs {
     /// The primary of a mirror: the one that was named, or else its default.
-    pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<PrimarySource> {
-        let now = session.now()?;
+    pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<Primary> {
         let primary_dataset = self.primary_dataset.clone();
-        let options = SourceOptions { primary_dataset, ..self.http.options()? };
+        let options = PrimaryOptions { primary_dataset, ..self.http.options()? };
         match &self.primary {
             Some(InputFile::Path(path)) => {
-                Ok(reporting(PrimarySource::named(path, options), session))
+                Ok(reporting(Primary::from(path.clone()).with_options(options), session))
             }
-            Some(stream) => Ok(PrimarySource::read(stdin(), &stream.name(), options, now)?),
+            Some(stream) => Ok(Primary::from_reader(stdin(), &stream.name(), options)?),
             None => {
                 let sources = session.open(Access::Read)?.snapshot()?.mirror_sources(mirror)?;
-                let default = sources
-                    .into_iter()
-                    .find_map(|it| PrimarySource::of_last_pull(it, options.clone()));
+                let default =
+                    sources.into_iter().find_map(|it| Primary::of_last_pull(it, options.clone()));
                 default.map(|source| reporting(source, session)).ok_or_else(|| {
                     Error::usage(format!("{mirror} was not pulled from any primary yet"))
                         .with_hint(format!("name it: `accession mirror pull {mirror} PRIMARY`"))
@@ -60,19 +58,19 @@ impl PrimaryArgs {
         &self,
         known: KnownPrimary,
         session: &Session,
-    ) -> Result<Option<PrimarySource>> {
+    ) -> Result<Option<Primary>> {
         let mut options = self.http.options()?;
-        if !Address::is_meant(&known.source) {
+        if !Primary::from(known.source.as_str()).is_at_address() {
             // These options apply only to mirrors whose primary is at an address.
             (options.timeout_seconds, options.ca_file, options.insecure) = (None, None, false);
         }
-        let source = PrimarySource::of_last_pull(known, options);
+        let source = Primary::of_last_pull(known, options);
         Ok(source.map(|source| reporting(source, session)))
     }
 }
 
 /// A source whose repeated requests are reported.
-fn reporting(source: PrimarySource, session: &Session) -> PrimarySource {
+fn reporting(source: Primary, session: &Session) -> Primary {
     match (session.is_verbose(), session.is_json()) {
         (true, true) => source.reporting(report_as_json),
         (true, false) => source.reporting(report),
@@ -114,9 +112,9 @@ pub struct HttpArgs {
 
 impl HttpArgs {
     /// The options as they are kept with a source.
-    fn options(&self) -> Result<SourceOptions> {
+    fn options(&self) -> Result<PrimaryOptions> {
         let ca_file = self.ca_file.as_ref().map(std::path::absolute).transpose()?;
-        Ok(SourceOptions {
+        Ok(PrimaryOptions {
             primary_dataset: None,
             timeout_seconds: self.timeout,
             max_bytes: self.max_bytes,
@@ -128,13 +126,13 @@ impl HttpArgs {
 
     /// The dataset at an address. Sends no request yet. Returns `None` if the file is not an address and none
     /// of these options is given.
-    pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Remote>> {
+    pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Primary>> {
         let options = self.options()?;
-        let are_given = options != SourceOptions::default();
+        let are_given = options != PrimaryOptions::default();
         let remote = match file.path() {
             Some(path) => {
-                let source = reporting(PrimarySource::named(path, options), session);
-                source.remote(session.now()?)?
+                let primary = Primary::from(path.to_owned()).with_options(options);
+                Some(reporting(primary, session)).filter(Primary::is_at_address)
             }
             None => None,
         };

@@ -7,7 +7,7 @@ use accession::error::Detail;
 use accession::mirror::PublishedSite;
 use accession::model::WebAddress;
 use accession::registry::Edit;
-use accession::{DatasetName, Moment, Selection, Snapshot, Timestamp};
+use accession::{DatasetName, HistoryOptions, Moment, Selection, Snapshot, Timestamp};
 
 use crate::error::{Error, Result};
 use crate::session::Session;
@@ -144,6 +144,17 @@ impl KnownAtArgs {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Restricts a history to the state of the registry at that time.
+    ///
+    /// # Errors
+    ///
+    /// The time is in the future.
+    pub fn of_history(&self, options: HistoryOptions, session: &Session) -> Result<HistoryOptions> {
+        let Some(at) = self.known_at else { return Ok(options) };
+        refuse_future(at, session.now()?)?;
+        Ok(options.known_at(at.last_instant()))
     }
 
     /// Restricts the snapshot to the state of the registry at that time.

@@ -9,6 +9,7 @@ use accession::model::{Annotation, ParseError, WarningKind};
 use accession::registry::Granule;
 use accession::{
     Access, DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers,
+    Watcher,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
@@ -165,7 +166,8 @@ impl Args {
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
-        let list = listing.identify_with(Arc::new(Progress::new()))?;
+        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+        let list = listing.identify_watched(&watcher)?;
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
@@ -242,7 +244,7 @@ impl Args {
         {
             warn_of_lacking(session, &dataset, &citation, format);
         }
-        let files = |set: &Set| Ok(registry.snapshot()?.files(set)?);
+        let files = |set: &Set| Ok(registry.files(set));
         let text = match &members {
             Some(SubsetMembers::Listed(listing)) if !is_stored => {
                 let instance = Set::Instance(cited_set.instance().clone());

@@ -9,9 +9,10 @@ use std::sync::Arc;
 use accession::disk::Spool;
 use accession::model::{ParseError, WarningKind, quoted};
 use accession::registry::{
-    ContentCounts, Counts, HeldContents, ListingSummary, Presence, SideBySide, TwoSides,
+    ContentCounts, Counts, DifferenceCounts, HeldContents, ListingSummary, Presence, SideBySide,
+    TwoSides,
 };
-use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp};
+use accession::{Access, Identifier, Instance, Set, Snapshot, Timestamp, Watcher};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -166,12 +167,13 @@ impl Compare {
                 let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
                 let left = left.contents(session, now, &snapshot)?;
                 let right = right.contents(session, now, &snapshot)?;
-                let (one, two) = snapshot.nearest(&left, &right)?;
+                let registry = snapshot.registry().clone();
+                drop(snapshot);
+                let (one, two) = registry.nearest(&left, &right)?;
                 let compared = [compared(&left, one), compared(&right, two)];
                 let (left, right) = (&left[one].set, &right[two].set);
-                let mut differences = snapshot.compare_files(left, right)?;
-                drop(snapshot);
-                let sides = TwoSides::read(&mut differences, PLACES, limit)?;
+                let differences = registry.compare_files(left, right);
+                let sides = TwoSides::read(differences, PLACES, limit)?;
                 let is_digest_equal = left.digest() == right.digest();
                 report(session, compared, &sides, is_digest_equal, summary)
             }
@@ -188,19 +190,19 @@ impl Compare {
                     }
                 };
                 let (listing, has_paths) = lists.listing(session, files)?;
-                let snapshot = session.open(Access::Read)?.snapshot()?;
-                let nearest = snapshot.nearest_to(&left, &listing)?;
-                let mut differences = snapshot.compare_with(&left[nearest].set, &listing)?;
-                drop(snapshot);
-                let sides = TwoSides::read(&mut differences, PLACES, limit)?;
-                if sides.counts.matched == 0 && has_paths {
+                let registry = session.open(Access::Read)?;
+                let nearest = registry.nearest_to(&left, &listing)?;
+                let differences = registry.compare_with(&left[nearest].set, &listing)?;
+                let sides = TwoSides::read(differences, PLACES, limit)?;
+                let counts = sides.counts.granules;
+                if counts.matched == 0 && has_paths {
                     let what =
                         format!("none of the listed ids is held, and they are paths: {OF_PATHS}");
                     session.warn(WarningKind::IdsFromPaths, &what);
                 }
-                let granules = sides.counts.matched + sides.counts.only_right;
+                let granules = counts.matched + counts.only_right;
                 warn_of_repeated(session, listing.repeated(granules)?);
-                let identifier = differences.right();
+                let identifier = sides.counts.right;
                 let list = Compared::List { source, identifier, granules };
                 report(session, [compared(&left, nearest), list], &sides, false, summary)
             }
@@ -217,11 +219,11 @@ fn report(
     is_digest_equal: bool,
     is_summary: bool,
 ) -> Result<Exit> {
-    let TwoSides { counts, contents, .. } = sides;
-    let Counts { matched, only_left, only_right, .. } = *counts;
-    let is_identical = counts.is_identical() && contents.other == 0;
+    let DifferenceCounts { granules, contents, .. } = sides.counts;
+    let Counts { matched, only_left, only_right, .. } = granules;
+    let is_identical = sides.counts.is_identical();
     if session.is_json() {
-        let granules = |count, ids| match is_summary {
+        let listed = |count, ids| match is_summary {
             true => Granules::Count(count),
             false => Granules::Ids(Ids(ids)),
         };
@@ -230,11 +232,11 @@ fn report(
             left: &left,
             right: &right,
             matched,
-            only_left: granules(only_left, &sides.left),
-            only_right: granules(only_right, &sides.right),
+            only_left: listed(only_left, &sides.left),
+            only_right: listed(only_right, &sides.right),
             digest_equal: is_digest_equal,
-            other_content: granules(contents.other, &sides.other),
-            contents: *contents,
+            other_content: listed(contents.other, &sides.other),
+            contents,
         })?;
     } else {
         let held: Vec<&HeldPeriod> =
@@ -303,12 +305,12 @@ pub fn write_differences(
     sides: &TwoSides,
     [left, right]: [[&str; 2]; 2],
 ) -> Result<()> {
-    let Counts { only_left, only_right, .. } = sides.counts;
+    let Counts { only_left, only_right, .. } = sides.counts.granules;
     let others = ["~", "with other bytes"];
     for (lines, total, [mark, side]) in [
         (&sides.left, only_left, left),
         (&sides.right, only_right, right),
-        (&sides.contradictions, sides.contents.other, others),
+        (&sides.contradictions, sides.counts.contents.other, others),
     ] {
         for line in lines.records() {
             writeln!(out, "{mark} {}", String::from_utf8_lossy(&line?))?;
@@ -463,7 +465,8 @@ fn read_sides(
         return Err(Error::usage("standard input is named more than once")
             .with_hint("it can be read only once: save one of the inputs in a file"));
     }
-    let (mut sides, mut rows) = (SideBySide::new(Some(Arc::new(Progress::new()))), Vec::new());
+    let (mut sides, mut rows) =
+        (SideBySide::new(Watcher::new().observed_by(Arc::new(Progress::new()))), Vec::new());
     // Lists first: one may be typed at a terminal.
     let mut listings = Vec::new();
     for (name, file) in files {
@@ -474,7 +477,7 @@ fn read_sides(
         let (now, snapshot) = (session.now()?, session.open(Access::Read)?.snapshot()?);
         for named in sets {
             let set = named.select(session, now, &snapshot)?;
-            sides.add_set(&snapshot, &set)?;
+            sides.add_set(snapshot.registry(), &set);
             let (name, identifier) = (named.name.clone(), Some(set.identifier()));
             let timestamp = Some(set.instance().timestamp);
             rows.push(SideRow { name, identifier, timestamp, granules: set.granule_count() });
@@ -562,8 +565,8 @@ pub struct Identify {
 impl Identify {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let (listing, _) = self.lists.listing(session, &self.files)?;
-        let progress = Arc::new(Progress::new());
-        let identified = listing.identify_with(progress)?;
+        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+        let identified = listing.identify_watched(&watcher)?;
         let ListingSummary { identifier, digest, repeated, .. } = identified;
         warn_of_repeated(session, repeated);
         const COLUMNS: &[Column] =

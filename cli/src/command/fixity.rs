@@ -13,7 +13,9 @@ use accession::fixity::{
 };
 use accession::model::{Algorithm, Coverage, WarningKind, parse_duration};
 use accession::registry::HeldContents;
-use accession::{Access, Change, DatasetName, ErrorKind, Monitor, Set, Snapshot, Timestamp};
+use accession::{
+    Access, CancelToken, Change, DatasetName, ErrorKind, Registry, Set, Snapshot, Timestamp,
+};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;
 
@@ -23,7 +25,7 @@ use crate::args::{
     Refusal, SetArgs, TypedSet, named_path,
 };
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Object, Progress, plural};
+use crate::output::{Column, Object, plural};
 use crate::paths::{OF_PATHS, PathArgs};
 use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -159,8 +161,9 @@ fn computed(text: &str) -> Result<Algorithm, String> {
 
 impl ComputeChecksums {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let tree = self.tree.read(&self.root, None)?;
-        let (registry, stamp) = (session.open(Access::Write)?, session.stamp(self.clock.time())?);
+        let tree = self.tree.read(&self.root, None);
+        let registry = watched(&tree, session.open(Access::Write)?, session)?;
+        let stamp = session.stamp(self.clock.time())?;
         let (dataset, algorithm) = (&self.dataset, self.algorithm);
         let run = fixity::compute(&registry, dataset, tree, algorithm, self.note, &stamp)?;
         print_run(session, run, "computed", None)
@@ -262,13 +265,13 @@ impl CheckFiles {
     }
 
     fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
-        let tree = self.tree.read(root, self.duration)?;
+        let tree = self.tree.read(root, self.duration);
         let depth = if self.size_only { Depth::Size } else { Depth::Content };
         let options = CheckOptions::new()
             .depth(depth)
             .list_unexpected(self.unexpected)
             .root_name(self.root_name.clone());
-        let registry = session.open(Access::Read)?;
+        let registry = watched(&tree, session.open(Access::Read)?, session)?;
         let (stamp, now) = (session.stamp(None)?, session.now()?);
         let contents = self.contents(session, now, &registry.snapshot()?)?;
         let nearest = match contents.as_slice() {
@@ -306,7 +309,7 @@ impl CheckFiles {
             _ => found.nearest(&registry, &contents)?,
         };
         let nearest = &contents[nearest];
-        let compared = found.compare_with(&registry, nearest.set.clone(), None);
+        let compared = found.compare_with(&registry, nearest.set.clone());
         let mut compared = compared.map_err(|error| match error.kind() {
             ErrorKind::Input if error.detail().is_none() => Error::from(error).with_hint(OF_PATHS),
             _ => error.into(),
@@ -394,22 +397,22 @@ enum Format {
 }
 
 impl ListChecksums {
-    /// The set, in the snapshot in which its files are listed.
-    fn select(&self, session: &mut Session) -> Result<(Snapshot, Set)> {
+    /// The set, and the registry in which its files are listed.
+    fn select(&self, session: &mut Session) -> Result<(Registry, Set)> {
         let snapshot = session.open(Access::Read)?.snapshot()?;
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
         let selection = self.set.clone().into_selection(session.now()?, &snapshot)?;
         let snapshot = self.known_at.apply(snapshot, session)?;
         let set = snapshot.select_contents(&selection)?;
         session.warn_of_dataset(&snapshot, set.dataset())?;
-        Ok((snapshot, set))
+        Ok((snapshot.registry().clone(), set))
     }
 
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (snapshot, set) = self.select(session)?;
+        let (registry, set) = self.select(session)?;
         let format = if session.is_json() { Format::Json } else { self.format };
         let algorithm = self.algorithm;
-        let listed = each_checksum::<Error>(snapshot, &set, algorithm, |id, file, checksum| {
+        let listed = each_checksum::<Error>(&registry, &set, algorithm, |id, file, checksum| {
             let style = match format {
                 Format::Checksums => ListStyle::Checksums,
                 Format::Bagit => ListStyle::BagIt,
@@ -444,17 +447,22 @@ struct TreeArgs {
 }
 
 impl TreeArgs {
-    /// Reads a directory. No further file is begun after the duration, or once the program is asked to end.
-    fn read(&self, root: &Path, duration: Option<Duration>) -> Result<FileTree> {
+    /// Reads a directory. No further file is begun after the duration.
+    fn read(&self, root: &Path, duration: Option<Duration>) -> FileTree {
         let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
-        let progress = Progress::new().stopping(&watch_for_interrupt()?).ending_at(begin_until);
-        let monitor: Option<Arc<dyn Monitor>> = Some(Arc::new(progress));
-        Ok(FileTree {
+        FileTree {
             root: root.to_owned(),
             mounted: if self.mounted { MountCheck::Yes } else { MountCheck::Unknown },
-            reading: ReadOptions { monitor, begin_until, ..ReadOptions::new(self.jobs) },
-        })
+            reading: ReadOptions { begin_until, ..ReadOptions::new(self.jobs) },
+        }
     }
+}
+
+/// The registry for reading a directory, which ends once the program is asked to end.
+fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
+    let progress = session.progress().ending_at(tree.reading.begin_until);
+    let token = CancelToken::from(watch_for_interrupt()?);
+    Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }
 
 /// The error of a list that says nothing of files.

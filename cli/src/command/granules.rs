@@ -2,7 +2,7 @@ use std::io::Write;
 
 use accession::model::{Content, GranuleUrl, WarningKind, quoted};
 use accession::registry::{FileList, Granule};
-use accession::{Access, DatasetName, GranuleId, Granules, Holding, Monitor, Pattern, Snapshot};
+use accession::{Access, DatasetName, GranuleId, Granules, Holding, Pattern, Snapshot};
 use serde::Serialize;
 use serde_json::json;
 
@@ -116,12 +116,6 @@ impl Args {
         if reads_files {
             selected.set = snapshot.select_contents(&selection)?;
         }
-        let files = reads_files.then(|| match &self.filter.after {
-            None => snapshot.files(&selected.set),
-            after => snapshot.files_after(&selected.set, after.as_ref()),
-        });
-        let files = files.transpose()?;
-        let mut granules = snapshot.granules(&selected.set)?;
         session.warn_of_dataset(&snapshot, selected.set.dataset())?;
         if let (Some(at), false) = (at, selected.others.is_empty()) {
             session.warn(
@@ -136,19 +130,21 @@ impl Args {
             true => snapshot.granule_url(selected.set.dataset())?,
             false => None,
         };
+        let registry = snapshot.registry().clone();
         drop(snapshot);
+        let (set, after) = (&selected.set, self.filter.after.as_ref());
+        let files = reads_files.then(|| match after {
+            None => registry.files(set),
+            after => registry.files_after(set, after),
+        });
         let files = match files {
-            Some(files) if self.list => {
-                return print_list(session, files, selected.set.granule_count());
-            }
+            Some(files) if self.list => return print_list(session, files, set.granule_count()),
             files => files,
         };
-        if let Some(after) = &self.filter.after {
-            granules = granules.after(after);
-        }
-        if !self.filter.is_whole() {
-            granules = granules.unverified();
-        }
+        let granules = match self.filter.is_whole() {
+            true => registry.granules(set),
+            false => registry.granules_after(set, after),
+        };
         let progress = Progress::new();
         // A list that is printed on the terminal is its own progress.
         if self.filter.count || session.out().columns().is_none() {
@@ -211,7 +207,7 @@ impl Filter {
         let mut counted = 0;
         for page in granules.into_id_pages() {
             let page = page?;
-            let _ = progress.advance(page.len() as u64);
+            progress.advance(page.len() as u64);
             let left = self.limit() - counted;
             if left == 0 {
                 break;
@@ -274,7 +270,7 @@ fn list_of_producer(
     dataset: &DatasetName,
     producer: &GranuleId,
 ) -> Result<Exit> {
-    let granules = snapshot.granules_of_producer(dataset, producer)?;
+    let granules = snapshot.registry().granules_of_producer(dataset, producer);
     let template = snapshot.granule_url(dataset)?;
     drop(snapshot);
     let rows = granules.map(|granule| Ok(Addressed::new(granule?, None, template.as_ref())));

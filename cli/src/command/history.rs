@@ -2,7 +2,10 @@
 
 use accession::model::{ChangeCounts, GranulePrefix, Warning, WarningKind, Withdrawal, quoted};
 use accession::registry::{DigestPeriod, FoundPeriod};
-use accession::{Access, DatasetName, ErrorKind, GranuleId, Instance, Moment, Selection, Snapshot};
+use accession::{
+    Access, DatasetName, ErrorKind, GranuleId, HistoryOptions, Instance, Moment, Selection,
+    Snapshot,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -149,16 +152,19 @@ impl ListHistory {
         if let Some(granule_id) = &self.granule {
             return list_periods(session, &snapshot, &dataset, granule_id);
         }
-        let mut history = self.known_at.apply(snapshot, session)?.history(&dataset)?;
+        let registry = snapshot.registry().clone();
+        drop(snapshot);
+        let mut options = self.known_at.of_history(HistoryOptions::new(), session)?;
         if let Some(since) = self.since {
-            history = history.since(since.first_instant());
+            options = options.since(since.first_instant());
         }
         if let Some(until) = self.until {
-            history = history.until(until.last_instant());
+            options = options.until(until.last_instant());
         }
         if self.reverse {
-            history = history.newest_first();
+            options = options.newest_first();
         }
+        let history = registry.history(&dataset, &options);
         let least = self.min_deleted.unwrap_or(0);
         let history = history.filter(|instance| {
             instance.as_ref().map_or(true, |instance| instance.deleted >= least)

@@ -8,8 +8,8 @@ use accession::input::ListingOptions;
 use accession::mirror::{LogCopy, export, manifest, read_replica};
 use accession::model::{Warning, WarningKind};
 use accession::{
-    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, Import, Instance, Moment,
-    Timestamp,
+    Access, ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance,
+    Moment, Timestamp,
 };
 
 use super::history::INSTANCES;
@@ -100,13 +100,14 @@ impl ImportArgs {
 
     /// `mirror status` and `status` report that a copy of an address failed.
     fn remember_failure(&self, session: &Session, error: &Error) {
-        if let Ok(Some(remote)) = self.http.remote(&self.file, session)
+        let remote = self.http.remote(&self.file, session).ok().flatten();
+        if let Some(source) = remote.and_then(|remote| remote.source())
             && let (Ok(registry), Ok(stamp)) = (session.open(Access::Write), session.stamp(None))
             && !self.dry_run.dry_run
             && error.kind() != ErrorKind::Interrupted
             && error.kind().as_str() != "usage"
         {
-            let (source, what) = (remote.address().to_string(), error.to_string());
+            let what = error.to_string();
             let _ = registry.remember_failed_attempt(&self.dataset, &source, &what, &stamp);
         }
     }
@@ -172,8 +173,9 @@ impl ImportArgs {
             && !self.dry_run.dry_run
         {
             // As they are annotated now.
-            let history = session.open(Access::Read)?.snapshot()?.history(&self.dataset)?;
-            session.rows(INSTANCES, history.since(first.timestamp).until(last.timestamp))?;
+            let options = HistoryOptions::new().since(first.timestamp).until(last.timestamp);
+            let history = session.open(Access::Read)?.history(&self.dataset, &options);
+            session.rows(INSTANCES, history)?;
         } else if session.is_json() {
             for instance in instances {
                 let note = import.note_at(instance.timestamp)?;
@@ -243,8 +245,8 @@ impl ImportArgs {
     ) -> Result<Option<LogCopy>> {
         let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
         options.check_log().with_context(|| self.file.name())?;
-        let registry = session.open_existing()?;
-        Ok(Some(read_replica(&remote, registry.as_ref(), &self.dataset, import)?))
+        let (registry, now) = (session.open_existing()?, session.now()?);
+        Ok(read_replica(&remote, registry.as_ref(), &self.dataset, import, now)?)
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {

@@ -248,7 +248,7 @@ impl Listings<'_> {
                 Registry::open(&path, Access::Write)?
             }
         };
-        self.sync_each(&copy.with_monitor(Arc::new(Progress::new())), session)
+        self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
     }
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
@@ -334,9 +334,9 @@ impl Listings<'_> {
             Err(error) if error.kind() == ErrorKind::NoHistory => "no set",
             Err(error) => return Err(error.into()),
             Ok(selected) => {
-                let mut differences = snapshot.compare_with(&selected.set, listing)?;
                 drop(snapshot);
-                match (differences.finish()?.is_identical(), differences.contents().other) {
+                let counts = registry.compare_with(&selected.set, listing)?.finish()?;
+                match (counts.granules.is_identical(), counts.contents.other) {
                     (true, 0) => return Ok(()),
                     (true, _) => "other bytes",
                     (false, _) => "another set",

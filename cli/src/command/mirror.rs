@@ -5,8 +5,8 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use accession::mirror::{
-    ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus,
-    PrimarySource, PullOptions, PullPolicy, PullReport,
+    ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus, Primary,
+    PullOptions, PullPolicy, PullReport,
 };
 use accession::model::{WarningKind, parse_duration};
 use accession::registry::{ContentCounts, Counts, KnownPrimary, TwoSides, Withdrawn};
@@ -62,9 +62,12 @@ impl CompareMirror {
         let (registry, stamp) = (session.open(Access::Read)?, session.stamp(None)?);
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
         let writable = || session.open(Access::Write);
-        let compared = source.compare(&registry, writable, &self.dataset, limit, &stamp)?;
+        let mut comparison = registry.compare_mirror(&self.dataset, &source, writable, &stamp)?;
+        let mut sides = TwoSides::lists(comparison.by_ref(), ["here", "at the primary"], limit)?;
+        let compared = comparison.finish(writable)?;
         let is_identical = compared.is_identical();
-        let ComparedMirror { dataset, status, sides, open_findings, warnings, .. } = compared;
+        let ComparedMirror { dataset, status, counts, open_findings, warnings, .. } = compared;
+        sides.counts = counts;
         session.warn_all(warnings);
         if session.is_json() {
             let behind = status.standing.filter(|_| status.status == MirrorStatus::Behind);
@@ -76,12 +79,12 @@ impl CompareMirror {
                 in_force_at_primary: behind
                     .map(|standing| json!({ "from": standing.since, "until": standing.until })),
                 first_difference: status.first_difference,
-                matched: sides.counts.matched,
+                matched: sides.counts.granules.matched,
                 missing: Ids(&sides.right),
                 unexpected: Ids(&sides.left),
                 digest_equal: status.is_digest_equal(),
                 other_content: Ids(&sides.other),
-                contents: sides.contents,
+                contents: sides.counts.contents,
                 open_findings,
             })?;
         } else {
@@ -136,8 +139,8 @@ fn write_found(
     sides: &TwoSides,
     open_findings: u64,
 ) -> io::Result<()> {
-    let TwoSides { contents, .. } = sides;
-    let Counts { matched, only_left: unexpected, only_right: missing, .. } = sides.counts;
+    let contents = sides.counts.contents;
+    let Counts { matched, only_left: unexpected, only_right: missing, .. } = sides.counts.granules;
     let both = plural(matched, "granule");
     match found.status {
         MirrorStatus::Identical if open_findings > 0 => {
@@ -153,7 +156,7 @@ fn write_found(
         MirrorStatus::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
         MirrorStatus::Diverged => writeln!(out, "diverged")?,
         MirrorStatus::Stale => {
-            writeln!(out, "stale: an older state of the log than was read before")?
+            writeln!(out, "stale: an older state of the log than was read before")?;
         }
         MirrorStatus::Rewritten => {
             let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
@@ -279,7 +282,7 @@ impl PullMirror {
     fn pull(
         &self,
         dataset: &DatasetName,
-        source: &PrimarySource,
+        source: &Primary,
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
         let policy = match self.reset {
@@ -292,7 +295,7 @@ impl PullMirror {
             .max_replace(self.max_replace)
             .dry_run(self.dry_run);
         self.application(dataset)
-            .make(session, |registry, stamp| Ok(source.pull(registry, dataset, options, stamp)?))
+            .make(session, |registry, stamp| Ok(registry.pull(dataset, source, options, stamp)?))
     }
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {

@@ -12,13 +12,13 @@ use accession::publish::{
     OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
 };
 use accession::registry::Edit;
-use accession::{Access, DatasetName, ErrorKind, Registry};
+use accession::{Access, DatasetFilter, DatasetName, ErrorKind, Registry};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};
 use accession_server::{SiteSettings, publish_pages};
 use serde_json::json;
 
-use crate::args::{edit, edit_as, named_path, public_url, resolver};
+use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
 use crate::output::{for_shell, one_line, plural};
@@ -75,8 +75,8 @@ impl Publish {
         if self.verify {
             return self.verify(&registry, session);
         }
-        let mut failed = Vec::new();
-        publish(&registry, &self.directory, &self.datasets, |name, published| {
+        let (mut failed, filter) = (Vec::new(), named_or_all(&self.datasets));
+        publish(&registry, &self.directory, &filter, |name, published| {
             let published = match published.with_context(|| name.to_string()) {
                 Ok(published) => published,
                 Err(error) if fails_for_all(&error) => return Err(error),
@@ -103,9 +103,9 @@ impl Publish {
             session.warn(WarningKind::NotInRegistry, &what);
         }
         // They name all datasets. The pages are published also if the statements are refused.
-        let stated = match self.datasets.is_empty() {
-            true => publish_statements(&registry, &self.directory).map(drop),
-            false => Ok(()),
+        let stated = match filter {
+            DatasetFilter::All => publish_statements(&registry, &self.directory).map(drop),
+            DatasetFilter::Only(_) => Ok(()),
         };
         let settings = SiteSettings {
             public_url: self.public_url.unwrap_or_default(),
@@ -119,8 +119,8 @@ impl Publish {
     }
 
     fn verify(&self, registry: &Registry, session: &mut Session) -> Result<Exit> {
-        let mut exit = Exit::Done;
-        verify(registry, &self.directory, &self.datasets, |found| -> Result<()> {
+        let (mut exit, filter) = (Exit::Done, named_or_all(&self.datasets));
+        verify(registry, &self.directory, &filter, |found| -> Result<()> {
             if !found.ok {
                 exit = Exit::Differs;
             }
@@ -131,9 +131,9 @@ impl Publish {
             Ok(())
         })?;
         // They name all datasets.
-        let stated = match self.datasets.is_empty() {
-            true => verify_statements(registry, &self.directory)?,
-            false => None,
+        let stated = match filter {
+            DatasetFilter::All => verify_statements(registry, &self.directory)?,
+            DatasetFilter::Only(_) => None,
         };
         if let Some(found) = stated {
             if !found.ok {
@@ -240,12 +240,15 @@ impl Serve {
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();
         let public_url = self.public_url.unwrap_or_else(|| listening.clone());
-        let (open, datasets) = (session.opener(Access::Read), self.datasets);
+        let (open, public) = (session.opener(Access::Read), named_or_all(&self.datasets));
         let registration = if self.register {
-            let (open, datasets) = (session.opener(Access::Write), datasets.clone());
+            let (open, public) = (session.opener(Access::Write), public.clone());
             // What cannot be registered is said now, and not to the first client.
             open()?;
-            Some(Registration { open: Box::new(move || Ok(open()?.public_view(&datasets))), token })
+            Some(Registration {
+                open: Box::new(move || Ok(open()?.public_view(public.clone()))),
+                token,
+            })
         } else {
             None
         };
@@ -257,7 +260,7 @@ impl Serve {
                 serves: Serves::Everything { is_public },
                 resolver: resolver()?,
             },
-            open: Box::new(move || Ok(open()?.public_view(&datasets))),
+            open: Box::new(move || Ok(open()?.public_view(public.clone()))),
             clock: Box::new(session.clock()),
             limits: ServerLimits { connections: self.max_connections, ..ServerLimits::default() },
             registration,
@@ -280,7 +283,7 @@ impl Serve {
         }
         drop(snapshot);
         // Damaged statements are reported to those who ask for them.
-        let log = registry.public_view(&self.datasets).snapshot()?.statement_log();
+        let log = registry.public_view(named_or_all(&self.datasets)).snapshot()?.statement_log();
         if log.is_ok_and(|log| !log.is_shown) {
             let what = "/statements/ is not served: statements name datasets that are not";
             session.warn(WarningKind::StatementsNotServed, what);

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
-use accession::mirror::{HttpOptions, PublishedSite, PublishedStatements, ask_witness};
-use accession::model::{ParseError, WarningKind, quoted};
+use accession::mirror::{PublishedSite, PublishedStatements, ask_witness};
+use accession::model::{ParseError, PrimaryOptions, WarningKind, quoted};
 use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::signed::{LogCheckpoint, Note, Policy, Witness};
 use accession::{Access, ErrorKind, Registry, Timestamp};
@@ -179,9 +179,8 @@ impl Sign {
     }
 
     /// How witnesses and the site are asked.
-    fn http(&self) -> HttpOptions {
-        let timeout = Duration::from_secs(self.timeout);
-        HttpOptions { timeout, ..HttpOptions::default() }
+    fn http(&self) -> PrimaryOptions {
+        PrimaryOptions { timeout_seconds: Some(self.timeout), ..PrimaryOptions::default() }
     }
 
     /// Takes back what was published, signed with a key of the policy. Returns how many statements were
@@ -195,7 +194,7 @@ impl Sign {
         now: Timestamp,
     ) -> Result<u64> {
         let site = PublishedSite::named(place)?;
-        let read = site.statements(origin, policy, (self.http(), now));
+        let read = site.statements(origin, policy, (&self.http(), now));
         let PublishedStatements { note, checkpoint, texts, .. } = read.map_err(|error| match error.kind() {
             ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
@@ -226,7 +225,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            match ask_witness(url, key, &log.tree, note, old, self.http()) {
+            match ask_witness(url, key, &log.tree, note, old, &self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });

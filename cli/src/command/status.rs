@@ -6,6 +6,7 @@ use accession::registry::{DatasetStatus, StatusThresholds};
 use accession::{Access, DatasetName};
 use serde_json::json;
 
+use crate::args::named_or_all;
 use crate::error::{Exit, Result};
 use crate::output::{Column, plural};
 use crate::session::Session;
@@ -57,7 +58,7 @@ impl Args {
             session.warn_all(Warning::of_former_name(name, &snapshot.dataset(name)?.dataset.name));
         }
         drop(snapshot);
-        let rows = registry.status(&self.datasets, now, oldest)?;
+        let rows = registry.status(&named_or_all(&self.datasets), now, oldest)?;
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
         if session.is_json() {
             rows.iter().try_for_each(|row| session.json(row))?;

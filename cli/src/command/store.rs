@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use accession::model::{WarningKind, quoted};
 use accession::registry::{MissingFromBackup, PaymentIds, RestoreReport, restore};
-use accession::{Access, Registry};
+use accession::{Access, Registry, Watcher};
 use serde::Serialize;
 use serde_json::json;
 
@@ -112,8 +112,8 @@ impl Restore {
                 .with_hint("name one of the files in it; backups are named after their time"));
         }
         let is_new = target.symlink_metadata().is_err();
-        let progress = Arc::new(Progress::new());
-        let restored = restore(&self.file, &target, session.now()?, Some(progress))?;
+        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+        let restored = restore(&self.file, &target, session.now()?, &watcher)?;
         session.note_commit();
         let RestoreReport { moved, bytes, datasets, identifiers, lacks, .. } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();
@@ -220,7 +220,7 @@ pub struct Copy {
 impl Copy {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = Registry::open(&self.source, Access::Read)?;
-        let source = source.with_monitor(Arc::new(Progress::new()));
+        let source = source.observed_by(Arc::new(Progress::new()));
         let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
         let copied = source.copy_to(&self.target, payment_ids)?;
         session.note_commit();

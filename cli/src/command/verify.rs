@@ -9,6 +9,7 @@ use accession::{Access, DatasetName, DatasetVerification, Moment};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::args::named_or_all;
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::output::{Column, one_line, plural};
 use crate::reading::{InputFile, open, parsed, read_policy, read_text};
@@ -56,7 +57,7 @@ impl Args {
         let mut list = session.list(COLUMNS);
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = self.jobs.unwrap_or(cores);
-        let mut verifications = registry.verify_all_on(jobs, &self.datasets)?;
+        let mut verifications = registry.verify_all_on(jobs, &named_or_all(&self.datasets))?;
         for verification in verifications.by_ref() {
             let verification = verification?;
             if !session.is_json() {

@@ -2,12 +2,11 @@
 
 use std::fmt;
 use std::io::IsTerminal;
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use accession::Monitor;
+use accession::{Observer, Work, registry};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// How long work takes before its progress is shown.
@@ -30,8 +29,6 @@ pub struct Progress {
     rows: AtomicU64,
     /// Becomes true when a change is committed.
     committed: Arc<AtomicBool>,
-    /// Becomes true when the work is to stop.
-    interrupt: Arc<AtomicBool>,
     /// When the work ends, however much is left then. `None` means when all is done.
     ends_at: Option<Instant>,
 }
@@ -52,6 +49,26 @@ struct Phase {
     bar: Option<ProgressBar>,
 }
 
+/// What is done and what is counted, in words.
+fn words(work: Work) -> (&'static str, &'static str) {
+    match work {
+        Work::Hash => ("hashing", "granules"),
+        Work::Compare => ("comparing", "granules"),
+        Work::CompareIdentifiers => ("comparing", "identifiers"),
+        Work::Sort => ("sorting", "granules"),
+        Work::Export => ("exporting", "granules"),
+        Work::Select => ("selecting", "granules"),
+        Work::Write => ("writing", "granules"),
+        Work::Commit => ("committing", "changes"),
+        Work::Verify => ("verifying", "granules"),
+        Work::CheckPages => ("checking", "pages"),
+        Work::CopyPages => ("copying", "pages"),
+        Work::CopyGranules => ("copying", "granules"),
+        Work::ReadBytes => ("reading", BYTES),
+        _ => ("working", "steps"),
+    }
+}
+
 impl Progress {
     pub fn new() -> Self {
         let current = std::io::stderr().is_terminal().then(|| {
@@ -61,19 +78,12 @@ impl Progress {
             let _ = std::thread::Builder::new().spawn(move || watch(&watched));
             current
         });
-        let (committed, interrupt) = Default::default();
-        Progress { current, rows: AtomicU64::new(0), committed, interrupt, ends_at: None }
+        Progress { current, rows: AtomicU64::new(0), committed: Arc::default(), ends_at: None }
     }
 
     /// The same, which notes here that a change is committed.
     pub fn noting(mut self, committed: &Arc<AtomicBool>) -> Self {
         self.committed = Arc::clone(committed);
-        self
-    }
-
-    /// The same, which stops the work once this is true.
-    pub fn stopping(mut self, interrupt: &Arc<AtomicBool>) -> Self {
-        self.interrupt = Arc::clone(interrupt);
         self
     }
 
@@ -86,7 +96,7 @@ impl Progress {
     /// One more row is done. Cheap enough to be called for every row of a file.
     pub fn advance_row(&self) {
         if self.rows.fetch_add(1, Ordering::Relaxed).is_multiple_of(ROWS) {
-            let _ = self.advance(ROWS);
+            self.advance(ROWS);
         }
     }
 
@@ -111,8 +121,9 @@ fn lock(current: &Current) -> MutexGuard<'_, Option<Phase>> {
     current.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Monitor for Progress {
-    fn begin(&self, activity: &'static str, things: &'static str, total: Option<u64>) {
+impl Progress {
+    /// Work begins. About how many things there are: `None` means that it is not known.
+    pub fn begin(&self, activity: &'static str, things: &'static str, total: Option<u64>) {
         self.end();
         if let Some(mut phase) = self.phase() {
             let started = Instant::now();
@@ -121,32 +132,41 @@ impl Monitor for Progress {
         }
     }
 
-    fn advance(&self, more: u64) -> ControlFlow<()> {
+    /// So many more things are done.
+    pub fn advance(&self, more: u64) {
         if let Some(mut phase) = self.phase()
             && let Some(phase) = &mut *phase
         {
             phase.done += more;
             phase.show();
         }
-        match self.interrupt.load(Ordering::Relaxed) {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
 
-    fn end(&self) {
+    /// The work has ended.
+    pub fn end(&self) {
         let phase = self.phase().and_then(|mut phase| phase.take());
         if let Some(bar) = phase.and_then(|phase| phase.bar) {
             bar.finish_and_clear();
         }
     }
+}
 
-    fn is_watched(&self) -> bool {
-        self.current.is_some()
+impl Observer for Progress {
+    fn event(&self, event: registry::Progress) {
+        match event {
+            registry::Progress::Begin(work, total) => {
+                let (activity, things) = words(work);
+                self.begin(activity, things, total);
+            }
+            registry::Progress::Advance(more) => self.advance(more),
+            registry::Progress::End => self.end(),
+            registry::Progress::Committed => self.committed.store(true, Ordering::Relaxed),
+            _ => {}
+        }
     }
 
-    fn committed(&self) {
-        self.committed.store(true, Ordering::Relaxed);
+    fn shows_totals(&self) -> bool {
+        self.current.is_some()
     }
 }
 

@@ -1,6 +1,5 @@
 //! Copies from a file to a server and back: equal to the byte, and made again after a kill.
 
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -164,16 +163,15 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
         let (path, is_done) = (source.to_str().unwrap().to_owned(), Arc::<AtomicBool>::default());
         let is_changed = Arc::clone(&is_done);
         // At the first moment at which something was copied.
-        let monitor = AtAdvance(move |more| {
-            if more > 0 && !is_changed.swap(true, Ordering::SeqCst) {
+        let observer = AtAdvance(move |_| {
+            if !is_changed.swap(true, Ordering::SeqCst) {
                 for arguments in CHANGES {
                     succeed(&path, arguments);
                 }
             }
-            ControlFlow::Continue(())
         });
         let registry = Registry::open(source, Access::Read).unwrap();
-        registry.with_monitor(Arc::new(monitor)).copy_to(target, PaymentIds::Copied).unwrap();
+        registry.observed_by(Arc::new(observer)).copy_to(target, PaymentIds::Copied).unwrap();
         assert!(is_done.load(Ordering::SeqCst));
         let target = target.to_str().unwrap();
         assert_eq!(masked(reports(target), target), expected);

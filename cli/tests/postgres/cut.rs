@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use accession::{Access, Registry};
+use accession::{Access, DatasetFilter, Registry};
 
 use crate::proxy::Proxy;
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp};
@@ -85,7 +85,7 @@ fn a_change_is_made_once_or_refused_wherever_the_connection_is_cut() {
         assert!(cuts > 20, "{direction:?}: {cuts}");
         report.push_str(&format!("{direction:?}: {cuts} cuts, {made} made, {refused} refused; "));
     }
-    let verified = direct.verify_all(&[]).unwrap().finish().unwrap();
+    let verified = direct.verify_all(&DatasetFilter::All).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
     println!("{report}");
 }

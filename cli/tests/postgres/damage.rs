@@ -8,8 +8,8 @@ use accession::minting::payment::{PaymentId, Scheme};
 use accession::model::Checksum;
 use accession::registry::SharedDoi;
 use accession::{
-    Access, Change, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry, Stamp,
-    SubsetMembers,
+    Access, Change, DatasetFilter, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry,
+    Stamp, SubsetMembers,
 };
 use postgres::Client;
 use rusqlite::Connection;
@@ -105,7 +105,7 @@ type Found = BTreeSet<(Option<String>, String)>;
 fn found(registry: &Path) -> Found {
     let mut found = Found::new();
     let verified = Registry::open(registry, Access::Read).and_then(|registry| {
-        registry.verify_all(&[])?.try_for_each(|verification| {
+        registry.verify_all(&DatasetFilter::All)?.try_for_each(|verification| {
             let verification = verification?;
             let dataset = verification.dataset.map(|dataset| dataset.to_string());
             for finding in verification.mismatches {

@@ -1,7 +1,7 @@
 //! A history that is imported from an address into a registry on a server.
 
-use accession::Registry;
 use accession::publish::publish;
+use accession::{DatasetFilter, Registry};
 
 use crate::scene::{Scene, succeed};
 use harness::values::step;
@@ -17,7 +17,8 @@ fn an_import_from_an_address_reads_only_what_is_new() {
     for number in 0..300 {
         step(&us, "US", number, [format!("granule.{number}").as_str()], []);
     }
-    publish(&us, directory.path(), &[], |_, published| published.map(drop)).unwrap();
+    publish(&us, directory.path(), &DatasetFilter::All, |_, published| published.map(drop))
+        .unwrap();
     let server = WebServer::over(directory.path());
     let import = || {
         let address = server.dataset("US");

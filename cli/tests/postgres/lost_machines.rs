@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use accession::Registry;
+use accession::{DatasetFilter, Registry};
 
 use crate::scene::{Scene, ingest, name, periods_of, stamp};
 use harness::machine::Machine;
@@ -74,7 +74,7 @@ fn a_machine_that_is_lost_in_a_statement_is_a_lost_connection_and_no_damage() {
         assert_eq!(error.kind().as_str(), "connection-lost", "{at}: {error:?}");
         assert_eq!(periods_of(&registry, &format!("{round}.0")), 0, "{at}");
     }
-    assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
 
-use accession::{Access, Registry};
+use accession::{Access, DatasetFilter, Registry};
 
 use crate::proxy::Proxy;
 use crate::scene::{Scene, command, ingest, name, periods_of, rounds, stamp};
@@ -131,7 +131,7 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
         }
         println!("{rounds} kills of the client, {moment:?} the commit: {made} changes made");
     }
-    assert_eq!(direct.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(direct.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]
@@ -175,5 +175,5 @@ fn a_server_that_is_killed_at_a_commit_has_made_the_change_if_the_client_is_told
         );
     }
     let registry = scene.open();
-    assert_eq!(registry.verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }

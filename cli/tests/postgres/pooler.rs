@@ -39,7 +39,7 @@ fn eight_writers_share_three_sessions_of_a_pooler() {
                     let at = Selection::Dataset { name: dataset.clone(), at: None };
                     let snapshot = registry.snapshot().unwrap();
                     let set = snapshot.select(&at).unwrap().set;
-                    let granules = snapshot.granules(&set).unwrap();
+                    let granules = snapshot.registry().granules(&set);
                     // It has a session of its own, and the list would wait for another.
                     drop(snapshot);
                     let listed = granules.map(Result::unwrap).count();

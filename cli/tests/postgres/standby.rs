@@ -1,6 +1,6 @@
 //! A hot standby: readers use it, it refuses changes, and it takes over from its server.
 
-use accession::{Access, Registry};
+use accession::{Access, DatasetFilter, Registry};
 
 use crate::scene::{Scene, command, confirmed_stamp, ingest, name, periods_of, refused, succeed};
 use harness::standby::Standby;
@@ -55,7 +55,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     for number in 0..60 {
         assert_eq!(periods_of(&registry, &format!("G{number}")), 1);
     }
-    let verified = registry.verify_all(&[]).unwrap().finish().unwrap();
+    let verified = registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
     // It is stopped when dropped.
     scene.server.restart();

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use accession::Selection;
 use accession::minting::payment::{Layout, Scheme};
 use accession::model::{Algorithm, Checksum};
+use accession::{DatasetFilter, Selection};
 use tokio::runtime::Builder;
 
 use crate::scene::{Scene, ingest, name, periods_of, rounds, stamp, stating, with_file};
@@ -47,7 +47,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                         let selection =
                             accession::Selection::Dataset { name: listed.dataset.name, at: None };
                         if let Ok(selected) = snapshot.select(&selection) {
-                            let granules = snapshot.granules(&selected.set).unwrap();
+                            let granules = snapshot.registry().granules(&selected.set);
                             assert_eq!(
                                 granules.map(Result::unwrap).count() as u64,
                                 selected.set.granule_count()
@@ -83,7 +83,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
             assert_eq!(periods_of(&registry, &format!("{writer}.{number}")), 1);
         }
     }
-    let verified = registry.verify_all(&[]).unwrap().finish().unwrap();
+    let verified = registry.verify_all(&DatasetFilter::All).unwrap().finish().unwrap();
     assert_eq!(verified.findings, 0);
     assert_eq!(verified.identifiers, made.iter().sum::<usize>() as u64);
     made.iter().sum()
@@ -130,10 +130,10 @@ fn two_hosts_that_record_files_lose_none() {
     let registry = scene.open();
     let snapshot = registry.snapshot().unwrap();
     let selection = Selection::Dataset { name: name("D"), at: None };
-    let files = snapshot.files(&snapshot.select(&selection).unwrap().set).unwrap();
+    let files = snapshot.registry().files(&snapshot.select(&selection).unwrap().set);
     drop(snapshot);
     assert_eq!(files.totals().unwrap().files, 3 * GRANULES as u64);
-    assert_eq!(scene.open().verify_all(&[]).unwrap().finish().unwrap().findings, 0);
+    assert_eq!(scene.open().verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings, 0);
 }
 
 #[test]
@@ -213,4 +213,13 @@ fn of_two_writers_that_give_two_datasets_one_doi_at_once_one_is_refused() {
         let names = registry.snapshot().unwrap().datasets_with_doi(&doi.parse().unwrap()).unwrap();
         assert_eq!(names.len(), 1);
     }
+}
+
+#[test]
+fn a_handle_can_be_dropped_within_a_local_set() {
+    let Some(scene) = Scene::new() else { return };
+    let registry = scene.open();
+    let runtime = Builder::new_multi_thread().enable_all().build().unwrap();
+    runtime.block_on(tokio::task::LocalSet::new().run_until(async move { drop(registry) }));
+    scene.open().close().unwrap();
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, HttpOptions, MirrorStatus, Outcome, Primary, PullOptions, PullPolicy, PullReport,
+    Address, HttpOptions, MirrorStatus, OpenPrimary, Outcome, PullOptions, PullPolicy, PullReport,
     Remote, compare, pull,
 };
 use accession::{IfMissing, Limits, Registry, Selection, Stamp, Timestamp};
@@ -35,12 +35,12 @@ impl World {
         World { directory, us, _serving: serving, proxy, mirror }
     }
 
-    pub fn primary(&self) -> Primary {
+    pub fn primary(&self) -> OpenPrimary {
         let url = format!("http://{}/datasets/US/", self.proxy.address);
         let first_delay = Duration::ZERO;
         let options = HttpOptions { first_delay, ..HttpOptions::default() };
         let address = Address::parse(&url, false).unwrap();
-        Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
+        OpenPrimary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> PullReport {
@@ -49,7 +49,7 @@ impl World {
 
     pub fn try_pull(
         &self,
-        primary: &Primary,
+        primary: &OpenPrimary,
         at: i64,
         policy: PullPolicy,
     ) -> accession::error::Result<PullReport> {
@@ -72,7 +72,7 @@ pub fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
     let snapshot = registry.snapshot().unwrap();
     let selection = Selection::Dataset { name: name(dataset), at: None };
     let set = snapshot.select(&selection).unwrap().set;
-    let granules = snapshot.granules(&set).unwrap();
+    let granules = snapshot.registry().granules(&set);
     drop(snapshot);
     granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, MirrorStatus, Primary, PullPolicy, Remote};
+use accession::mirror::{Address, HttpOptions, MirrorStatus, OpenPrimary, PullPolicy, Remote};
 use accession::{Registry, Timestamp};
 
 use crate::mirror_world::{RESET, World, held};
@@ -24,7 +24,7 @@ fn restored() -> World {
         &backup,
         &world.directory.path().join("accession.db"),
         now(),
-        None,
+        &accession::Watcher::new(),
     )
     .unwrap();
     world
@@ -133,6 +133,7 @@ fn a_server_says_for_how_long_a_mirror_waits() {
     let address: PathBuf = format!("http://{}/datasets/US/", world.proxy.address).into();
     let address = Address::parse(address.to_str().unwrap(), false).unwrap();
     let options = HttpOptions { first_delay: Duration::from_secs(60), ..HttpOptions::default() };
-    let primary = Primary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None);
+    let primary =
+        OpenPrimary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None);
     assert!(world.try_pull(&primary, 0, PullPolicy::Follow).unwrap().is_identical());
 }

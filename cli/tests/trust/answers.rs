@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use accession::registry::{DatasetRecord, Withdrawn};
-use accession::{Access, DatasetName, Granules, Instance, Moment, Registry, Selection};
+use accession::{
+    Access, DatasetName, Granules, HistoryOptions, Instance, Moment, Registry, Selection,
+};
 
 use harness::oracle::naive;
 
@@ -98,7 +100,7 @@ impl Answers {
 
 /// The history of a dataset.
 pub fn history(registry: &Registry, name: &DatasetName) -> accession::error::Result<Vec<Instance>> {
-    let history = registry.snapshot()?.history(name)?;
+    let history = registry.history(name, &HistoryOptions::new());
     history.collect()
 }
 
@@ -110,7 +112,7 @@ pub fn datasets(registry: &Registry) -> accession::error::Result<Vec<DatasetReco
 fn granules(registry: &Registry, selection: &Selection) -> accession::error::Result<Granules> {
     let snapshot = registry.snapshot()?;
     let selected = snapshot.select(selection)?;
-    snapshot.granules(&selected.set)
+    Ok(snapshot.registry().granules(&selected.set))
 }
 
 /// The ids of the selected granules.

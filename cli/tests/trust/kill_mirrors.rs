@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use accession::mirror::Primary;
-use accession::{Access, Identifier, IfMissing, Import, Registry, Stamp, Timestamp};
+use accession::mirror::OpenPrimary;
+use accession::{
+    Access, DatasetFilter, HistoryOptions, Identifier, IfMissing, Import, Registry, Stamp,
+    Timestamp,
+};
 
 use crate::dice::Dice;
 use crate::kill::{Spans, run_and_kill};
@@ -105,7 +108,8 @@ impl World {
         bytes.extend(head);
         let mut import = Import::new();
         import.options = import.options.if_missing(IfMissing::Create);
-        let reader = Primary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
+        let reader =
+            OpenPrimary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
         reader.read_into(&mut import, |_| {}).unwrap();
         let copy = Registry::in_memory().unwrap();
         copy.import(&name("US"), &import, &Stamp::now(now())).unwrap();
@@ -114,7 +118,7 @@ impl World {
 }
 
 fn identifiers(registry: &Registry) -> Vec<(Timestamp, Identifier)> {
-    let history = registry.snapshot().unwrap().history(&name("US")).unwrap();
+    let history = registry.history(&name("US"), &HistoryOptions::new());
     history.map(|it| it.map(|it| (it.timestamp, it.identifier)).unwrap()).collect()
 }
 
@@ -183,9 +187,12 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
         }
         // The published files are those of a run that was never killed.
         let whole = harness::directory();
-        accession::publish::publish(&world.us, whole.path(), &[], |_, published| {
-            published.map(drop)
-        })
+        accession::publish::publish(
+            &world.us,
+            whole.path(),
+            &DatasetFilter::All,
+            |_, published| published.map(drop),
+        )
         .unwrap();
         for entry in std::fs::read_dir(whole.path().join("datasets/US/log")).unwrap() {
             let entry = entry.unwrap();

@@ -235,7 +235,7 @@ impl Load {
             &self.directory.path().join("backup.db"),
             &self.path(),
             now,
-            None,
+            &accession::Watcher::new(),
         )
         .unwrap();
         issued.truncate(100);

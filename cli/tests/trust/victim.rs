@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use accession::mirror::export;
-use accession::{Access, Registry, Selection, Stamp, Timestamp};
+use accession::{Access, HistoryOptions, Registry, Selection, Stamp, Timestamp};
 
 use crate::checked_files::CheckedFiles;
 use crate::dice::Dice;
@@ -405,7 +405,10 @@ impl<'primary> Victim<'primary> {
     fn settle_beside(&mut self, registry: &Registry, plan: &Plan, context: &str) -> Option<Found> {
         let found = |is_after| if is_after { Found::After } else { Found::Before };
         let snapshot = registry.snapshot().unwrap();
-        let history = snapshot.history(&self.own.dataset).unwrap().map(Result::unwrap);
+        let history = snapshot
+            .registry()
+            .history(&self.own.dataset, &HistoryOptions::new())
+            .map(Result::unwrap);
         let annotations = history.flat_map(|instance| instance.annotations);
         let mut notes: Vec<String> = annotations.map(|annotation| annotation.note).collect();
         // They are in the order of the instances, which may differ.
@@ -427,7 +430,7 @@ impl<'primary> Victim<'primary> {
 
         let selection = Selection::Dataset { name: self.own.dataset.clone(), at: None };
         let set = snapshot.select(&selection).unwrap().set;
-        let files = snapshot.files(&set).unwrap().map(Result::unwrap);
+        let files = snapshot.registry().files(&set).map(Result::unwrap);
         let known: BTreeSet<String> = files
             .filter(|granule| !granule.content.is_empty())
             .map(|granule| granule.granule_id.to_string())

@@ -10,7 +10,9 @@ use super::layout::{PageHead, page};
 use super::site::Site;
 use accession::error::Result;
 use accession::model::{ContentMatch, GranuleId, Identifier, Set};
-use accession::registry::{ContentCounts, Counts, Difference, Selection, Snapshot};
+use accession::registry::{
+    ContentCounts, Counts, Difference, DifferenceCounts, Selection, Snapshot,
+};
 
 /// The comparison of two sets.
 #[derive(Debug)]
@@ -46,7 +48,7 @@ impl ComparisonPage {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::contents`] and [`Snapshot::compare_files`].
+    /// Those of [`Snapshot::contents`] and [`Registry::compare_files`](accession::Registry::compare_files).
     pub fn read(
         snapshot: Snapshot,
         left: &Selection,
@@ -55,13 +57,14 @@ impl ComparisonPage {
         [most, mut bytes]: [usize; 2],
     ) -> Result<Self> {
         let (mut left, mut right) = (snapshot.contents(left)?, snapshot.contents(right)?);
-        let (one, two) = snapshot.nearest(&left, &right)?;
+        let registry = snapshot.registry().clone();
+        drop(snapshot);
+        let (one, two) = registry.nearest(&left, &right)?;
         let (left, right) = (left.swap_remove(one).set, right.swap_remove(two).set);
         let mut compared = match after {
-            Some(after) => snapshot.compare_after(&left, &right, after)?,
-            None => snapshot.compare_files(&left, &right)?,
+            Some(after) => registry.compare_after(&left, &right, after),
+            None => registry.compare_files(&left, &right),
         };
-        drop(snapshot);
         let (mut differences, mut has_more) = (Vec::new(), false);
         for difference in compared.by_ref() {
             let row = match difference? {
@@ -87,8 +90,9 @@ impl ComparisonPage {
                 }
             }
         }
-        let (counts, contents) = (compared.counts(), compared.contents());
         let is_whole = after.is_none();
+        let read = if is_whole { compared.finish()? } else { DifferenceCounts::default() };
+        let (counts, contents) = (read.granules, read.contents);
         Ok(ComparisonPage { left, right, counts, contents, differences, has_more, is_whole })
     }
 

@@ -43,16 +43,17 @@ impl StillHeld {
             return Ok(None);
         }
         let now = Set::Instance(latest.clone());
-        let mut compared = match set.subset() {
-            _ if all <= COMPARED_CONTENTS => snapshot.compare_files(set, &now)?,
-            Some(_) if all <= COMPARED_NAMES => snapshot.compare(set, &now)?,
+        let compared = match set.subset() {
+            _ if all <= COMPARED_CONTENTS => snapshot.registry().compare_files(set, &now),
+            Some(_) if all <= COMPARED_NAMES => snapshot.registry().compare(set, &now),
             None if all <= COUNTED_GRANULES => {
                 let held = snapshot.still_held(&instance.dataset, instance.timestamp)?;
                 return Ok(Some(StillHeld { held, other: None }));
             }
             _ => return Ok(None),
         };
-        let (held, contents) = (compared.finish()?.matched, compared.contents());
+        let counts = compared.finish()?;
+        let (held, contents) = (counts.granules.matched, counts.contents);
         let is_known = contents.other > 0 || (held > 0 && contents.compared == held);
         Ok(Some(StillHeld { held, other: is_known.then_some(contents.other) }))
     }

@@ -15,7 +15,7 @@ use crate::pages::{
 use accession::disk::Directory;
 use accession::error::{Error, Result};
 use accession::mirror::{HEAD, SITE};
-use accession::model::{DatasetName, Timestamp};
+use accession::model::{DatasetFilter, DatasetName, Timestamp};
 use accession::publish::files::{PublishDirectory, text_in, write};
 use accession::registry::{DatasetRecord, Edit, Registry, Withdrawn};
 use resolve::{HISTORY, Resolver};
@@ -55,7 +55,7 @@ pub fn publish_pages(
     let before = RecordedSite::read(&place.root)?.unwrap_or_default();
     let kept = before.with(settings);
     // Who recorded a change is not published.
-    let registry = registry.public_view(&[]);
+    let registry = registry.public_view(DatasetFilter::All);
     let published = published(&registry, &datasets)?;
     let (site, months) = (kept.site(2), kept.site(3));
     let mut resolver = Resolver::default();

@@ -2,6 +2,7 @@
 //! set; 256 shards that say where an identifier or a digest leads; the same as a map for nginx; and the
 //! canonical lists of the latest sets and of those that were cited.
 
+use accession::HistoryOptions;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Seek, Write};
 use std::iter::Peekable;
@@ -68,7 +69,8 @@ impl Resolver {
             }
         }
         let directory = datasets.enter_or_create(name.as_str())?.enter_or_create(HISTORY)?;
-        let (mut sums, mut history) = (Vec::new(), registry.snapshot()?.history(name)?.peekable());
+        let (mut sums, mut history) =
+            (Vec::new(), registry.history(name, &HistoryOptions::new()).peekable());
         // Consecutive instances with one identifier are one period.
         let mut period: Option<(Identifier, ShardPeriod)> = None;
         while let Some(instances) = next_month(&mut history)? {
@@ -135,7 +137,7 @@ impl Resolver {
         if lists.read(&name)?.is_some() {
             return Ok(());
         }
-        let files = registry.snapshot()?.files(set)?;
+        let files = registry.files(set);
         lists.replace(&name, |file| {
             // Without a time and a name, the same list gives the same bytes.
             let mut zip = GzBuilder::new().write(file, Compression::default());

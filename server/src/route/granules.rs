@@ -124,7 +124,7 @@ async fn list(
     let kind = (query.format, query.policy());
     let open = move |registry: &Registry| {
         let snapshot = registry.snapshot()?;
-        let granules = snapshot.granules(&set.select(&snapshot)?)?.in_small_pages();
+        let granules = registry.in_small_pages().granules(&set.select(&snapshot)?);
         Ok(List::Granules(granules.into_id_pages(), Arc::clone(&query)))
     };
     stream((state, request), kind, &tag, cost, open).await
@@ -154,10 +154,9 @@ fn read_page(
     query: &GranuleQuery,
 ) -> Result<(Vec<u8>, Option<GranuleId>)> {
     let snapshot = reading.registry.snapshot()?;
-    let mut granules = snapshot.granules(&set.select(&snapshot)?)?.unverified().in_small_pages();
-    if let Some(after) = &query.after {
-        granules = granules.after(after);
-    }
+    let (registry, set) = (reading.registry.in_small_pages(), set.select(&snapshot)?);
+    drop(snapshot);
+    let granules = registry.granules_after(&set, query.after.as_ref());
     let (mut content, mut left, mut looked_at) = (Vec::new(), query.limit.unwrap_or(u64::MAX), 0);
     let mut last = None;
     for ids in granules.into_id_pages() {
@@ -310,9 +309,8 @@ async fn files(
     let set = Arc::new(read.await?);
     let tag = lines.tag(&set);
     let Lines::Checksums(algorithm) = lines else {
-        let open = move |registry: &Registry| {
-            Ok(List::Canonical(registry.snapshot()?.files_in_small_pages(&set)?))
-        };
+        let open =
+            move |registry: &Registry| Ok(List::Canonical(registry.in_small_pages().files(&set)));
         return stream((state, request), kind, &tag, Cost::List, open).await;
     };
     if let Some(known) = known(request, kind, &tag) {
@@ -321,13 +319,13 @@ async fn files(
     // What is left out is in a header, and an empty list is a problem: so the files are counted first.
     let counted = Arc::clone(&set);
     let count = state.source.work(Cost::Search, move |reading| {
-        let snapshot = reading.registry.snapshot()?;
-        each_checksum::<accession::Error>(snapshot, &counted, algorithm.clone(), |_, _, _| Ok(()))
+        let algorithm = algorithm.clone();
+        each_checksum::<accession::Error>(&reading.registry, &counted, algorithm, |_, _, _| Ok(()))
     });
     let listed = count.await?;
     let algorithm = listed.algorithm;
     let open = move |registry: &Registry| {
-        let files = registry.snapshot()?.files_in_small_pages(&set)?;
+        let files = registry.in_small_pages().files(&set);
         Ok(List::Checksums(files, algorithm.clone()))
     };
     let mut response = stream((state, request), kind, &tag, Cost::List, open).await?;
@@ -425,7 +423,7 @@ async fn stream(
     let waiting = deadline.waiting();
     let of = Arc::clone(&deadline);
     let read = state.source.work(cost, move |reading| {
-        let mut list = open(&reading.unlimited.with_monitor(Arc::<Deadline>::clone(&of)))?;
+        let mut list = open(&reading.unlimited.cancelled_by(of.token()))?;
         Ok((list.read()?, list))
     });
     let (first, list) = read.await?;

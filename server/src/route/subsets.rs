@@ -119,7 +119,7 @@ fn stored(
     (bytes, limits): (u64, &ServerLimits),
 ) -> Result<SubsetCitation, Problem> {
     let registry = registering.open().map_err(problem)?;
-    let registry = registry.with_monitor(Arc::<Deadline>::clone(deadline));
+    let registry = registry.cancelled_by(deadline.token());
     if !registering.take(now, bytes, limits) {
         let found = registry.snapshot().and_then(|it| it.preview_subset(name, at, members, now));
         let found = found.map_err(problem)?;

@@ -1,6 +1,8 @@
 //! What one client may use, and what a request costs.
 
 use crate::site::{Served, stamp};
+use accession::DatasetFilter;
+use accession::HistoryOptions;
 use harness::values::{change, name, now, second};
 
 #[test]
@@ -84,11 +86,14 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
     let mut noted = change(["NOTED"], []);
     noted.options = noted.options.note("a note".to_owned());
     served.registry.change(&name("US.FOOL2.002"), &noted, &stamp(second(900_000_000))).unwrap();
-    let public = served.registry.public_view(&[]);
+    let public = served.registry.public_view(DatasetFilter::All);
     let recorders = |registry: &accession::Registry| -> Vec<Option<String>> {
         let snapshot = registry.snapshot().unwrap();
         let dataset = name("US.FOOL2.002");
-        let history = snapshot.history(&dataset).unwrap().map(|it| it.unwrap().recorded_by);
+        let history = snapshot
+            .registry()
+            .history(&dataset, &HistoryOptions::new())
+            .map(|it| it.unwrap().recorded_by);
         let latest = snapshot.dataset(&dataset).unwrap().latest.unwrap();
         let resolved = snapshot.resolve(latest.identifier, None, None).unwrap();
         let resolved = resolved.rows.into_iter().map(|row| row.set.instance().recorded_by.clone());

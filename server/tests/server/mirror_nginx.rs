@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, Primary, PullOptions, PullReport, Remote, pull};
+use accession::mirror::{Address, HttpOptions, OpenPrimary, PullOptions, PullReport, Remote, pull};
 use accession::{IfMissing, Registry, Stamp};
 use accession_server::{SiteSettings, publish_pages};
 
@@ -85,7 +85,7 @@ fn a_directory_on_nginx_is_read_by_ranges() {
         let url = format!("http://127.0.0.1:{port}/datasets/us/");
         let address = Address::parse(&url, false).unwrap();
         let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
-        let primary = Primary::at_address(remote, None);
+        let primary = OpenPrimary::at_address(remote, None);
         let options = PullOptions::new().if_missing(IfMissing::Create);
         pull(&mirror, &name("mirror"), &primary, options, &Stamp::at(second(at), now())).unwrap()
     };

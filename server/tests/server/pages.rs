@@ -383,7 +383,7 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
     let selected =
         snapshot.select(&Selection::Dataset { name: name.clone(), at: None }).unwrap().set;
     let mut listing = ListingBuilder::new();
-    for granule in snapshot.granules(&selected).unwrap() {
+    for granule in snapshot.registry().granules(&selected) {
         let granule_id = granule.unwrap().granule_id;
         listing
             .add(ListingEntry { granule_id, producer_granule: None, content: None, location: None })

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use accession::publish::verify;
-use accession::{Error, Registry, Stamp};
+use accession::{DatasetFilter, Error, Registry, Stamp};
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::{publish_all, verified};
@@ -106,7 +106,8 @@ fn a_link_is_not_verified_as_the_file_to_which_it_leads() {
         run(&registry, &www).unwrap();
         std::fs::rename(www.join(linked), &moved).unwrap();
         symlink(&moved, www.join(linked)).unwrap();
-        let refused = verify(&registry, &www, &[], |_| Ok::<(), Error>(())).unwrap_err();
+        let refused =
+            verify(&registry, &www, &DatasetFilter::All, |_| Ok::<(), Error>(())).unwrap_err();
         let source = std::error::Error::source(&refused).unwrap().to_string();
         assert!(source.contains("symbolic link"), "{linked}: {source}");
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 use accession::publish::{OtherFile, publish, verify};
 use accession::registry::NewAnnotation;
 use accession::{
-    ChangeOptions, Error, GranuleId, Limits, ListingBuilder, Registry, Selection, Stamp,
-    SubsetMembers,
+    ChangeOptions, DatasetFilter, Error, GranuleId, Limits, ListingBuilder, Registry, Selection,
+    Stamp, SubsetMembers,
 };
 use accession_server::{SiteSettings, publish_pages};
 
@@ -148,12 +148,16 @@ fn what_another_registry_published_differs() {
 fn a_directory_without_pages_and_a_dataset_that_is_missing_are_verified() {
     let place = harness::directory();
     let (registry, www) = (registry(), place.path());
-    publish(&registry, www, &[name("NEW")], |_, published| published.map(drop)).unwrap();
+    publish(&registry, www, &DatasetFilter::from(name("NEW")), |_, published| published.map(drop))
+        .unwrap();
     let rows = verified(&registry, www);
     assert!(rows.len() == 2 && rows.iter().all(|row| row.ok && row.current), "{rows:?}");
-    assert!(verify(&registry, &www.join("nowhere"), &[], |_| Ok::<(), Error>(())).is_err());
+    assert!(
+        verify(&registry, &www.join("nowhere"), &DatasetFilter::All, |_| Ok::<(), Error>(()))
+            .is_err()
+    );
     let mut missing = Vec::new();
-    verify(&registry, www, &[name("US")], |found| {
+    verify(&registry, www, &DatasetFilter::from(name("US")), |found| {
         missing.extend(found.differences);
         Ok::<(), Error>(())
     })

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use accession::publish::publish;
 use accession::registry::Edit;
-use accession::{DatasetName, ErrorKind, Registry, Stamp};
+use accession::{DatasetFilter, ErrorKind, Registry, Stamp};
 use accession_server::{SiteSettings, publish_pages};
 use url::Url;
 
@@ -32,8 +32,8 @@ fn registry() -> Registry {
     registry
 }
 
-fn published(registry: &Registry, directory: &Path, datasets: &[DatasetName], url: Option<&str>) {
-    publish(registry, directory, datasets, |_, published| published.map(drop)).unwrap();
+fn published(registry: &Registry, directory: &Path, filter: &DatasetFilter, url: Option<&str>) {
+    publish(registry, directory, filter, |_, published| published.map(drop)).unwrap();
     publish_pages(registry, directory, &settings(url), &[], now()).unwrap();
 }
 
@@ -71,7 +71,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
     {
         let place = harness::directory();
         let www = place.path();
-        published(&registry, www, &[], public_url);
+        published(&registry, www, &DatasetFilter::All, public_url);
         let mut seen = 0;
         assert!(text(www, "identifier.html").contains("How an identifier is computed"));
         let pages = [
@@ -149,7 +149,7 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
 fn what_a_run_is_given_is_kept_for_the_next_ones_until_it_is_removed() {
     let place = harness::directory();
     let (registry, www) = (registry(), place.path());
-    published(&registry, www, &[], Some("https://data.example.org"));
+    published(&registry, www, &DatasetFilter::All, Some("https://data.example.org"));
     let files = ["index.html", "sitemap.xml", "robots.txt", "datasets/A/index.html"];
     let before = files.map(|file| text(www, file));
     for _ in 0..2 {
@@ -190,11 +190,11 @@ fn only_the_datasets_that_were_published_have_pages() {
     let directory = harness::directory();
     let directory = directory.path();
     let registry = registry();
-    published(&registry, directory, &[name("A")], None);
+    published(&registry, directory, &DatasetFilter::from(name("A")), None);
     let index = text(directory, "index.html");
     assert!(index.contains("./datasets/A/") && !index.contains("/datasets/B/"), "{index}");
     assert!(!directory.join("datasets/B").exists());
-    published(&registry, directory, &[name("B")], None);
+    published(&registry, directory, &DatasetFilter::from(name("B")), None);
     let index = text(directory, "index.html");
     assert!(index.contains("/datasets/A/") && index.contains("/datasets/B/"), "{index}");
 }

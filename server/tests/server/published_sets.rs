@@ -6,7 +6,7 @@ use std::path::Path;
 
 use accession::model::{Algorithm, Checksum, Digest, Identifier};
 use accession::registry::{Edit, NewAnnotation, Selection};
-use accession::{Registry, Stamp, SubsetMembers, Timestamp};
+use accession::{HistoryOptions, Registry, Stamp, SubsetMembers, Timestamp};
 use accession_server::{SiteSettings, publish_pages};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
@@ -51,7 +51,7 @@ fn page_of(directory: &Path, identifier: &str) -> Option<String> {
 fn assert_resolves(registry: &Registry, directory: &Path, dataset: &str) -> usize {
     let mut resolved = 0;
     let subsets = registry.snapshot().unwrap().subsets(&name(dataset)).unwrap().into_iter();
-    let instances = registry.snapshot().unwrap().history(&name(dataset)).unwrap();
+    let instances = registry.history(&name(dataset), &HistoryOptions::new());
     let instances = instances.map(Result::unwrap).map(|it| (it.identifier, it.digest));
     let all: Vec<(Identifier, Digest)> =
         instances.chain(subsets.map(|subset| (subset.identifier, subset.digest))).collect();

@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use accession::{Access, Registry};
+use accession::{Access, DatasetFilter, Registry};
 use accession_server::{Body, Registration, ServerLimits};
 use futures_util::{StreamExt, stream};
 use hyper::Method;
@@ -24,7 +24,7 @@ fn served(token: Option<&str>, limits: ServerLimits) -> Served {
     let open = Box::new(move || {
         let busy_wait = Duration::from_millis(50);
         let registry = Registry::open_waiting(path.get().unwrap(), Access::Write, busy_wait)?;
-        Ok(registry.public_view(&["US.FOOL2.002".parse().unwrap()]))
+        Ok(registry.public_view(DatasetFilter::Only(vec!["US.FOOL2.002".parse().unwrap()])))
     });
     let token = token.map(str::to_owned);
     let served = Served::registering(Registration { open, token }, limits);

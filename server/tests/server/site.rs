@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use accession::{Access, DatasetName, Registry, Stamp, Timestamp};
+use accession::{Access, DatasetFilter, Registry, Stamp, Timestamp};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Body, Config, Registration, ServerLimits, Service};
 use http_body_util::BodyExt;
@@ -44,8 +44,11 @@ impl Served {
         let directory = harness::directory();
         let path = directory.path().join("accession.db");
         let registry = Registry::create(&path).unwrap();
-        let datasets: Vec<DatasetName> = datasets.iter().map(|text| name(text)).collect();
-        let service = Service::open(config(path, datasets, limits)).unwrap();
+        let public = match datasets {
+            [] => DatasetFilter::All,
+            datasets => DatasetFilter::Only(datasets.iter().map(|text| name(text)).collect()),
+        };
+        let service = Service::open(config(path, public, limits)).unwrap();
         let runtime = Runtime::new().unwrap();
         Served { directory, registry, service, runtime }
     }
@@ -54,7 +57,7 @@ impl Served {
     pub fn registering(registration: Registration, limits: ServerLimits) -> Self {
         let served = Served::seed();
         let path = served.directory.path().join("accession.db");
-        let config = config(path, vec![name("US.FOOL2.002")], limits);
+        let config = config(path, DatasetFilter::from(name("US.FOOL2.002")), limits);
         let config = Config { registration: Some(registration), ..config };
         Served { service: Service::open(config).unwrap(), ..served }
     }
@@ -63,7 +66,8 @@ impl Served {
     pub fn again(&self) -> Self {
         let directory = harness::directory();
         let path = self.directory.path().join("accession.db");
-        let service = Service::open(config(path, Vec::new(), ServerLimits::default())).unwrap();
+        let service =
+            Service::open(config(path, DatasetFilter::All, ServerLimits::default())).unwrap();
         let (registry, runtime) = (self.registry.clone(), Runtime::new().unwrap());
         Served { directory, registry, service, runtime }
     }
@@ -197,7 +201,7 @@ async fn read(response: Response<Body>) -> Answer {
     Answer { status: parts.status.as_u16(), headers: parts.headers, body }
 }
 
-fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Config {
+fn config(path: PathBuf, public: DatasetFilter, limits: ServerLimits) -> Config {
     Config {
         site: Site {
             resolver: None,
@@ -206,7 +210,9 @@ fn config(path: PathBuf, datasets: Vec<DatasetName>, limits: ServerLimits) -> Co
             public_url: Some("https://registry.example".to_owned()),
             serves: Serves::Everything { is_public: true },
         },
-        open: Box::new(move || Ok(Registry::open(&path, Access::Read)?.public_view(&datasets))),
+        open: Box::new(
+            move || Ok(Registry::open(&path, Access::Read)?.public_view(public.clone())),
+        ),
         clock: Box::new(now),
         limits,
         registration: None,

@@ -20,7 +20,7 @@ use super::address::{is_loopback, proxy_of};
 use super::byte_limit::{ByteLimit, LimitedReader};
 use crate::disk::{self, read_small};
 use crate::error::{Class, Detail, Error, ErrorKind, Result};
-use crate::model::{SourceOptions, quoted};
+use crate::model::{PrimaryOptions, quoted};
 
 /// How requests are made.
 #[derive(Clone)]
@@ -82,7 +82,7 @@ impl HttpOptions {
     /// # Errors
     ///
     /// [`ErrorKind::Io`]: that file cannot be read.
-    pub fn of(options: &SourceOptions) -> Result<Self> {
+    pub fn of(options: &PrimaryOptions) -> Result<Self> {
         let read = |path: &String| {
             let content = disk::open_regular(Path::new(path))
                 .and_then(|file| read_small(file, MAX_CA_FILE_BYTES));

@@ -14,7 +14,7 @@ use super::{
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
-use crate::model::{DatasetName, SourceLocation, SourceOptions, Timestamp, quoted};
+use crate::model::{DatasetName, PrimaryOptions, SourceLocation, Timestamp, quoted};
 
 /// The directory of a dataset. No symbolic link in it is followed.
 pub(crate) struct PublishedDirectory {
@@ -39,7 +39,7 @@ impl PublishedDirectory {
     pub fn find(
         path: &Path,
         mirror: &DatasetName,
-        options: &SourceOptions,
+        options: &PrimaryOptions,
         now: Timestamp,
     ) -> Result<Option<Self>> {
         if !path.join(HEAD).exists() && !path.join(DATASETS).is_dir() {

@@ -7,6 +7,7 @@ use url::Url;
 use super::address::Address;
 use super::client::{Client, HttpOptions};
 use crate::error::{Error, ErrorKind, Result};
+use crate::model::PrimaryOptions;
 use crate::signed::{LogCheckpoint, Note, NoteSignature, StatementTree, VerificationKey};
 
 /// The longest response of a witness that is read, in bytes.
@@ -25,8 +26,9 @@ pub fn ask_witness(
     tree: &StatementTree,
     note: &Note,
     old: u64,
-    options: HttpOptions,
+    options: &PrimaryOptions,
 ) -> Result<NoteSignature> {
+    let options = HttpOptions::of(options)?;
     let url = Address::parse(address, options.permits_http)?.file("add-checkpoint");
     let refused = |what: String| Error::new(ErrorKind::Response, format!("{url}: {what}"));
     let differs = || {

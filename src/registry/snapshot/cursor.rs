@@ -3,10 +3,10 @@
 
 use super::view::dataset_of;
 use crate::chain::CanonicalList;
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, EncodedFiles, GranuleId, Holding, IdPage, ListingEntry, Pattern, Set, Subset,
-    SubsetCriteria, Timestamp,
+    Content, DatasetName, EncodedFiles, GranuleId, Holding, IdPage, ListingEntry, Pattern, Set,
+    Subset, SubsetCriteria, Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
@@ -40,7 +40,7 @@ pub(in crate::registry) struct SetCursor<R = Registry> {
     reads: R,
     position: Position,
     /// `None` means that only some of the set are read.
-    pub(super) proof: Option<Proof>,
+    proof: Option<Proof>,
     is_over: bool,
 }
 
@@ -48,19 +48,6 @@ impl<R: Reads> SetCursor<R> {
     /// Begins at the first granule, and proves nothing.
     pub fn of(reads: R, position: Position) -> Self {
         SetCursor { reads, position, proof: None, is_over: false }
-    }
-
-    /// Begins after an id, and proves nothing.
-    pub fn after(mut self, granule_id: &GranuleId) -> Self {
-        self.position.after = Some(granule_id.clone());
-        SetCursor { proof: None, ..self }
-    }
-
-    /// Reads pages that end by bytes, and hashes them on the thread that reads them. Must be called before the
-    /// first page is read.
-    pub fn in_small_pages(self) -> Self {
-        let proof = self.proof.map(Proof::hashed_here);
-        SetCursor { position: self.position.in_small_pages(), proof, ..self }
     }
 
     /// Hashes the granules. If they do not have the identifier of the set, the last page is an error of kind
@@ -107,6 +94,135 @@ impl<R: Reads> SetCursor<R> {
             add(page, proof);
         }
         page.transpose()
+    }
+}
+
+/// The pages of a list of a registry. The list is looked up when its first page is read.
+pub(in crate::registry) struct ListPages {
+    registry: Registry,
+    list: List,
+    /// `None` as long as no page was read.
+    cursor: Option<SetCursor>,
+    failure: Failure,
+}
+
+/// What is listed.
+enum List {
+    /// A whole set, which is proved.
+    Set(Set),
+    /// The granules of a set after one. `None` means from the first.
+    After(Set, Option<GranuleId>),
+    /// The periods of the granules with a producer's id.
+    OfProducer(DatasetName, GranuleId),
+}
+
+impl ListPages {
+    /// The pages of a set, which are hashed. If the granules do not have its identifier, the last page is an
+    /// error of kind `damaged`.
+    pub fn of(registry: &Registry, set: &Set) -> Self {
+        ListPages::listing(registry, List::Set(set.clone()))
+    }
+
+    /// The pages of a set after a granule (`None` means from the first), which prove nothing.
+    pub fn after(registry: &Registry, set: &Set, after: Option<&GranuleId>) -> Self {
+        ListPages::listing(registry, List::After(set.clone(), after.cloned()))
+    }
+
+    /// The periods of the granules with a producer's id.
+    pub fn of_producer(registry: &Registry, dataset: &DatasetName, id: &GranuleId) -> Self {
+        ListPages::listing(registry, List::OfProducer(dataset.clone(), id.clone()))
+    }
+
+    fn listing(registry: &Registry, list: List) -> Self {
+        let (registry, failure) = (registry.clone(), Failure::default());
+        ListPages { registry, list, cursor: None, failure }
+    }
+
+    /// The granules of the next page, of which there is at least one. `None` after the last page.
+    pub fn next_granules(&mut self) -> Option<Result<Vec<Holding>>> {
+        self.next_with(SetCursor::next_granules)
+    }
+
+    /// Reads the rest, which proves a whole set.
+    pub fn finish(mut self) -> Result<()> {
+        self.try_for_each(|page| page.map(drop))?;
+        self.failure.check()
+    }
+
+    fn next_with<Page>(
+        &mut self,
+        next: impl FnOnce(&mut SetCursor) -> Option<Result<Page>>,
+    ) -> Option<Result<Page>> {
+        if self.failure.check().is_err() {
+            return None;
+        }
+        let page = match self.cursor() {
+            Ok(cursor) => next(cursor),
+            Err(error) => Some(Err(error)),
+        };
+        self.failure.note(page)
+    }
+
+    fn cursor(&mut self) -> Result<&mut SetCursor> {
+        let ListPages { registry, list, cursor, .. } = self;
+        match cursor {
+            Some(cursor) => Ok(cursor),
+            none => {
+                let position = registry.ask(|read| match list {
+                    List::Set(set) => Position::of(read, set),
+                    List::After(set, after) => {
+                        Ok(Position { after: after.clone(), ..Position::of(read, set)? })
+                    }
+                    List::OfProducer(dataset, id) => {
+                        Ok(Position::of_producer(dataset_of(read, dataset)?.0, id.clone()))
+                    }
+                })?;
+                let proof = match list {
+                    List::Set(set) => Some(Proof::of(registry, set)),
+                    List::After(..) | List::OfProducer(..) => None,
+                };
+                let (position, proof) = match registry.has_small_pages() {
+                    true => (position.in_small_pages(), proof.map(Proof::hashed_here)),
+                    false => (position, proof),
+                };
+                let cursor = SetCursor::of(registry.clone(), position);
+                Ok(none.insert(cursor.proving(proof)))
+            }
+        }
+    }
+}
+
+impl Iterator for ListPages {
+    type Item = Result<IdPage>;
+
+    fn next(&mut self) -> Option<Result<IdPage>> {
+        self.next_with(SetCursor::next)
+    }
+}
+
+/// Whether an item of a list was an error: then its end proves nothing.
+#[derive(Default)]
+pub(super) struct Failure(Option<ErrorKind>);
+
+impl Failure {
+    /// Notes whether an item is an error.
+    pub fn note<T>(&mut self, item: Option<Result<T>>) -> Option<Result<T>> {
+        if let Some(Err(error)) = &item {
+            self.0 = Some(error.kind());
+        }
+        item
+    }
+
+    /// Checks that no item was an error.
+    ///
+    /// # Errors
+    ///
+    /// That of the item, without its details.
+    pub fn check(&self) -> Result<()> {
+        match self.0 {
+            None => Ok(()),
+            Some(kind) => Err(Error::new(kind, "an earlier part of the list could not be read")),
+        }
     }
 }
 
@@ -336,7 +452,9 @@ pub(crate) struct SetEntries<Pages> {
 /// first of these ids is reached.
 struct KnownFiles {
     registry: Registry,
-    dataset: DatasetKey,
+    dataset: DatasetName,
+    /// `None` as long as nothing was looked up.
+    key: Option<DatasetKey>,
     at: Timestamp,
     /// The recorded files of the granules of a page before `up_to`. The files of the other granules were not
     /// looked up yet.
@@ -354,28 +472,23 @@ impl<Pages: Iterator<Item = Result<IdPage>>> SetEntries<Pages> {
         SetEntries { pages, page: IdPage::default(), next: 0, known: None }
     }
 
-    /// Reads what was known of the files at an instant, too.
-    pub fn with_files(self, registry: &Registry, dataset: DatasetKey, at: Timestamp) -> Self {
-        let (registry, line) = (registry.clone(), Vec::new());
+    /// Reads what was known of the files of a set when it was in force, too.
+    pub fn with_files(self, registry: &Registry, set: &Set) -> Self {
         let known = KnownFiles {
-            registry,
-            dataset,
-            at,
+            registry: registry.clone(),
+            dataset: set.dataset().clone(),
+            key: None,
+            at: set.instance().timestamp,
             looked_up: Vec::new(),
             up_to: 0,
-            look_ups: LookUps::up_to(usize::MAX),
+            look_ups: match registry.has_small_pages() {
+                true => LookUps::small(),
+                false => LookUps::up_to(usize::MAX),
+            },
             proof: None,
-            line,
+            line: Vec::new(),
         };
         SetEntries { known: Some(known), ..self }
-    }
-
-    /// Looks up no more files at once than fit into a small page.
-    pub fn in_small_pages(mut self) -> Self {
-        if let Some(known) = &mut self.known {
-            known.look_ups = LookUps::small();
-        }
-        self
     }
 
     /// Hashes what is known of all files. If they do not have the digest of the set, the last granule is
@@ -393,8 +506,14 @@ impl KnownFiles {
     fn of(&mut self, page: &IdPage, index: usize) -> Result<EncodedFiles<'_>> {
         if index >= self.up_to {
             let ids: Vec<&str> = page.iter().skip(index).take(self.look_ups.granules()).collect();
-            let (dataset, at) = (self.dataset, self.at);
-            self.looked_up = self.registry.ask(|read| read.content_among(dataset, at, &ids))?;
+            let KnownFiles { registry, dataset, key, at, .. } = self;
+            self.looked_up = registry.ask(|read| {
+                let key = match key {
+                    Some(key) => *key,
+                    none => *none.insert(dataset_of(read, dataset)?.0),
+                };
+                read.content_among(key, *at, &ids)
+            })?;
             self.up_to = index + ids.len();
             self.look_ups.note(ids.len(), bytes_of_contents(&self.looked_up));
         }

@@ -4,8 +4,7 @@
 use std::cmp::Ordering;
 use std::iter::Peekable;
 
-use super::cursor::{Cursor, SetEntries, granule_id_of};
-use super::view::Snapshot;
+use super::cursor::{Cursor, Failure, ListPages, SetEntries, granule_id_of};
 use crate::chain::{Hashing, Sweep};
 use crate::disk::Spool;
 use crate::error::Result;
@@ -15,7 +14,7 @@ use crate::model::{
 use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::registry::log::Outcomes;
-use crate::registry::monitor::Work;
+use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
@@ -105,7 +104,7 @@ pub(crate) enum Only {
 pub(crate) struct Walk<L, R: ?Sized> {
     registry: Registry,
     /// `None` before the first item and after the last.
-    progress: Option<Work>,
+    progress: Option<OpenWork>,
     left: L,
     right: Box<R>,
     /// What the lists are said to be. `None` means that it is not known.
@@ -119,7 +118,7 @@ pub(crate) struct Walk<L, R: ?Sized> {
 }
 
 impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
-    /// Begins a walk, which reports to the monitor of `registry`.
+    /// Begins a walk, which reports to the observer of `registry`.
     pub fn of(registry: &Registry, left: L, right: Box<R>, claims: [Option<Claim>; 2]) -> Self {
         let hashing = Some(Hashing::of(Sweep::over(2)));
         Walk { hashing, claims, ..Walk::of_a_part(registry, left, right) }
@@ -144,8 +143,7 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
     /// claims are true.
     fn step(&mut self) -> Result<Option<Only>> {
         let registry = &self.registry;
-        let progress =
-            self.progress.get_or_insert_with(|| registry.begin("comparing", "granules", None));
+        let progress = self.progress.get_or_insert_with(|| registry.begin(Work::Compare, None));
         while let Some((is_left, is_listed)) = have_next(&mut self.left, &mut *self.right)? {
             progress.advance()?;
             let is_right = match is_listed {
@@ -270,7 +268,7 @@ pub struct ContentDifference {
 type EntriesAhead = SetEntries<Ahead<Result<IdPage>>>;
 
 /// The right side of a comparison.
-type AnySide<'a> = dyn Cursor + Send + 'a;
+type AnySide = dyn Cursor + Send;
 
 /// The granules that only a set or only another side has (a set, a [`Listing`], or what a log makes of a
 /// mirror), or of which something else is known, in canonical order.
@@ -278,68 +276,83 @@ type AnySide<'a> = dyn Cursor + Send + 'a;
 /// The rows themselves are compared, in one pass over both sides with a page of each in memory, and
 /// hashed on the way. If they are not those of the identifiers of the sets, the last item is an error
 /// of kind `damaged`; of a log, [`ErrorKind::NotAsExpected`](crate::ErrorKind::NotAsExpected).
-pub struct Differences<'a> {
-    walk: Walk<EntriesAhead, AnySide<'a>>,
+pub struct Differences {
+    walk: Walk<EntriesAhead, AnySide>,
     contents: ContentCounts,
+    failure: Failure,
 }
 
-crate::model::debug_fields!(Differences<'_>: contents);
+crate::model::debug_fields!(Differences: contents);
 
-impl Snapshot {
-    /// Compares which granules two sets have. The differences can still be read after this snapshot was
-    /// dropped.
-    pub fn compare(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
+/// The counts of a comparison.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DifferenceCounts {
+    /// The numbers of granules of both sides, and of one alone.
+    pub granules: Counts,
+    /// Of how many granules that both have the bytes were compared.
+    pub contents: ContentCounts,
+    /// The identifier of the right side, if it was read from its first granule.
+    pub right: Identifier,
+}
+
+impl Default for DifferenceCounts {
+    fn default() -> Self {
+        let (granules, contents) = (Counts::default(), ContentCounts::default());
+        DifferenceCounts { granules, contents, right: Identifier::EMPTY }
+    }
+}
+
+impl DifferenceCounts {
+    /// Whether both sides have the same granules, and no file has other bytes, as far as that was compared.
+    pub fn is_identical(&self) -> bool {
+        self.granules.is_identical() && self.contents.other == 0
+    }
+}
+
+impl Registry {
+    /// Compares which granules two sets have.
+    pub fn compare(&self, left: &Set, right: &Set) -> Differences {
         self.compare_sets(left, right, false)
     }
 
-    /// As [`Snapshot::compare`], and what is known of the files of the granules that both have.
-    pub fn compare_files(&self, left: &Set, right: &Set) -> Result<Differences<'static>> {
+    /// As [`Registry::compare`], and what is known of the files of the granules that both have.
+    pub fn compare_files(&self, left: &Set, right: &Set) -> Differences {
         // With equal digests the same is known of them.
         self.compare_sets(left, right, left.digest() != right.digest())
     }
 
-    fn compare_sets(
-        &self,
-        left: &Set,
-        right: &Set,
-        reads_files: bool,
-    ) -> Result<Differences<'static>> {
-        let claims = [left, right].map(|set| Some(Claim::of(&self.registry, set)));
-        let of_left = self.proved_entries(left, reads_files)?;
-        let of_right = Box::new(self.proved_entries(right, reads_files)?);
-        Ok(Differences::of(Walk::of(&self.registry, of_left, of_right, claims)))
+    fn compare_sets(&self, left: &Set, right: &Set, reads_files: bool) -> Differences {
+        let claims = [left, right].map(|set| Some(Claim::of(self, set)));
+        let of_left = self.proved_entries(left, reads_files);
+        let of_right = Box::new(self.proved_entries(right, reads_files));
+        Differences::of(Walk::of(self, of_left, of_right, claims))
     }
 
-    /// As [`Snapshot::compare_files`], but only the differences after an id. They are not checked against
+    /// As [`Registry::compare_files`], but only the differences after an id. They are not checked against
     /// the two identifiers and digests, since the sets are not read in full.
-    pub fn compare_after(
-        &self,
-        left: &Set,
-        right: &Set,
-        after: &GranuleId,
-    ) -> Result<Differences<'static>> {
+    pub fn compare_after(&self, left: &Set, right: &Set, after: &GranuleId) -> Differences {
+        let reads_files = left.digest() != right.digest();
         let entries_after = |set| {
-            let entries = SetEntries::of(Ahead::of(self.cursor(set)?.after(after), 1));
-            match left.digest() == right.digest() {
-                true => Ok(entries),
-                false => self.with_files(entries, set),
-            }
+            let pages = ListPages::after(self, set, Some(after));
+            let entries = SetEntries::of(Ahead::of(pages, 1));
+            if reads_files { entries.with_files(self, set) } else { entries }
         };
-        let (of_left, of_right) = (entries_after(left)?, Box::new(entries_after(right)?));
-        Ok(Differences::of(Walk::of_a_part(&self.registry, of_left, of_right)))
+        let (of_left, of_right) = (entries_after(left), Box::new(entries_after(right)));
+        Differences::of(Walk::of_a_part(self, of_left, of_right))
     }
 
     /// Compares a set of granules, on the left, with a listing, on the right, and what is known of files with
-    /// what the listing states of them. The differences can still be read after this snapshot was dropped.
+    /// what the listing states of them.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::compare`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn compare_with(&self, left: &Set, listing: &Listing) -> Result<Differences<'static>> {
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
+    pub fn compare_with(&self, left: &Set, listing: &Listing) -> Result<Differences> {
         let listed = Box::new(Ahead::of(listing.distinct()?, listing.entries_ahead()).peekable());
-        let claims = [Some(Claim::of(&self.registry, left)), None];
-        let entries = self.proved_entries(left, listing.states_files())?;
-        Ok(Differences::of(Walk::of(&self.registry, entries, listed, claims)))
+        let claims = [Some(Claim::of(self, left)), None];
+        let entries = self.proved_entries(left, listing.states_files());
+        Ok(Differences::of(Walk::of(self, entries, listed, claims)))
     }
 
     /// Compares what a mirror holds (`None`: nothing), on the left, with what a log makes of it, which is
@@ -349,54 +362,49 @@ impl Snapshot {
         held: Option<&Set>,
         outcomes: Outcomes,
         claim: Claim,
-    ) -> Result<Differences<'static>> {
+    ) -> Differences {
         let entries = match held {
-            Some(set) => self.entries(set)?,
+            Some(set) => self.entries(set),
             None => SetEntries::of(Ahead::of(std::iter::empty(), 1)),
         };
-        let claims = [held.map(|set| Claim::of(&self.registry, set)), Some(claim)];
-        Ok(Differences::of(Walk::of(&self.registry, entries, Box::new(outcomes), claims)))
+        let claims = [held.map(|set| Claim::of(self, set)), Some(claim)];
+        Differences::of(Walk::of(self, entries, Box::new(outcomes), claims))
     }
 
     /// The granules of a set, with what is known of their files, for a walk, which proves the identifier.
-    pub(super) fn entries(&self, set: &Set) -> Result<EntriesAhead> {
-        self.with_files(SetEntries::of(Ahead::of(self.cursor(set)?, 1)), set)
+    pub(super) fn entries(&self, set: &Set) -> EntriesAhead {
+        self.names(set).with_files(self, set)
     }
 
     /// The same, whose digest is proved if their files are read.
-    fn proved_entries(&self, set: &Set, reads_files: bool) -> Result<EntriesAhead> {
+    fn proved_entries(&self, set: &Set, reads_files: bool) -> EntriesAhead {
         match reads_files {
-            true => Ok(self.entries(set)?.proving_files(Claim::of(&self.registry, set))),
-            false => Ok(SetEntries::of(Ahead::of(self.cursor(set)?, 1))),
+            true => self.entries(set).proving_files(Claim::of(self, set)),
+            false => self.names(set),
         }
+    }
+
+    /// The same without the files.
+    fn names(&self, set: &Set) -> EntriesAhead {
+        SetEntries::of(Ahead::of(ListPages::after(self, set, None), 1))
     }
 }
 
-impl<'a> Differences<'a> {
-    fn of(walk: Walk<EntriesAhead, AnySide<'a>>) -> Self {
-        Differences { walk, contents: ContentCounts::default() }
+impl Differences {
+    fn of(walk: Walk<EntriesAhead, AnySide>) -> Self {
+        Differences { walk, contents: ContentCounts::default(), failure: Failure::default() }
     }
 
-    /// Reads the remaining differences, and returns the counts.
-    pub fn finish(&mut self) -> Result<Counts> {
+    /// Reads the remaining differences, which proves both sides, and returns the counts.
+    ///
+    /// # Errors
+    ///
+    /// Those of the remaining items; if an item before was an error, one of the same kind.
+    pub fn finish(mut self) -> Result<DifferenceCounts> {
         self.try_for_each(|difference| difference.map(drop))?;
-        Ok(self.counts())
-    }
-
-    /// The counts of what was read so far; those of the whole comparison once the iterator has
-    /// ended.
-    pub fn counts(&self) -> Counts {
-        self.walk.counts
-    }
-
-    /// Of how many granules the bytes were compared so far.
-    pub fn contents(&self) -> ContentCounts {
-        self.contents
-    }
-
-    /// The identifier of the right side, once the iterator has ended.
-    pub fn right(&self) -> Identifier {
-        self.walk.identifier
+        self.failure.check()?;
+        let Walk { counts, identifier, .. } = self.walk;
+        Ok(DifferenceCounts { granules: counts, contents: self.contents, right: identifier })
     }
 
     /// How both sides differ in a granule. `None` means that they do not.
@@ -414,12 +422,12 @@ impl<'a> Differences<'a> {
     }
 }
 
-impl Iterator for Differences<'_> {
+impl Iterator for Differences {
     type Item = Result<Difference>;
 
     fn next(&mut self) -> Option<Result<Difference>> {
         loop {
-            match self.walk.next()? {
+            match self.failure.note(self.walk.next())? {
                 Ok(only) => match self.difference(only) {
                     None => {}
                     difference => return difference.map(Ok),
@@ -434,10 +442,8 @@ impl Iterator for Differences<'_> {
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct TwoSides {
-    /// The granules of both and of one alone.
-    pub counts: Counts,
-    /// What was found of their files.
-    pub contents: ContentCounts,
+    /// How many granules both have, and one alone, and what was found of their files.
+    pub counts: DifferenceCounts,
     /// The granules that only the left side has.
     pub left: Spool,
     /// The granules that only the right side has.
@@ -455,13 +461,24 @@ impl TwoSides {
     /// # Errors
     ///
     /// Those of [`Differences`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn read(differences: &mut Differences<'_>, places: [&str; 2], most: u64) -> Result<Self> {
+    pub fn read(mut differences: Differences, places: [&str; 2], most: u64) -> Result<Self> {
+        let mut sides = TwoSides::lists(&mut differences, places, most)?;
+        sides.counts = differences.finish()?;
+        Ok(sides)
+    }
+
+    /// As [`TwoSides::read`], without the counts.
+    pub fn lists(
+        differences: impl Iterator<Item = Result<Difference>>,
+        places: [&str; 2],
+        most: u64,
+    ) -> Result<Self> {
         let mut sides = TwoSides::default();
         let add = |spool: &mut Spool, line: &str| match spool.count() < most {
             true => spool.add(line.as_bytes()).map(drop),
             false => Ok(()),
         };
-        for difference in differences.by_ref() {
+        for difference in differences {
             match difference? {
                 Difference::OnlyLeft(granule_id) => add(&mut sides.left, granule_id.as_str())?,
                 Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
@@ -473,7 +490,6 @@ impl TwoSides {
                 }
             }
         }
-        (sides.counts, sides.contents) = (differences.counts(), differences.contents());
         Ok(sides)
     }
 }

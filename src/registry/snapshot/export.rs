@@ -1,5 +1,6 @@
 //! The export of the whole history of a dataset, from which it can be rebuilt in another registry.
 
+use std::borrow::Borrow;
 use std::collections::VecDeque;
 use std::iter::Peekable;
 
@@ -8,7 +9,8 @@ use crate::error::{Error, Result};
 use crate::model::{
     ContentChange, DatasetName, EncodedFiles, Event, EventKind, Instance, Timestamp,
 };
-use crate::registry::monitor::Work;
+use crate::registry::handle::Registry;
+use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof;
 use crate::registry::staging::Staging;
@@ -43,14 +45,14 @@ const BATCH_EVENTS: usize = 4_096;
 /// An exported history: the changes in order of time, each after its events (ingests first, then by
 /// id).
 ///
-/// The changes are read from the snapshot, which is kept open.
-pub struct Export<'a> {
-    snapshot: &'a Snapshot,
+/// The changes are read from one snapshot, which is kept open.
+pub struct Export<S = Snapshot> {
+    snapshot: S,
     /// `None` means that there is no change to export, or that there are no more.
     rest: Option<Rest>,
 }
 
-crate::model::debug_fields!(Export<'_>: snapshot);
+crate::model::debug_fields!(Export: snapshot);
 
 struct Rest {
     dataset: DatasetKey,
@@ -59,10 +61,10 @@ struct Rest {
     /// The time of the last change that was read, and that of the last one of all.
     after: Option<Timestamp>,
     up_to: Timestamp,
-    progress: Work,
+    progress: OpenWork,
 }
 
-impl Snapshot {
+impl Registry {
     /// Exports the history of a dataset after a change (`None`: all of it). Everything is proved before
     /// the first element: the identifier and the counts of each of these changes are those that the
     /// granule rows give.
@@ -76,9 +78,19 @@ impl Snapshot {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export<'_>> {
-        let rest = Rest::of(self, dataset, after).map_err(|error| self.registry.named(error))?;
-        Ok(Export { snapshot: self, rest })
+    pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export> {
+        Export::of(self.snapshot()?, dataset, after)
+    }
+}
+
+impl Snapshot {
+    /// As [`Registry::export`], of this state.
+    pub(crate) fn export(
+        &self,
+        dataset: &DatasetName,
+        after: Option<Timestamp>,
+    ) -> Result<Export<&Self>> {
+        Export::of(self, dataset, after)
     }
 
     /// The events of the rows after a time, to be read in order of time, once the changes are proved.
@@ -89,7 +101,7 @@ impl Snapshot {
         after: Option<Timestamp>,
     ) -> Result<Staging> {
         let mut events = Staging::by_time();
-        let mut progress = self.registry.begin("sorting", "granules", None);
+        let mut progress = self.registry.begin(Work::Sort, None);
         let is_after = |micros: i64| after.is_none_or(|after| micros > after.as_micros());
         prove_changes(&self.read, (dataset, key), after, |row, known| {
             let Period { granule_id, ingested, deleted, producer_granule } = row;
@@ -143,7 +155,7 @@ impl Rest {
             return Ok(None);
         }
         let events = snapshot.events(dataset, name, after)?;
-        let progress = snapshot.registry.begin("exporting", "granules", Some(events.count()));
+        let progress = snapshot.registry.begin(Work::Export, Some(events.count()));
         let events = Ahead::of(events.sorted()?, BATCH_EVENTS).peekable();
         let changes = VecDeque::new();
         Ok(Some(Rest { dataset, events, changes, after, up_to, progress }))
@@ -171,14 +183,23 @@ impl Rest {
     }
 }
 
-impl Iterator for Export<'_> {
+impl<S: Borrow<Snapshot>> Export<S> {
+    fn of(snapshot: S, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Self> {
+        let of = snapshot.borrow();
+        let rest = Rest::of(of, dataset, after).map_err(|error| of.registry.named(error))?;
+        Ok(Export { snapshot, rest })
+    }
+}
+
+impl<S: Borrow<Snapshot>> Iterator for Export<S> {
     type Item = Result<Exported>;
 
     fn next(&mut self) -> Option<Result<Exported>> {
-        let next = self.rest.as_mut()?.next(self.snapshot);
+        let snapshot = self.snapshot.borrow();
+        let next = self.rest.as_mut()?.next(snapshot);
         if !matches!(next, Ok(Some(_))) {
             self.rest = None;
         }
-        next.map_err(|error| self.snapshot.registry.named(error)).transpose()
+        next.map_err(|error| snapshot.registry.named(error)).transpose()
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::vec;
 
-use super::cursor::{Position, SetCursor, SetEntries};
+use super::cursor::{Failure, ListPages, Position, SetCursor, SetEntries};
 use super::view::Snapshot;
 use crate::error::Result;
 use crate::model::{
@@ -11,30 +11,10 @@ use crate::model::{
     Set,
 };
 use crate::registry::handle::Registry;
-use crate::registry::proof::{Claim, Proof};
+use crate::registry::proof::Claim;
 use crate::store::StoredContent;
 
 impl Snapshot {
-    /// The granules of a set, in canonical order. The granules of an instance never change, so they
-    /// can still be read after this snapshot was dropped; `deleted` is as known when the page is
-    /// read.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
-    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the set is not from
-    /// this registry.
-    pub fn granules(&self, set: &Set) -> Result<Granules> {
-        let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
-        Ok(Granules { cursor, page: Vec::new().into_iter() })
-    }
-
-    /// The position at the beginning of a set, with pages of their own.
-    pub(super) fn cursor(&self, set: &Set) -> Result<SetCursor> {
-        let position = self.ask_of(set.dataset(), |read, _| Position::of(read, set))?;
-        Ok(SetCursor::of(self.registry.clone(), position))
-    }
-
     /// The first granules of a set, in canonical order, at most `limit` of them.
     pub fn first_granules(&self, set: &Set, limit: usize) -> Result<Vec<Holding>> {
         self.ask_of(set.dataset(), |read, _| {
@@ -72,6 +52,27 @@ impl Snapshot {
             Ok(held.into_iter().map(|period| period.granule_id).collect())
         })
     }
+}
+
+impl Registry {
+    /// The granules of a set, in canonical order, which are proved. The granules of an instance never change;
+    /// `deleted` is as known when the page is read.
+    ///
+    /// # Errors
+    ///
+    /// The first item is the error if the list cannot be looked up:
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the set is not from
+    /// this registry.
+    pub fn granules(&self, set: &Set) -> Granules {
+        Granules::of(ListPages::of(self, set))
+    }
+
+    /// The granules of a set after one (`None` means from the first), which are not proved: the list is one of
+    /// which only a part is used.
+    pub fn granules_after(&self, set: &Set, after: Option<&GranuleId>) -> Granules {
+        Granules::of(ListPages::after(self, set, after))
+    }
 
     /// Every period in which granules with this producer id were held, past or present, by id and
     /// then by time.
@@ -79,11 +80,21 @@ impl Snapshot {
         &self,
         dataset: &DatasetName,
         producer_granule: &GranuleId,
-    ) -> Result<Granules> {
-        let key = self.ask_of(dataset, |_, key| Ok(key))?;
-        let position = Position::of_producer(key, producer_granule.clone());
-        let cursor = SetCursor::of(self.registry.clone(), position);
-        Ok(Granules { cursor, page: Vec::new().into_iter() })
+    ) -> Granules {
+        Granules::of(ListPages::of_producer(self, dataset, producer_granule))
+    }
+
+    /// What was known of the files of a set when it was in force, in canonical order of the granules, which is
+    /// proved.
+    pub fn files(&self, set: &Set) -> FileList {
+        let entries = SetEntries::of(ListPages::of(self, set)).with_files(self, set);
+        FileList::of(entries.proving_files(Claim::of(self, set)))
+    }
+
+    /// As [`Registry::files`], of the granules after one (`None` means from the first), without the proof.
+    pub fn files_after(&self, set: &Set, after: Option<&GranuleId>) -> FileList {
+        let entries = SetEntries::of(ListPages::after(self, set, after));
+        FileList::of(entries.with_files(self, set))
     }
 }
 
@@ -95,35 +106,24 @@ impl Snapshot {
 /// The granules of a whole set are hashed on the way, on another thread if there are many. If they do
 /// not have the identifier of the set, the last item is an error of kind `damaged`.
 pub struct Granules {
-    cursor: SetCursor<Registry>,
+    pages: ListPages,
     page: vec::IntoIter<Holding>,
 }
 
 crate::model::debug_fields!(Granules);
 
 impl Granules {
-    /// Begins after an id instead of at the first granule. Must be called before the first is read.
-    #[must_use]
-    pub fn after(mut self, granule_id: &GranuleId) -> Self {
-        self.cursor = self.cursor.after(granule_id);
-        self
+    fn of(pages: ListPages) -> Self {
+        Granules { pages, page: Vec::new().into_iter() }
     }
 
-    /// Leaves out the proof, for a list of which only a part is used. Must be called before the first
-    /// granule is read.
-    #[must_use]
-    pub fn unverified(mut self) -> Self {
-        self.cursor.proof = None;
-        self
-    }
-
-    /// Reads pages that end by bytes, and hashes the granules on the thread that reads them, for a client that
-    /// may read slowly: it keeps little in memory, and no thread. Must be called before the first granule is
-    /// read.
-    #[must_use]
-    pub fn in_small_pages(mut self) -> Self {
-        self.cursor = self.cursor.in_small_pages();
-        self
+    /// Reads the rest, and proves a whole set.
+    ///
+    /// # Errors
+    ///
+    /// Those of the remaining items; if an item before was an error, one of the same kind.
+    pub fn finish(self) -> Result<()> {
+        self.pages.finish()
     }
 
     /// Returns only the ids of the remaining granules, in pages. A long list takes about a third of
@@ -139,12 +139,9 @@ impl Granules {
     /// # change.options = change.options.if_missing(IfMissing::Create);
     /// # for text in ["A", "B"] { change.ingest(text.parse::<GranuleId>()?)?; }
     /// # registry.change(&name, &change, &Stamp::now("2026-01-01T00:00:00Z".parse()?))?;
-    /// let snapshot = registry.snapshot()?;
-    /// let selected = snapshot.select(&Selection::Dataset { name, at: None })?;
-    /// let granules = snapshot.granules(&selected.set)?;
-    /// drop(snapshot);
+    /// let selected = registry.snapshot()?.select(&Selection::Dataset { name, at: None })?;
     /// let mut lines = String::new();
-    /// for page in granules.into_id_pages() {
+    /// for page in registry.granules(&selected.set).into_id_pages() {
     ///     lines.push_str(page?.as_lines());
     /// }
     /// assert_eq!(lines, "A\nB\n");
@@ -154,7 +151,7 @@ impl Granules {
         // A page may have been read in part.
         let rest: IdPage = self.page.as_slice().iter().map(|granule| &granule.granule_id).collect();
         let rest = (!rest.is_empty()).then_some(Ok(rest));
-        Box::new(rest.into_iter().chain(self.cursor))
+        Box::new(rest.into_iter().chain(self.pages))
     }
 }
 
@@ -168,49 +165,12 @@ impl Iterator for Granules {
 
     fn next(&mut self) -> Option<Result<Holding>> {
         if self.page.len() == 0 {
-            self.page = match self.cursor.next_granules()? {
+            self.page = match self.pages.next_granules()? {
                 Ok(page) => page.into_iter(),
                 Err(error) => return Some(Err(error)),
             };
         }
         self.page.next().map(Ok)
-    }
-}
-
-impl Snapshot {
-    /// What was known of the files of a set when it was in force, in canonical order of the granules.
-    pub fn files(&self, set: &Set) -> Result<FileList> {
-        let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
-        let entries = self.with_files(SetEntries::of(cursor), set)?;
-        Ok(FileList { entries: entries.proving_files(Claim::of(&self.registry, set)) })
-    }
-
-    /// As [`Snapshot::files`], in pages as those of [`Granules::in_small_pages`].
-    pub fn files_in_small_pages(&self, set: &Set) -> Result<FileList> {
-        let cursor = self.cursor(set)?.proving(Some(Proof::of(&self.registry, set)));
-        let entries = SetEntries::of(cursor.in_small_pages());
-        let entries = self.with_files(entries, set)?.in_small_pages();
-        Ok(FileList { entries: entries.proving_files(Claim::of(&self.registry, set)) })
-    }
-
-    /// As [`Snapshot::files`], of the granules after one (`None` means from the first), without the proof.
-    pub fn files_after(&self, set: &Set, after: Option<&GranuleId>) -> Result<FileList> {
-        let cursor = self.cursor(set)?;
-        let cursor = match after {
-            Some(after) => cursor.after(after),
-            None => cursor,
-        };
-        Ok(FileList { entries: self.with_files(SetEntries::of(cursor), set)? })
-    }
-
-    /// Adds to the granules of a set what was known of their files when it was in force.
-    pub(super) fn with_files<Pages: Iterator<Item = Result<IdPage>>>(
-        &self,
-        entries: SetEntries<Pages>,
-        set: &Set,
-    ) -> Result<SetEntries<Pages>> {
-        let dataset = self.ask_of(set.dataset(), |_, dataset| Ok(dataset))?;
-        Ok(entries.with_files(&self.registry, dataset, set.instance().timestamp))
     }
 }
 
@@ -243,7 +203,8 @@ pub struct Granule {
 /// [`Granules`](super::Granules); what is known of them has the digest of the set, else the last item is an
 /// error of kind `damaged`.
 pub struct FileList {
-    entries: SetEntries<SetCursor>,
+    entries: SetEntries<ListPages>,
+    failure: Failure,
 }
 
 crate::model::debug_fields!(FileList);
@@ -252,7 +213,7 @@ impl Iterator for FileList {
     type Item = Result<Granule>;
 
     fn next(&mut self) -> Option<Result<Granule>> {
-        let entry = self.entries.next()?;
+        let entry = self.failure.note(self.entries.next())?;
         Some(entry.map(|ListingEntry { granule_id, content, .. }| Granule {
             granule_id,
             content: content.unwrap_or_default(),
@@ -310,6 +271,20 @@ impl FileTotals {
 }
 
 impl FileList {
+    fn of(entries: SetEntries<ListPages>) -> Self {
+        FileList { entries, failure: Failure::default() }
+    }
+
+    /// Reads the rest, and proves a whole set.
+    ///
+    /// # Errors
+    ///
+    /// Those of the remaining items; if an item before was an error, one of the same kind.
+    pub fn finish(mut self) -> Result<()> {
+        self.try_for_each(|granule| granule.map(drop))?;
+        self.failure.check()
+    }
+
     /// How much is known. Costs a pass over the granules of the set.
     pub fn totals(self) -> Result<FileTotals> {
         let mut totals = FileTotals::default();

@@ -13,6 +13,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::registry::contents::{Contents, ContentsAt};
+use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
 use crate::store::{DatasetKey, StoredContent, View};
 
@@ -87,7 +88,9 @@ impl Snapshot {
             _ => Err(ambiguous(&contents)),
         }
     }
+}
 
+impl Registry {
     /// Returns the indexes of the contents of two sides that differ in the fewest files. If a side has
     /// several contents, compares each with each.
     ///
@@ -98,7 +101,7 @@ impl Snapshot {
         let pairs = (0..left.len()).flat_map(|one| (0..right.len()).map(move |two| (one, two)));
         // The latest contents are the most likely, so they are tried first.
         let pairs = pairs.collect::<Vec<_>>().into_iter().rev();
-        nearest_of(pairs, |(one, two)| self.compare_files(&left[one].set, &right[two].set))
+        nearest_of(pairs, |(one, two)| Ok(self.compare_files(&left[one].set, &right[two].set)))
     }
 
     /// Returns the index of the contents that differ from a listing in the fewest files. If there are several
@@ -106,12 +109,14 @@ impl Snapshot {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::compare_with`].
+    /// Those of [`Registry::compare_with`].
     pub fn nearest_to(&self, contents: &[HeldContents], listing: &Listing) -> Result<usize> {
         let indexes = (0..contents.len()).rev();
         nearest_of(indexes, |index| self.compare_with(&contents[index].set, listing))
     }
+}
 
+impl Snapshot {
     /// The contents of the instances with an identifier, at a moment or at any time.
     fn of_instances(
         &self,
@@ -291,7 +296,7 @@ fn ambiguous(contents: &[HeldContents]) -> Error {
 /// comparison without differences. If there is only one comparison, it is not made.
 fn nearest_of<T: Copy>(
     sides: impl ExactSizeIterator<Item = T>,
-    compare: impl Fn(T) -> Result<Differences<'static>>,
+    compare: impl Fn(T) -> Result<Differences>,
 ) -> Result<T> {
     let is_single = sides.len() == 1;
     let mut nearest: Option<(u64, T)> = None;
@@ -299,9 +304,7 @@ fn nearest_of<T: Copy>(
         if is_single {
             return Ok(side);
         }
-        let mut differences = compare(side)?;
-        differences.finish()?;
-        let other = differences.contents().other;
+        let other = compare(side)?.finish()?.contents.other;
         if nearest.is_none_or(|(fewest, _)| other < fewest) {
             nearest = Some((other, side));
         }

@@ -13,24 +13,6 @@ use crate::store::Span;
 use crate::store::{self, DatasetKey, StoredAnnotation, paged};
 
 impl Snapshot {
-    /// The instances of a dataset in order of time, up to the latest one in this snapshot. They
-    /// never change, so they can still be read after the snapshot was dropped.
-    pub fn history(&self, dataset: &DatasetName) -> Result<History> {
-        self.ask_of(dataset, |read, key| {
-            let latest = latest_known(read, key)?.map(|latest| latest.timestamp);
-            Ok(History {
-                registry: self.registry.clone(),
-                dataset: key,
-                known: read.known(),
-                latest,
-                since: None,
-                until: latest,
-                order: Order::OldestFirst,
-                instances: None,
-            })
-        })
-    }
-
     /// The instances of a dataset before a time (`None` means from the latest), newest first, at
     /// most `limit` of them.
     pub fn instances_before(
@@ -150,78 +132,105 @@ impl Snapshot {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Order {
-    OldestFirst,
-    NewestFirst,
+/// Which instances of a history are read, and in which order.
+#[derive(Debug, Clone, Default)]
+pub struct HistoryOptions {
+    since: Option<Timestamp>,
+    until: Option<Timestamp>,
+    known: Option<Timestamp>,
+    is_newest_first: bool,
+}
+
+impl HistoryOptions {
+    /// All instances, in order of time.
+    pub fn new() -> Self {
+        HistoryOptions::default()
+    }
+
+    /// Only changes that took effect at or after `since`.
+    #[must_use]
+    pub fn since(self, since: Timestamp) -> Self {
+        HistoryOptions { since: Some(since), ..self }
+    }
+
+    /// Only changes that took effect at or before `until`.
+    #[must_use]
+    pub fn until(self, until: Timestamp) -> Self {
+        HistoryOptions { until: Some(until), ..self }
+    }
+
+    /// Only changes that were recorded by then, as [`Snapshot::known_at`].
+    #[must_use]
+    pub fn known_at(self, recorded: Timestamp) -> Self {
+        HistoryOptions { known: Some(recorded), ..self }
+    }
+
+    /// The newest instance first.
+    #[must_use]
+    pub fn newest_first(self) -> Self {
+        HistoryOptions { is_newest_first: true, ..self }
+    }
 }
 
 /// Instances of a dataset, with one page in memory at a time. Each page is read in a short
 /// transaction of its own.
 pub struct History {
     registry: Registry,
-    dataset: DatasetKey,
-    known: Timestamp,
-    /// The last change that was known when the history was requested.
-    latest: Option<Timestamp>,
-    since: Option<Timestamp>,
-    until: Option<Timestamp>,
-    order: Order,
+    dataset: DatasetName,
+    options: HistoryOptions,
     /// `None` before the first instance is read.
-    instances: Option<Box<dyn Iterator<Item = Result<Instance>> + Send>>,
+    instances: Option<Instances>,
 }
 
-crate::model::debug_fields!(History: registry, since, until);
+type Instances = Box<dyn Iterator<Item = Result<Instance>> + Send>;
+
+impl Registry {
+    /// The instances of a dataset, up to the latest one when the first of them is read. They never change.
+    ///
+    /// # Errors
+    ///
+    /// The first item is the error if the dataset cannot be looked up:
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn history(&self, dataset: &DatasetName, options: &HistoryOptions) -> History {
+        let (registry, dataset, options) = (self.clone(), dataset.clone(), options.clone());
+        History { registry, dataset, options, instances: None }
+    }
+}
+
+crate::model::debug_fields!(History: dataset, options);
 
 impl History {
-    /// Restricts the history to changes that took effect at or after `since`. Must be called before
-    /// the first instance is read.
-    #[must_use]
-    pub fn since(mut self, since: Timestamp) -> Self {
-        self.since = Some(since);
-        self
-    }
-
-    /// Restricts the history to changes that took effect at or before `until`. Must be called
-    /// before the first instance is read.
-    #[must_use]
-    pub fn until(mut self, until: Timestamp) -> Self {
-        self.until = self.until.map(|latest| latest.min(until));
-        self
-    }
-
-    /// Reverses the order, so that the newest instance is first. Must be called before the first
-    /// instance is read.
-    #[must_use]
-    pub fn newest_first(mut self) -> Self {
-        self.order = Order::NewestFirst;
-        self
-    }
-
-    fn read(&self) -> impl Iterator<Item = Result<Instance>> + Send + use<> {
-        let History { dataset, known, latest, since, until, order, .. } = *self;
+    fn read(&self) -> Result<Instances> {
+        let HistoryOptions { since, until, is_newest_first, .. } = self.options;
+        let known = self.options.known.unwrap_or(Timestamp::MAX);
         let registry = self.registry.clone();
+        let snapshot = registry.snapshot()?.known_at(known);
+        let (dataset, latest) = snapshot.ask_of(&self.dataset, |read, key| {
+            Ok((key, latest_known(read, key)?.map(|latest| latest.timestamp)))
+        })?;
+        drop(snapshot);
+        let until = latest.map(|latest| until.map_or(latest, |until| until.min(latest)));
         let page = move |position: &Option<Timestamp>, limit: u32| {
             let Some(until) = until else { return Ok(Vec::new()) };
-            registry.snapshot()?.known_at(known).ask(|read| match order {
-                Order::OldestFirst => {
+            registry.snapshot()?.known_at(known).ask(|read| {
+                if is_newest_first {
+                    let before = position.or(until.next()).unwrap_or(Timestamp::MAX);
+                    read.instances_before(dataset, before, since, limit)
+                } else {
                     let before = |since: Timestamp| Timestamp::from_micros(since.as_micros() - 1);
                     let after = position.or(since.and_then(before));
                     read.instances_after(dataset, after, until, limit)
                 }
-                Order::NewestFirst => {
-                    let before = position.or(until.next()).unwrap_or(Timestamp::MAX);
-                    read.instances_before(dataset, before, since, limit)
-                }
             })
         };
-        paged(None, page, |last: &Instance| Some(last.timestamp)).map(move |instance| {
+        let instances = paged(None, page, |last: &Instance| Some(last.timestamp));
+        Ok(Box::new(instances.map(move |instance| {
             // In the requested state, a later change had not ended the latest instance yet.
             instance.map(|instance| match Some(instance.timestamp) == latest {
                 true => Instance { until: None, ..instance },
                 false => instance,
             })
-        })
+        })))
     }
 }
 
@@ -229,10 +238,12 @@ impl Iterator for History {
     type Item = Result<Instance>;
 
     fn next(&mut self) -> Option<Result<Instance>> {
-        let mut instances = self.instances.take().unwrap_or_else(|| Box::new(self.read()));
-        let next = instances.next();
-        self.instances = Some(instances);
-        next
+        if self.instances.is_none() {
+            let read = self.read();
+            let failed = |error| -> Instances { Box::new(std::iter::once(Err(error))) };
+            self.instances = Some(read.unwrap_or_else(failed));
+        }
+        self.instances.as_mut()?.next()
     }
 }
 

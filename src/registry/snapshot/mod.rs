@@ -23,14 +23,14 @@ mod view;
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
 pub use datasets::FirstRegistration;
 pub use differences::{
-    ContentCounts, ContentDifference, Counts, Difference, Differences, TwoSides,
+    ContentCounts, ContentDifference, Counts, Difference, DifferenceCounts, Differences, TwoSides,
 };
 pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
 pub use granules::{FileList, FileTotals, Granule};
 pub use granules::{Granules, IdPages};
 pub use held_contents::HeldContents;
-pub use history::{History, NotedPeriod};
+pub use history::{History, HistoryOptions, NotedPeriod};
 pub(super) use resolve::cited;
 pub use resolve::{
     Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Resolution,

@@ -1,13 +1,11 @@
 //! Several sets and lists side by side: the granules that are not the same on all sides.
 
-use std::sync::Arc;
-
 use super::cursor::{Cursor, granule_id_of};
-use super::view::Snapshot;
 use crate::error::Result;
 use crate::model::{Content, ContentMatch, EncodedFiles, GranuleId, Set};
+use crate::registry::handle::Registry;
 use crate::registry::listing::Listing;
-use crate::registry::monitor::{Monitor, Work};
+use crate::registry::observer::{OpenWork, Watcher, Work};
 use crate::registry::parallel::Ahead;
 use crate::registry::proof::Claim;
 
@@ -53,9 +51,9 @@ pub struct UnevenGranule {
 ///
 /// ```
 /// use accession::registry::{Presence, SideBySide};
-/// use accession::{GranuleId, ListingBuilder};
+/// use accession::{GranuleId, ListingBuilder, Watcher};
 ///
-/// let mut sides = SideBySide::new(None);
+/// let mut sides = SideBySide::new(Watcher::new());
 /// for ids in [["A", "B"], ["A", "C"], ["A", "B"]] {
 ///     let mut listing = ListingBuilder::new();
 ///     ids.into_iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap()))?;
@@ -69,9 +67,9 @@ pub struct UnevenGranule {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct SideBySide {
-    monitor: Option<Arc<dyn Monitor>>,
+    watcher: Watcher,
     /// `None` before the first item and after the last.
-    progress: Option<Work>,
+    progress: Option<OpenWork>,
     sides: Vec<Box<dyn Cursor + Send>>,
     granules: Vec<u64>,
     same: u64,
@@ -85,17 +83,15 @@ crate::model::debug_fields!(SideBySide: granules, same);
 
 impl SideBySide {
     /// No side yet.
-    pub fn new(monitor: Option<Arc<dyn Monitor>>) -> Self {
+    pub fn new(watcher: Watcher) -> Self {
         let (sides, granules, next) = (Vec::new(), Vec::new(), String::new());
         let (same, compared, is_over) = (0, None, false);
-        SideBySide { monitor, progress: None, sides, granules, same, compared, next, is_over }
+        SideBySide { watcher, progress: None, sides, granules, same, compared, next, is_over }
     }
 
-    /// Adds a set, which can still be read after the snapshot was dropped.
-    pub fn add_set(&mut self, snapshot: &Snapshot, set: &Set) -> Result<()> {
-        let claim = Claim::of(&snapshot.registry, set);
-        self.add(Box::new(snapshot.entries(set)?.proving_files(claim)));
-        Ok(())
+    /// Adds a set of a registry.
+    pub fn add_set(&mut self, registry: &Registry, set: &Set) {
+        self.add(Box::new(registry.entries(set).proving_files(Claim::of(registry, set))));
     }
 
     /// Adds a list, with what it states of files.
@@ -126,9 +122,8 @@ impl SideBySide {
     }
 
     fn step(&mut self) -> Result<Option<UnevenGranule>> {
-        let SideBySide { monitor, progress, sides, granules, same, compared, next, .. } = self;
-        let progress = progress
-            .get_or_insert_with(|| Work::begin(monitor.clone(), "comparing", "granules", None));
+        let SideBySide { watcher, progress, sides, granules, same, compared, next, .. } = self;
+        let progress = progress.get_or_insert_with(|| watcher.begin(Work::Compare, None));
         loop {
             let mut is_any = false;
             for side in &mut *sides {

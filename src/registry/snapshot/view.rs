@@ -13,7 +13,7 @@ use crate::store::{self, DatasetKey};
 ///
 /// Each method fails if the registry cannot be read; one that takes the name of a dataset with
 /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown) if no dataset has it; one that takes a
-/// selection as [`Snapshot::select`], and one that takes a set as [`Snapshot::granules`].
+/// selection as [`Snapshot::select`], and one that takes a set as [`Registry::granules`].
 ///
 /// # Examples
 ///
@@ -29,11 +29,9 @@ use crate::store::{self, DatasetKey};
 /// registry.change(&dataset, &change, &Stamp::at("2001-01-02T00:00:00Z".parse()?, now))?;
 ///
 /// let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
-/// let snapshot = registry.snapshot()?;
-/// let selected = snapshot.select(&selection)?;
-/// let granules = snapshot.granules(&selected.set)?;
-/// drop(snapshot);
-/// let held: Vec<String> = granules
+/// let selected = registry.snapshot()?.select(&selection)?;
+/// let held: Vec<String> = registry
+///     .granules(&selected.set)
 ///     .map(|granule| Ok(granule?.granule_id.to_string()))
 ///     .collect::<accession::error::Result<_>>()?;
 /// assert_eq!(held, ["A"]);
@@ -59,6 +57,11 @@ impl Registry {
 }
 
 impl Snapshot {
+    /// The registry.
+    pub fn registry(&self) -> &Registry {
+        &self.registry
+    }
+
     /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],
     /// [`Snapshot::resolve`] and every list of instances ignore changes that were recorded after
     /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.

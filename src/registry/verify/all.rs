@@ -6,9 +6,10 @@ use super::finding::{
     DatasetVerification, Finding, FindingKind, Findings, VerifyWork, readable, refuse_mismatch,
 };
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, quoted};
+use crate::model::{DatasetFilter, DatasetName, quoted};
+use crate::registry::cancel::CancelToken;
 use crate::registry::handle::Registry;
-use crate::registry::monitor::{JointWork, Work};
+use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::{InOrder, Task};
 use crate::registry::snapshot::{Reads, dataset_of};
 use crate::registry::statements::check_statements;
@@ -59,7 +60,7 @@ pub struct Verifications {
     is_file: bool,
     /// The work of several threads is reported as one. `None` means that it is done, or that there is
     /// one thread.
-    progress: Option<Work>,
+    progress: Option<OpenWork>,
     is_over: bool,
 }
 
@@ -109,13 +110,14 @@ impl Iterator for Verifications {
 
 impl Registry {
     /// The same as [`Registry::verify_all_on`] with as many jobs as there are cores.
-    pub fn verify_all(&self, datasets: &[DatasetName]) -> Result<Verifications> {
+    pub fn verify_all(&self, filter: &DatasetFilter) -> Result<Verifications> {
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-        self.verify_all_on(cores, datasets)
+        self.verify_all_on(cores, filter)
     }
 
-    /// Checks the file once, and verifies these datasets, or all of them if none is named. On a server
-    /// only the rows of the datasets that are named are checked in place of the file.
+    /// Checks the file once, and verifies the datasets of the filter. On a server only the rows of the
+    /// datasets that are named are checked instead of the file. If the filter names no dataset, nothing is
+    /// checked.
     ///
     /// The file and the datasets are checked side by side, up to `jobs` of them at a time, but at
     /// most 16; each dataset also has a thread that hashes. With one job, and in a registry that has
@@ -130,22 +132,28 @@ impl Registry {
     pub fn verify_all_on(
         &self,
         jobs: NonZeroUsize,
-        datasets: &[DatasetName],
+        filter: &DatasetFilter,
     ) -> Result<Verifications> {
-        let keys = self.keys_of(datasets)?;
+        let keys = self.keys_of(filter)?;
         let jobs = if self.has_many_connections() { jobs } else { NonZeroUsize::MIN };
-        let (registry, stop) = self.with_joint_monitor();
+        let stop = CancelToken::new();
+        let registry = self.for_parts().cancelled_by(&stop);
         let (registry, progress) = match jobs {
             NonZeroUsize::MIN => (self.clone(), None),
-            _ => (registry, Some(self.begin("verifying", "granules", None))),
+            _ => (registry, Some(self.begin(Work::Verify, None))),
         };
-        let left_out = (!datasets.is_empty()).then(|| match self.store().is_file() {
+        let left_out = (*filter != DatasetFilter::All).then(|| match self.store().is_file() {
             true => "the identifiers of the other datasets",
             false => "the other datasets, payment ids and statements",
         });
-        let all = datasets.is_empty().then(|| all_datasets(&registry)).into_iter().flatten();
-        let datasets: Vec<Part> = datasets.iter().cloned().map(Part::Dataset).collect();
-        let parts: Parts = Box::new(std::iter::once(Part::File).chain(datasets).map(Ok).chain(all));
+        let file = std::iter::once(Ok(Part::File));
+        let parts: Parts = match filter {
+            DatasetFilter::All => Box::new(file.chain(all_datasets(&registry))),
+            DatasetFilter::Only(names) if names.is_empty() => Box::new(std::iter::empty()),
+            DatasetFilter::Only(names) => {
+                Box::new(file.chain(names.clone().into_iter().map(Part::Dataset).map(Ok)))
+            }
+        };
         let threads = if jobs == NonZeroUsize::MIN { 0 } else { jobs.get().min(MOST_THREADS) };
         Ok(Verifications {
             jobs: InOrder::of(threads, Worker { registry, keys, stop }, parts)?,
@@ -156,9 +164,10 @@ impl Registry {
         })
     }
 
-    /// The keys of the datasets, none of which may be unknown.
-    fn keys_of(&self, datasets: &[DatasetName]) -> Result<Vec<DatasetKey>> {
-        self.ask(|read| datasets.iter().map(|name| Ok(dataset_of(read, name)?.0)).collect())
+    /// The keys of the datasets that are named, none of which may be unknown.
+    fn keys_of(&self, filter: &DatasetFilter) -> Result<Vec<DatasetKey>> {
+        let DatasetFilter::Only(names) = filter else { return Ok(Vec::new()) };
+        self.ask(|read| names.iter().map(|name| Ok(dataset_of(read, name)?.0)).collect())
     }
 
     /// Makes SQLite check the pages and indexes of the file, compares rows that cannot be recomputed with
@@ -175,7 +184,7 @@ impl Registry {
     /// The same for these datasets, if the registry is on a server and any is given.
     fn verify_file(&self, datasets: &[DatasetKey]) -> Result<DatasetVerification> {
         let datasets = if self.is_file() { &[] } else { datasets };
-        let progress = self.begin("checking", "pages", None);
+        let progress = self.begin(Work::CheckPages, None);
         let check = || {
             let read = self.read()?;
             let mut found = read.integrity(datasets)?;
@@ -203,9 +212,9 @@ impl Registry {
 /// Verifies one part after another.
 struct Worker {
     registry: Registry,
-    /// The datasets that were named.
+    /// The datasets that were named. Empty if all are verified.
     keys: Vec<DatasetKey>,
-    stop: JointWork,
+    stop: CancelToken,
 }
 
 impl Task for Worker {
@@ -238,7 +247,7 @@ impl Task for Worker {
     }
 
     fn stop(&self) {
-        self.stop.stop();
+        self.stop.cancel();
     }
 }
 

@@ -11,6 +11,7 @@ use crate::error::Result;
 use crate::model::{Checkpoint, DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
+use crate::registry::observer::Work;
 use crate::registry::snapshot::{Reads, dataset_of};
 use crate::store::{self, DatasetKey, Period, View};
 
@@ -140,7 +141,7 @@ impl Pass<'_> {
     ) -> Result<Swept> {
         let ingests = history.iter().map(|stated| stated.counts.changes.ingested);
         let rows_expected = ingests.fold(0, u64::saturating_add);
-        let mut progress = self.registry.begin("verifying", "granules", Some(rows_expected));
+        let mut progress = self.registry.begin(Work::Verify, Some(rows_expected));
         let mut checkpoints = Checkpoints::of(self.read, self.key);
         let sweep = Sweep::over(history.len());
         let mut hashing = Hashing::with_checkpoints(sweep, CanonicalList::start());

@@ -9,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::model::{GranuleId, Instance, Pattern, Subset, SubsetCriteria, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
+use crate::registry::observer::Work;
 use crate::registry::proof::{self, Recomputed, Recomputing};
 use crate::store::{DatasetKey, SubsetKey, View};
 
@@ -141,7 +142,7 @@ pub(in crate::registry) fn select_from(
     let all: Vec<_> = whole.chain(criteria.iter().copied()).collect();
     let mut selecting = Selecting::of(&all);
     let mut contents = Contents::of(read, dataset, "");
-    let mut progress = registry.begin("selecting", "granules", None);
+    let mut progress = registry.begin(Work::Select, None);
     read.each_period(dataset, "", Some(first.timestamp), |period| -> Result<()> {
         progress.advance()?;
         let granule_id = proof::granule_id(period.granule_id, &first.dataset)?;

@@ -8,6 +8,7 @@ use crate::model::{
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::listing::Listing;
+use crate::registry::observer::Work;
 use crate::registry::proof::{Recomputed, Recomputing};
 use crate::registry::snapshot::{
     CitationFacts, Selected, Selection, Snapshot, cited, dataset_of, select,
@@ -176,7 +177,7 @@ impl Registry {
                 select_from(self, read, key, std::slice::from_ref(&instance), &criteria)?[0]
             }
             SubsetMembers::Listed(listing) => {
-                let _progress = self.begin("selecting", "granules", None);
+                let _progress = self.begin(Work::Select, None);
                 identify_named(read, key, dataset, instance.timestamp, listing)?
             }
         };

@@ -20,6 +20,7 @@ use crate::model::{
 use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
+use crate::registry::observer::Work;
 use crate::registry::staging::check_limits;
 use crate::registry::verify::select_from;
 use crate::store::{NewPeriod, OpenFinding, StoredContent};
@@ -39,7 +40,7 @@ pub(super) fn add(
     count: u64,
 ) -> Result<ChangeReport> {
     let mut entry = Entry::new(target, conduct);
-    let mut progress = target.registry.begin("writing", "granules", Some(count));
+    let mut progress = target.registry.begin(Work::Write, Some(count));
     std::thread::scope(|scope| {
         each_batch(scope, count, events, |batch| -> Result<()> {
             progress.advance_by(batch.iter().map(|merged| merged.events).sum())?;

@@ -5,10 +5,9 @@
 //! at a time checks the files at a root: it locks the root until [`LOCK_MICROS`] after its last save, so
 //! that the root of a run that was killed is free again after that time.
 
-use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
-use std::rc::Rc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::stamp::Stamp;
 use crate::error::{Error, ErrorKind, Result};
@@ -64,7 +63,7 @@ pub struct FileCheck {
     /// The files that no granule has, and whether these are all of them.
     unexpected: BTreeMap<String, OpenFinding>,
     has_unexpected: bool,
-    begun: Rc<Begun>,
+    begun: Arc<Mutex<Begun>>,
 }
 
 crate::model::debug_fields!(FileCheck: registry, set, root);
@@ -73,9 +72,14 @@ crate::model::debug_fields!(FileCheck: registry, set, root);
 #[derive(Default)]
 struct Begun {
     /// Each with the number of its files.
-    granules: RefCell<VecDeque<(GranuleId, usize)>>,
+    granules: VecDeque<(GranuleId, usize)>,
     /// Whether the last granule of the set was handed out.
-    is_over: Cell<bool>,
+    is_over: bool,
+}
+
+/// A panic cannot leave it in an inconsistent state, so a poisoned lock is used as well.
+fn lock(begun: &Mutex<Begun>) -> MutexGuard<'_, Begun> {
+    begun.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[derive(Default)]
@@ -149,7 +153,7 @@ impl Registry {
             granule: Tally::default(),
             unexpected: BTreeMap::new(),
             has_unexpected: false,
-            begun: Rc::default(),
+            begun: Arc::default(),
         })
     }
 
@@ -175,17 +179,17 @@ impl FileCheck {
     pub fn granules(&self) -> Result<impl Iterator<Item = Result<Granule>> + use<>> {
         let after =
             self.saved.as_deref().map(GranuleId::new).transpose().map_err(Error::damaged)?;
-        let mut files = self.registry.snapshot()?.files_after(&self.set, after.as_ref())?;
-        let begun = Rc::clone(&self.begun);
+        let mut files = self.registry.files_after(&self.set, after.as_ref());
+        let begun = Arc::clone(&self.begun);
         Ok(std::iter::from_fn(move || {
             let next = files.next();
             match &next {
-                None => begun.is_over.set(true),
+                None => lock(&begun).is_over = true,
                 Some(Err(_)) => {}
                 Some(Ok(granule)) => {
                     let files = granule.content.files().len().max(1);
                     let counted = (granule.granule_id.clone(), files);
-                    begun.granules.borrow_mut().push_back(counted);
+                    lock(&begun).granules.push_back(counted);
                 }
             }
             next
@@ -206,11 +210,11 @@ impl FileCheck {
         let found = found.filter(|_| self.locked_by.is_some());
         let found = found.map(|found| self.finding(granule_id.as_str(), path, found));
         self.granule.found.extend(found);
-        let mut begun = self.begun.granules.borrow_mut();
-        if let Some((_, files)) = begun.front_mut() {
+        let granules = &mut lock(&self.begun).granules;
+        if let Some((_, files)) = granules.front_mut() {
             *files -= 1;
             if *files == 0 {
-                begun.pop_front();
+                granules.pop_front();
                 let Tally { files, bytes, found } = std::mem::take(&mut self.granule);
                 self.unsaved.files += files;
                 self.unsaved.bytes += bytes;
@@ -274,7 +278,10 @@ impl FileCheck {
     ///
     /// Those of [`FileCheck::save`]; it can be called again.
     pub fn finish(&mut self) -> Result<bool> {
-        let is_complete = self.begun.is_over.get() && self.begun.granules.borrow().is_empty();
+        let is_complete = {
+            let begun = lock(&self.begun);
+            begun.is_over && begun.granules.is_empty()
+        };
         let going = if is_complete { Going::ToTheEnd } else { Going::NoFurther };
         let up_to = self.checked.clone();
         self.save_up_to(up_to.as_deref(), going)?;

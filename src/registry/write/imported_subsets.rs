@@ -15,6 +15,7 @@ use crate::model::{
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::handle::Registry;
 use crate::registry::listing::{Listing, ListingBuilder};
+use crate::registry::observer::Work;
 use crate::registry::proof::{self, Recomputed};
 use crate::registry::verify::Selecting;
 use crate::store::{self, DatasetKey, Transaction};
@@ -140,7 +141,7 @@ impl Batch {
         events: impl Iterator<Item = Result<Event>>,
         selected: &mut [SelectedSubset],
     ) -> Result<()> {
-        let mut progress = from.registry.begin("selecting", "granules", None);
+        let mut progress = from.registry.begin(Work::Select, None);
         let criteria: Vec<(&[Pattern], Timestamp)> =
             self.subsets.keys().map(|(patterns, at)| (patterns.as_slice(), *at)).collect();
         let mut selecting = Selecting::of(&criteria);

@@ -5,7 +5,7 @@ use super::applied::ChangeReport;
 use super::stamp::Stamp;
 use crate::error::Result;
 use crate::model::{
-    DatasetName, FailedAttempt, Instance, LastPull, LogChange, SourceOptions, Timestamp,
+    DatasetName, FailedAttempt, Instance, LastPull, LogChange, PrimaryOptions, Timestamp,
 };
 use crate::registry::handle::{End, Registry};
 use crate::registry::log::LogChanges;
@@ -19,7 +19,7 @@ pub(crate) struct Remembered<'a> {
     /// Whether the dataset is identical to it.
     pub is_identical: bool,
     /// With which options the dataset was pulled from it. `None` means that it was only read.
-    pub pulled_with: Option<&'a SourceOptions>,
+    pub pulled_with: Option<&'a PrimaryOptions>,
     /// Why the dataset may not be pulled from it. `None` means that it may.
     pub refusal: Option<&'a str>,
     /// Whether a pull has left files whose recorded checksums or sizes contradict this primary.

@@ -77,7 +77,7 @@ impl Registry {
     ) -> Result<()> {
         /// What is kept of a reason, which may name granules.
         const MOST_CHARS: usize = 300;
-        self.without_monitor().write(|transaction| {
+        self.unwatched().write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             let mut reason = reason.to_owned();
             if let Some((end, _)) = reason.char_indices().nth(MOST_CHARS) {
@@ -92,7 +92,7 @@ impl Registry {
 
     /// Forgets that a listing of a dataset was refused: all that there are were accepted.
     pub fn forget_refused_listing(&self, dataset: &DatasetName) -> Result<()> {
-        self.without_monitor().write(|transaction| {
+        self.unwatched().write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
             if transaction.refusal(key)?.is_none() {
                 return Ok(((), End::RollBack));

@@ -12,6 +12,7 @@ use crate::chain::{CanonicalList, Hashing, Reached, Sweep, Timeline};
 use crate::error::{Error, Result};
 use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
+use crate::registry::observer::Work;
 use crate::registry::proof::{self, Recomputed};
 use crate::store::{NewPeriod, StoredContent};
 
@@ -186,7 +187,7 @@ impl<'a> Pass<'a> {
     /// of the identifier in force, or what is known of them is not that of the digest.
     pub fn finish(mut self) -> Result<(Vec<(Identifier, Digest)>, WorkCounts)> {
         if !self.appends() {
-            let mut progress = self.target.registry.begin("hashing", "granules", None);
+            let mut progress = self.target.registry.begin(Work::Hash, None);
             self.read(|| progress.advance())?;
         }
         let before = self.checkpoints.before;

@@ -67,6 +67,15 @@ impl Connection {
         })
     }
 
+    /// Ends the connection.
+    ///
+    /// # Errors
+    ///
+    /// Why it was lost before.
+    pub fn close(self) -> Result<()> {
+        self.driver.close()
+    }
+
     /// Whether the connection is known to be lost.
     pub fn is_closed(&self) -> bool {
         self.driver.is_closed()

@@ -122,17 +122,48 @@ impl Driver {
     }
 }
 
-impl Drop for Driver {
+impl Driver {
     /// Tells the server that the connection ends.
-    fn drop(&mut self) {
-        drop(self.client.take());
-        let Some(runtime) = self.runtime.take() else { return };
-        if let Some(socket) = self.socket.take() {
-            // Nobody needs to know whether the server heard it.
-            let _ = block_on(&runtime, socket);
-        }
+    ///
+    /// # Errors
+    ///
+    /// Why it was lost before.
+    pub fn close(mut self) -> Result<()> {
+        let Some((runtime, socket)) = self.take() else { return Ok(()) };
+        let ended = block_on(&runtime, socket);
         // It has no tasks. A runtime that waited for some would panic in an asynchronous program.
         runtime.shutdown_background();
+        ended?.map_err(|error| (&error).into())
+    }
+
+    /// What ends the connection, unless it has ended. Nothing more can be asked of the client.
+    fn take(&mut self) -> Option<(Runtime, Socket)> {
+        drop(self.client.take());
+        let (runtime, socket) = (self.runtime.take()?, self.socket.take());
+        match socket {
+            Some(socket) => Some((runtime, socket)),
+            None => {
+                runtime.shutdown_background();
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Driver {
+    /// Tells the server that the connection ends. In an asynchronous program, another thread does that: its
+    /// tasks do not wait, and a `LocalSet` permits no waiting.
+    fn drop(&mut self) {
+        let Some((runtime, socket)) = self.take() else { return };
+        let end = move || {
+            // Nobody needs to know whether the server heard it.
+            let _ = runtime.block_on(socket);
+        };
+        match Handle::try_current() {
+            Err(_) => end(),
+            // Without a thread, the operating system ends the connection.
+            Ok(_) => drop(std::thread::Builder::new().spawn(end)),
+        }
     }
 }
 

@@ -78,6 +78,16 @@ struct Lease {
 }
 
 impl ServerStore {
+    /// Closes all connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use; why a connection was lost.
+    pub fn close(self: Arc<Self>) -> Result<()> {
+        let connections = Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_all();
+        connections.into_iter().try_for_each(Connection::close)
+    }
+
     /// Opens the registry at an address.
     ///
     /// # Errors

@@ -130,6 +130,18 @@ impl FileStore {
     pub fn into_connection(self: Arc<Self>) -> Result<Option<Connection>> {
         Ok(Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_one())
     }
+
+    /// Closes all connections.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use; what SQLite reports.
+    pub fn close(self: Arc<Self>) -> Result<()> {
+        let connections = Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_all();
+        connections
+            .into_iter()
+            .try_for_each(|connection| connection.close().map_err(|(_, error)| Error::from(error)))
+    }
 }
 
 impl StoreSession for FileSession {

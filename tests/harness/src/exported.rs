@@ -4,9 +4,9 @@ use std::io::Cursor;
 use std::path::Path;
 
 use accession::error::Result;
-use accession::mirror::{Primary, manifest};
+use accession::mirror::{OpenPrimary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
-use accession::{ChangeReport, Error, IfMissing, Import, Registry, Stamp};
+use accession::{ChangeReport, DatasetFilter, Error, IfMissing, Import, Registry, Stamp};
 
 use crate::history::{name, now, step};
 
@@ -18,8 +18,8 @@ pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
 }
 
 /// A primary that is this manifest.
-pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<Primary> {
-    Primary::from_manifest(Cursor::new(manifest.into()), "us.jsonl", None, now())
+pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<OpenPrimary> {
+    OpenPrimary::from_manifest(Cursor::new(manifest.into()), "us.jsonl", None, now())
 }
 
 /// Imports a manifest, whose record a new dataset gets.
@@ -38,7 +38,7 @@ pub fn import_of(
 /// Publishes all datasets, and returns what was published of each.
 pub fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
     let mut published = Vec::new();
-    publish(registry, directory, &[], |_, one| one.map(|one| published.push(one)))?;
+    publish(registry, directory, &DatasetFilter::All, |_, one| one.map(|one| published.push(one)))?;
     Ok(published)
 }
 
@@ -50,7 +50,7 @@ pub fn publish_all(registry: &Registry, directory: &Path) -> Result<()> {
 /// What a check of a published directory finds.
 pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
     let mut rows = Vec::new();
-    verify(registry, directory, &[], |found| {
+    verify(registry, directory, &DatasetFilter::All, |found| {
         rows.push(found);
         Ok::<(), Error>(())
     })

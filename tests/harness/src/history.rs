@@ -5,7 +5,8 @@ use std::sync::LazyLock;
 
 use accession::chain::is_checkpoint;
 use accession::{
-    DatasetName, Identifier, Instance, Moment, Registry, Selected, Selection, Set, Stamp, Timestamp,
+    DatasetName, HistoryOptions, Identifier, Instance, Moment, Registry, Selected, Selection, Set,
+    Stamp, Timestamp,
 };
 
 use crate::oracle::{naive, naive_digest};
@@ -35,7 +36,7 @@ fn number(variable: &str) -> Option<u32> {
 pub fn held(registry: &Registry, selection: &Selection) -> (Selected, Vec<String>) {
     let snapshot = registry.snapshot().unwrap();
     let selected = snapshot.select(selection).unwrap();
-    let granules = snapshot.granules(&selected.set).unwrap();
+    let granules = snapshot.registry().granules(&selected.set);
     drop(snapshot);
     let granule_ids = granules.map(|granule| granule.unwrap().granule_id.to_string()).collect();
     (selected, granule_ids)
@@ -43,7 +44,7 @@ pub fn held(registry: &Registry, selection: &Selection) -> (Selected, Vec<String
 
 /// The whole history of a dataset.
 pub fn instances(registry: &Registry, dataset: &DatasetName) -> Vec<Instance> {
-    let history = registry.snapshot().unwrap().history(dataset).unwrap();
+    let history = registry.history(dataset, &HistoryOptions::new());
     history.map(Result::unwrap).collect()
 }
 

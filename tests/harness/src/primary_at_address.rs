@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::mirror::{
-    Address, Comparison, HttpOptions, Primary, PullOptions, PullPolicy, PullReport, Remote,
-    compare, pull, read_replica,
+    Address, Comparison, HttpOptions, OpenPrimary, Primary, PullOptions, PullPolicy, PullReport,
+    Remote, compare, pull, read_replica,
 };
 use accession::publish::publish;
 use accession::{
-    ChangeReport, Difference, IfMissing, Import, Limits, Pattern, Registry, Selection, Stamp,
-    SubsetMembers,
+    ChangeReport, DatasetFilter, Difference, IfMissing, Import, Limits, Pattern, Registry,
+    Selection, Stamp, SubsetMembers,
 };
 
 use crate::history::held;
@@ -56,7 +56,10 @@ impl World {
     }
 
     pub fn publish(&self) {
-        publish(&self.us, self.directory.path(), &[], |_, published| published.map(drop)).unwrap();
+        publish(&self.us, self.directory.path(), &DatasetFilter::All, |_, published| {
+            published.map(drop)
+        })
+        .unwrap();
     }
 
     pub fn remote(&self, options: HttpOptions) -> Remote {
@@ -64,8 +67,8 @@ impl World {
         Remote::new(address, options, now()).unwrap()
     }
 
-    pub fn primary(&self) -> Primary {
-        Primary::at_address(self.remote(quick()), None)
+    pub fn primary(&self) -> OpenPrimary {
+        OpenPrimary::at_address(self.remote(quick()), None)
     }
 
     /// The comparison, and the ids that the mirror lacks.
@@ -90,8 +93,10 @@ impl World {
     pub fn import(&self) -> ChangeReport {
         let mut import = Import::new();
         import.options = import.options.if_missing(IfMissing::Create);
-        let remote = self.remote(quick());
-        let replica = read_replica(&remote, Some(&self.mirror), &name("us"), &mut import).unwrap();
+        let primary: Primary = self.server.dataset("us").parse().unwrap();
+        let replica =
+            read_replica(&primary, Some(&self.mirror), &name("us"), &mut import, now()).unwrap();
+        let replica = replica.unwrap();
         replica.import(&self.mirror, &name("us"), &import, &Stamp::now(now())).unwrap()
     }
 

@@ -1,12 +1,14 @@
 //! The file is checked once, and everything that can be read in a damaged file is verified.
 
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use accession::registry::{FindingKind, Verifications};
-use accession::{Access, DatasetName, Monitor, Registry, SubsetMembers};
+use accession::{
+    Access, CancelToken, DatasetFilter, DatasetName, Observer, Progress, Registry, SubsetMembers,
+    Work,
+};
 use rusqlite::Connection;
 
 use super::sandbox::{
@@ -18,31 +20,27 @@ use harness::history::{name, now};
 /// Counts the work that the registry reports.
 #[derive(Default)]
 struct Counting {
-    begun: Mutex<Vec<&'static str>>,
+    begun: Mutex<Vec<Work>>,
 }
 
-impl Monitor for Counting {
-    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
-        self.begun.lock().unwrap().push(what);
+impl Observer for Counting {
+    fn event(&self, event: Progress) {
+        if let Progress::Begin(work, _) = event {
+            self.begun.lock().unwrap().push(work);
+        }
     }
-
-    fn advance(&self, _: u64) -> ControlFlow<()> {
-        ControlFlow::Continue(())
-    }
-
-    fn end(&self) {}
 }
 
 #[test]
 fn verifying_all_checks_the_file_once_whatever_the_number_of_datasets() {
     let sandbox = Sandbox::empty();
     let counting = Arc::new(Counting::default());
-    let registry = registry_of(&sandbox.path, 0..150).with_monitor(counting.clone());
+    let registry = registry_of(&sandbox.path, 0..150).observed_by(counting.clone());
     let (verified, shown) = verify_all(&registry);
     assert_eq!((verified.datasets, verified.identifiers, verified.findings), (150, 600, 0));
     assert_eq!((verified.work.file_checks, verified.work.rows, verified.work.steps), (1, 600, 600));
     assert_eq!(shown.len(), 150);
-    let checks = |begun: &[&str]| begun.iter().filter(|what| **what == "checking").count();
+    let checks = |begun: &[Work]| begun.iter().filter(|work| **work == Work::CheckPages).count();
     assert_eq!(checks(&counting.begun.lock().unwrap()), 1);
 
     counting.begun.lock().unwrap().clear();
@@ -53,7 +51,7 @@ fn verifying_all_checks_the_file_once_whatever_the_number_of_datasets() {
 
     counting.begun.lock().unwrap().clear();
     registry.verify(&name("D0003")).unwrap();
-    assert_eq!(*counting.begun.lock().unwrap(), ["verifying"]);
+    assert_eq!(*counting.begun.lock().unwrap(), [Work::Verify]);
 }
 
 #[test]
@@ -61,26 +59,28 @@ fn only_the_datasets_that_are_named_are_verified() {
     let sandbox = Sandbox::empty();
     let registry = registry_of(&sandbox.path, 0..3);
     let names = [name("D0002"), name("D0000")];
-    let mut verifications = registry.verify_all(&names).unwrap();
+    let mut verifications = registry.verify_all(&DatasetFilter::Only(names.to_vec())).unwrap();
     let shown = verifications.by_ref().map(|verification| verification.unwrap().dataset.unwrap());
     let shown: Vec<DatasetName> = shown.collect();
     let verified = verifications.verified();
     assert_eq!((shown.as_slice(), verified.datasets), (names.as_slice(), 2));
 
     let unknown = [name("D0002"), name("D0009")];
+    let unknown = DatasetFilter::Only(unknown.to_vec());
     let error = registry.verify_all(&unknown).expect_err("nothing is verified");
     assert_eq!(error.kind().as_str(), "dataset-unknown");
 }
 
 #[test]
-fn a_monitor_stops_all_jobs() {
+fn a_token_cancels_all_jobs() {
     let sandbox = Sandbox::empty();
     let registry = registry_of(&sandbox.path, 0..1);
     ingest_and_delete(&registry, "D0000", 9, 4..9_004, []);
-    let stop = || Arc::new(AtAdvance(|_| ControlFlow::Break(())));
     for jobs in 1..4 {
-        let jobs = NonZeroUsize::new(jobs).unwrap();
-        let stopped = registry.with_monitor(stop()).verify_all_on(jobs, &[]);
+        let (token, jobs) = (CancelToken::new(), NonZeroUsize::new(jobs).unwrap());
+        let cancel = token.clone();
+        let registry = registry.observed_by(Arc::new(AtAdvance(move |_| cancel.cancel())));
+        let stopped = registry.cancelled_by(&token).verify_all_on(jobs, &DatasetFilter::All);
         let stopped = stopped.and_then(Verifications::finish);
         assert_eq!(stopped.unwrap_err().kind().as_str(), "interrupted");
     }

@@ -7,8 +7,8 @@ use std::sync::LazyLock;
 
 use accession::registry::{FindingKind, VerificationTotals};
 use accession::{
-    Access, DatasetName, DatasetVerification, Finding, GranuleId, ListingBuilder, Moment, Registry,
-    SubsetMembers,
+    Access, DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, ListingBuilder,
+    Moment, Registry, SubsetMembers,
 };
 use rusqlite::Connection;
 
@@ -160,7 +160,7 @@ pub fn only(findings: &[Finding], code: FindingKind) -> &Finding {
 pub fn verify_all(registry: &Registry) -> (VerificationTotals, Vec<DatasetVerification>) {
     let with_jobs = |jobs: usize| {
         let jobs = NonZeroUsize::new(jobs).unwrap();
-        let mut verifications = registry.verify_all_on(jobs, &[]).unwrap();
+        let mut verifications = registry.verify_all_on(jobs, &DatasetFilter::All).unwrap();
         let shown = verifications.by_ref().map(Result::unwrap).collect();
         (verifications.verified(), shown)
     };

@@ -1,14 +1,13 @@
-//! Long work is reported to a monitor, which can stop it.
+//! Long work is reported to an observer, and a token cancels it.
 
-use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use accession::error::Result;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, ListingBuilder, Moment, Monitor,
-    Registry, Selection, Stamp, SubsetMembers,
+    CancelToken, ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, ListingBuilder,
+    Moment, Observer, Progress, Registry, Selection, Stamp, SubsetMembers, Work,
 };
 
 use crate::stored::{even, granule_id};
@@ -18,43 +17,51 @@ use harness::history::{History, change, id, name, now, plan, second};
 
 const GRANULES: usize = 20_000;
 
-/// Stops the work with one name after this many things.
+/// Cancels one work after this many things.
 struct Limit {
-    what: &'static str,
+    work: Work,
     things: u64,
-    current: Mutex<Option<&'static str>>,
+    current: Mutex<Option<Work>>,
+    token: CancelToken,
     done: AtomicU64,
     begun: AtomicU64,
     ended: AtomicU64,
 }
 
 impl Limit {
-    fn of(what: &'static str, things: u64) -> Arc<Self> {
+    fn of(work: Work, things: u64) -> Arc<Self> {
         let [done, begun, ended] = [0; 3].map(AtomicU64::new);
-        Arc::new(Limit { what, things, current: Mutex::new(None), done, begun, ended })
+        let (current, token) = (Mutex::new(None), CancelToken::new());
+        Arc::new(Limit { work, things, current, token, done, begun, ended })
     }
 }
 
-impl Monitor for Limit {
-    fn begin(&self, what: &'static str, things: &'static str, _: Option<u64>) {
-        assert_eq!(things, if what == "committing" { "changes" } else { "granules" });
-        *self.current.lock().unwrap() = Some(what);
-        self.begun.fetch_add(1, Ordering::SeqCst);
-    }
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        if *self.current.lock().unwrap() != Some(self.what) {
-            return ControlFlow::Continue(());
+impl Observer for Limit {
+    fn event(&self, event: Progress) {
+        let more = match event {
+            Progress::Begin(work, _) => {
+                *self.current.lock().unwrap() = Some(work);
+                self.begun.fetch_add(1, Ordering::SeqCst);
+                0
+            }
+            Progress::Advance(more) => more,
+            Progress::End => {
+                self.ended.fetch_add(1, Ordering::SeqCst);
+                return;
+            }
+            _ => return,
+        };
+        if *self.current.lock().unwrap() == Some(self.work)
+            && self.done.fetch_add(more, Ordering::SeqCst) + more >= self.things
+        {
+            self.token.cancel();
         }
-        match self.done.fetch_add(more, Ordering::SeqCst) + more >= self.things {
-            true => ControlFlow::Break(()),
-            false => ControlFlow::Continue(()),
-        }
     }
+}
 
-    fn end(&self) {
-        self.ended.fetch_add(1, Ordering::SeqCst);
-    }
+/// The registry with a limit.
+fn limited(registry: &Registry, limit: &Arc<Limit>) -> Registry {
+    registry.observed_by(limit.clone()).cancelled_by(&limit.token)
 }
 
 /// A registry that holds the even numbers, and the history with which it is compared.
@@ -92,39 +99,39 @@ fn verify_all(registry: &Registry) -> Result<()> {
 type Job = fn(&Registry) -> Result<()>;
 
 #[test]
-fn work_that_a_monitor_stops_fails_as_interrupted_and_changes_nothing() {
-    let jobs: [(Job, &str); 5] = [
-        (change_all, "writing"),
-        (change_all, "hashing"),
-        (import_all, "writing"),
-        (import_all, "hashing"),
-        (verify_all, "verifying"),
+fn work_that_is_cancelled_fails_as_interrupted_and_changes_nothing() {
+    let jobs: [(Job, Work); 5] = [
+        (change_all, Work::Write),
+        (change_all, Work::Hash),
+        (import_all, Work::Write),
+        (import_all, Work::Hash),
+        (verify_all, Work::Verify),
     ];
     let (registry, history) = registry();
-    for (job, what) in jobs {
+    for (job, work) in jobs {
         // At the first call, and in the middle of the work.
         for things in [0, 12_000] {
-            let limit = Limit::of(what, things);
-            let error = job(&registry.with_monitor(limit.clone())).unwrap_err();
-            assert_eq!(error.kind().as_str(), "interrupted", "{what}, {things}: {error:?}");
+            let limit = Limit::of(work, things);
+            let error = job(&limited(&registry, &limit)).unwrap_err();
+            assert_eq!(error.kind().as_str(), "interrupted", "{work:?}, {things}: {error:?}");
             let [begun, ended] = [&limit.begun, &limit.ended].map(|it| it.load(Ordering::SeqCst));
-            assert!(begun > 0 && begun == ended, "{what}: {begun} begun, {ended} ended");
+            assert!(begun > 0 && begun == ended, "{work:?}: {begun} begun, {ended} ended");
             history.assert_matches(&registry, &name("dataset"));
         }
     }
 }
 
 #[test]
-fn each_part_of_the_work_is_reported_to_the_monitor() {
+fn each_part_of_the_work_is_reported() {
     let (registry, _) = registry();
-    let jobs: [(Job, &str, u64); 2] = [(change_all, "writing", 1), (verify_all, "verifying", 2)];
-    for (job, what, times) in jobs {
-        let limit = Limit::of(what, u64::MAX);
-        job(&registry.with_monitor(limit.clone())).unwrap();
+    let jobs: [(Job, Work, u64); 2] = [(change_all, Work::Write, 1), (verify_all, Work::Verify, 2)];
+    for (job, work, times) in jobs {
+        let limit = Limit::of(work, u64::MAX);
+        job(&limited(&registry, &limit)).unwrap();
         // All but the remainder after the last multiple of 4,096.
         let done = limit.done.load(Ordering::SeqCst);
         let all = times * GRANULES as u64;
-        assert!(done <= all && all - done < 4_096, "{what}: {done} of {all}");
+        assert!(done <= all && all - done < 4_096, "{work:?}: {done} of {all}");
         assert_eq!(limit.begun.load(Ordering::SeqCst), limit.ended.load(Ordering::SeqCst));
     }
 }
@@ -132,23 +139,24 @@ fn each_part_of_the_work_is_reported_to_the_monitor() {
 /// Notes what is begun; one work must end before the next begins.
 #[derive(Default)]
 struct Phases {
-    begun: Mutex<Vec<&'static str>>,
+    begun: Mutex<Vec<Work>>,
     is_open: AtomicBool,
 }
 
-impl Monitor for Phases {
-    fn begin(&self, what: &'static str, _: &'static str, _: Option<u64>) {
-        assert!(!self.is_open.swap(true, Ordering::SeqCst), "{what} is within another work");
-        self.begun.lock().unwrap().push(what);
-    }
-
-    fn advance(&self, more: u64) -> ControlFlow<()> {
-        assert!(more == 0 || self.is_open.load(Ordering::SeqCst));
-        ControlFlow::Continue(())
-    }
-
-    fn end(&self) {
-        assert!(self.is_open.swap(false, Ordering::SeqCst), "it did not begin");
+impl Observer for Phases {
+    fn event(&self, event: Progress) {
+        match event {
+            Progress::Begin(work, _) => {
+                let is_within = self.is_open.swap(true, Ordering::SeqCst);
+                assert!(!is_within, "{work:?} is within another work");
+                self.begun.lock().unwrap().push(work);
+            }
+            Progress::Advance(_) => assert!(self.is_open.load(Ordering::SeqCst)),
+            Progress::End => {
+                assert!(self.is_open.swap(false, Ordering::SeqCst), "it did not begin");
+            }
+            _ => {}
+        }
     }
 }
 
@@ -179,9 +187,8 @@ fn compare_two_sets(registry: &Registry) -> Result<()> {
     let first = of(Some(Moment::Instant(second(0))));
     let snapshot = registry.snapshot()?;
     let (first, latest) = (snapshot.select(&first)?.set, snapshot.select(&of(None))?.set);
-    let mut differences = snapshot.compare(&first, &latest)?;
     drop(snapshot);
-    differences.finish().map(drop)
+    registry.compare(&first, &latest).finish().map(drop)
 }
 
 fn pull_mirror(registry: &Registry) -> Result<()> {
@@ -208,22 +215,25 @@ fn every_phase_of_long_work_is_reported_one_after_the_other() {
         registry.sync(&name("dataset"), &listing, most, &options, &stamp).map(drop)
     };
     let revert: Job = |registry| revert_at(registry, 30);
-    let jobs: [(Job, &[&str]); 11] = [
-        (import_all, &["writing", "hashing", "committing"]),
-        (|registry| revert_at(registry, 8), &["comparing", "writing", "hashing", "committing"]),
-        (change_all, &["writing", "hashing", "committing"]),
-        (sync_all, &["comparing", "writing", "hashing", "committing"]),
-        (compare_two_sets, &["comparing"]),
-        (revert, &["comparing", "writing", "hashing", "committing"]),
-        (import, &["writing", "committing"]),
-        (cite, &["selecting", "committing"]),
-        (export, &["sorting", "exporting"]),
-        (verify_all, &["verifying"]),
-        (pull_mirror, &["reading", "comparing", "writing", "hashing", "committing"]),
+    let jobs: [(Job, &[Work]); 11] = [
+        (import_all, &[Work::Write, Work::Hash, Work::Commit]),
+        (
+            |registry| revert_at(registry, 8),
+            &[Work::Compare, Work::Write, Work::Hash, Work::Commit],
+        ),
+        (change_all, &[Work::Write, Work::Hash, Work::Commit]),
+        (sync_all, &[Work::Compare, Work::Write, Work::Hash, Work::Commit]),
+        (compare_two_sets, &[Work::Compare]),
+        (revert, &[Work::Compare, Work::Write, Work::Hash, Work::Commit]),
+        (import, &[Work::Write, Work::Commit]),
+        (cite, &[Work::Select, Work::Commit]),
+        (export, &[Work::Sort, Work::Export]),
+        (verify_all, &[Work::Verify]),
+        (pull_mirror, &[Work::ReadBytes, Work::Compare, Work::Write, Work::Hash, Work::Commit]),
     ];
     for (job, expected) in jobs {
         let phases = Arc::new(Phases::default());
-        job(&registry.with_monitor(phases.clone())).unwrap();
+        job(&registry.observed_by(phases.clone())).unwrap();
         assert_eq!(*phases.begun.lock().unwrap(), expected);
     }
 }

@@ -1,0 +1,11 @@
+//! The datasets that a command is about, of which its arguments name some or none.
+
+use accession::{DatasetFilter, DatasetName};
+
+/// The datasets that were named, or all if none was.
+pub fn named_or_all(names: &[DatasetName]) -> DatasetFilter {
+    match names {
+        [] => DatasetFilter::All,
+        names => DatasetFilter::Only(names.to_vec()),
+    }
+}
