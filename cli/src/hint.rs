@@ -4,7 +4,7 @@ use accession::error::Detail;
 use accession::model::{Warning, WarningKind};
 use accession::{Error, ErrorKind};
 
-use super::error::Kind;
+use super::kind::Kind;
 
 /// The hint for an error of the library. `None` means that the message is sufficient. A value that was read
 /// from a file needs another hint than one that was typed.

@@ -54,6 +54,7 @@ mod command;
 mod error;
 mod hint;
 mod key_file;
+mod kind;
 mod output;
 mod paths;
 mod program;

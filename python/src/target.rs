@@ -77,12 +77,7 @@ impl Target<'_> {
             Failure::Here("input", message, hint)
         })?;
         let location = Some(location);
-        Ok(self.add(ListingEntry {
-            granule_id,
-            producer_granule: None,
-            content: None,
-            location,
-        })?)
+        self.add(ListingEntry { granule_id, producer_granule: None, content: None, location })
     }
 }
 

@@ -1,6 +1,6 @@
 //! What exactly is wrong, where one kind of error needs more than one kind of help.
 
-use super::ErrorKind;
+use super::kind::ErrorKind;
 
 /// Defines the details, each with the kind of the errors that have it.
 macro_rules! details {
