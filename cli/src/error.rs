@@ -7,7 +7,8 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use accession::model::{ParseError, is_escaped};
+use accession::ParseError;
+use accession::text::is_escaped;
 use accession::{ErrorKind, GranuleId, SourceLocation};
 use accession_server::BindError;
 

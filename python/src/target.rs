@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accession::fixity::FoundFiles;
-use accession::input::{Records, SearchPages};
-use accession::model::{Warning, WarningKind, quoted};
+use accession::listing::{Records, SearchPages};
+use accession::text::quoted;
 use accession::{
     CancelToken, Change, EventKind, GranuleId, ListingBuilder, ListingEntry, Location,
     SourceLocation,
 };
+use accession::{Warning, WarningKind};
 
 use crate::error::Failure;
 

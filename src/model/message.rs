@@ -16,8 +16,8 @@ use serde_json::Value;
 /// # Examples
 ///
 /// ```
-/// assert_eq!(accession::model::quoted("A\u{1b}[31m\n").to_string(), r#""A\u{1b}[31m\n""#);
-/// assert_eq!(accession::model::quoted("größe 7").to_string(), "\"größe 7\"");
+/// assert_eq!(accession::text::quoted("A\u{1b}[31m\n").to_string(), r#""A\u{1b}[31m\n""#);
+/// assert_eq!(accession::text::quoted("größe 7").to_string(), "\"größe 7\"");
 /// ```
 pub fn quoted(text: &str) -> impl fmt::Display + '_ {
     Quoted(text)
@@ -101,7 +101,7 @@ pub fn plural(number: impl Into<u64>, noun: &str) -> String {
 /// ```
 /// use accession::{DatasetName, ErrorKind};
 ///
-/// fn read(text: &str) -> accession::error::Result<DatasetName> {
+/// fn read(text: &str) -> accession::Result<DatasetName> {
 ///     Ok(text.parse()?)
 /// }
 ///

@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use accession::history::{Subset, SubsetCriteria};
 use accession::mirror::manifest;
 use accession::{
-    Clock, ListingBuilder, Moment, Observer, Pattern, Progress, Registry, Selection, Subset,
-    SubsetCriteria, SubsetMembers, Timestamp, Work,
+    Clock, ListingBuilder, Moment, Observer, Pattern, Progress, Registry, Selection, SubsetMembers,
+    Timestamp, Work,
 };
 use proptest::prelude::*;
 

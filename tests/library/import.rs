@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use accession::Result;
 use accession::chain::{Lanes, Sweep};
-use accession::error::Result;
-use accession::registry::WorkCounts;
+use accession::history::WorkCounts;
 use accession::{ChangeReport, Event, EventKind, IfMissing, Import, Registry};
 use proptest::prelude::*;
 
