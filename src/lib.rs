@@ -1,49 +1,104 @@
-//! A registry of the data granules of an archive.
+//! A registry of the data granules of scientific archives.
 //!
-//! A *registry* is one file, or one database on a PostgreSQL server. It records which exact set of granules a
-//! dataset held at any time, gives each such set an identifier that every archive computes in the same way,
-//! and keeps both for ever: an identifier that was published always resolves to its granules.
+//! A *registry* is one file, or one database on a PostgreSQL server. It records which granules (files, usually) a
+//! dataset held at any time. It gives each such set an identifier that every archive computes in the same way, and
+//! keeps both for ever: an identifier that was published always resolves to its granules.
 //!
-//! # Example
+//! Start with [`Registry`]: it is opened, changed and read. A [`Snapshot`] looks things up in one consistent state.
+//! Long lists are streams of the registry, which prove at their end what they listed.
 //!
-//! A dataset changes by ingesting granules and by deleting them, which marks them as deleted:
-//! nothing is ever erased. One change is one transaction, and results in a new identifier.
+//! # Register a directory, and print a citation
 //!
 //! ```
-//! use accession::{Change, Clock, DatasetName, GranuleId, IfMissing, ListingBuilder, Registry, Selection};
+//! use accession::{
+//!     ChangeOptions, Citation, CitationFormat, Clock, DatasetName, IfMissing, Limits, Listing,
+//!     ListingOptions, Registry, Selection,
+//! };
 //!
-//! # let directory = tempfile::tempdir()?;
-//! # let path = directory.path().join("accession.db");
-//! // The first change creates the registry. It is cheap to clone, and can be shared between threads. What it
-//! // records has the times of the clock.
-//! let registry = Registry::open_or_create(path, Clock::system())?.recorded_by("curt".parse()?);
+//! fn register(registry: &str, directory: &str) -> accession::Result<String> {
+//!     // The first change creates the file.
+//!     let registry = Registry::open_or_create(registry, Clock::system())?;
+//!     let registry = registry.recorded_by("curt".parse()?);
+//!     let name: DatasetName = "FOO".parse()?;
+//!     let listing = Listing::read(directory, &ListingOptions::new())?; // names and sizes
+//!     let options = ChangeOptions::new().if_missing(IfMissing::Create);
+//!     registry.sync(&name, &listing, Limits::default(), &options)?;
 //!
-//! let dataset: DatasetName = "US.FOOL2.002".parse()?;
-//! let granule_id: GranuleId = "FOOL2.v2.01.bba34792-f256-4c54-81dd-9977e432c204".parse()?;
-//! let mut change = Change::new();
-//! change.ingest(granule_id.clone())?;
-//! change.options = change.options.if_missing(IfMissing::Create);
-//! // It took effect on 2001-01-02, and is recorded now.
-//! change.options = change.options.at("2001-01-02T00:00:00Z".parse::<Timestamp>()?);
-//! let applied = registry.change(&dataset, &change)?;
-//! let identifier = applied.instance().expect("the granule is new").identifier;
-//! assert_eq!(identifier.to_string(), "f869b254eb75be5a2736cdb28b30eba0");
-//!
-//! // A snapshot reads the registry: what was in force on a later day?
-//! let selection = Selection::Dataset { name: dataset, at: Some("2001-01-05".parse()?) };
-//! let selected = registry.snapshot()?.select(&selection)?;
-//! assert_eq!(selected.set.identifier(), identifier);
-//!
-//! // A long list is read page by page, and can be stopped at any time.
-//! for granule in registry.granules(&selected.set) {
-//!     println!("{}", granule?.granule_id);
+//!     let snapshot = registry.snapshot()?;
+//!     let facts = snapshot.cite(&Selection::from(name))?;
+//!     Ok(Citation::new(facts, None, snapshot.now().day()).render(CitationFormat::Text))
 //! }
 //!
-//! // A reader who holds files and an identifier from a paper needs no registry.
-//! let mut listing = ListingBuilder::new();
-//! listing.add(granule_id)?;
-//! let listing = listing.finish();
-//! assert_eq!(listing.identify()?.identifier, identifier);
+//! # let directory = tempfile::tempdir()?;
+//! # let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+//! # std::fs::create_dir(path("data"))?;
+//! # std::fs::write(path("data/A.nc"), "a")?;
+//! # std::fs::write(path("data/B.nc"), "b")?;
+//! let citation = register(&path("accession.db"), &path("data"))?;
+//! assert!(citation.starts_with("FOO. [Dataset]."), "{citation}");
+//! assert!(citation.contains("DI:"), "{citation}");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # List the files that a citation means
+//!
+//! ```
+//! use accession::citation::TypedSet;
+//! use accession::{Clock, Registry};
+//! # use accession::{Change, DatasetName, GranuleId, IfMissing};
+//!
+//! /// Prints the files of a set: `FOO@2024-01-15`, `DI:7fb1e8ba`, or a citation.
+//! fn list(registry: &Registry, text: &str) -> accession::Result<()> {
+//!     let snapshot = registry.snapshot()?;
+//!     let selection = text.parse::<TypedSet>()?.into_selection(&snapshot)?;
+//!     for granule in registry.files(&snapshot.select_contents(&selection)?) {
+//!         let granule = granule?;
+//!         for file in granule.content.files() {
+//!             println!("{}", file.path(&granule.granule_id));
+//!         }
+//!     }
+//!     Ok(())
+//! }
+//!
+//! # let registry = Registry::temporary(Clock::system())?;
+//! # let mut change = Change::new();
+//! # change.options = change.options.if_missing(IfMissing::Create);
+//! # change.ingest("A".parse::<GranuleId>()?)?;
+//! # registry.change(&"FOO".parse::<DatasetName>()?, &change)?;
+//! list(&registry, "FOO")?;
+//! assert!(list(&registry, "DI:00000000").is_err());
+//! # Ok::<(), accession::Error>(())
+//! ```
+//!
+//! # Follow a primary, and report the differences
+//!
+//! ```
+//! use accession::mirror::{MirrorStatus, Primary, PullOptions};
+//! use accession::{DatasetName, IfMissing, Registry};
+//! # use accession::{Change, Clock, GranuleId};
+//!
+//! /// Follows a dataset: `https://data.example.org/datasets/US/`, a published directory, a log, or a registry.
+//! fn follow(registry: &Registry, primary: &str) -> accession::Result<MirrorStatus> {
+//!     let (mirror, primary): (DatasetName, Primary) = ("THEM".parse()?, primary.parse()?);
+//!     registry.pull(&mirror, &primary, PullOptions::new().if_missing(IfMissing::Create))?;
+//!     let mut comparison = registry.compare_mirror(&mirror, &primary)?;
+//!     for difference in comparison.by_ref() {
+//!         println!("{:?}", difference?);
+//!     }
+//!     Ok(comparison.finish()?.status.status)
+//! }
+//!
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("us.db");
+//! # let us = Registry::create(&*path, Clock::system())?;
+//! # let mut change = Change::new();
+//! # change.options = change.options.if_missing(IfMissing::Create);
+//! # change.ingest("A".parse::<GranuleId>()?)?;
+//! # us.change(&"US".parse::<DatasetName>()?, &change)?;
+//! # us.close()?;
+//! let registry = Registry::temporary(Clock::system())?;
+//! let status = follow(&registry, path.to_str().expect("the path is UTF-8"))?;
+//! assert_eq!(status, MirrorStatus::Identical);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
@@ -56,26 +111,29 @@
 //!
 //! # What is where
 //!
-//! The crate exports the types that most programs need. The results and options of single operations are in
-//! [`registry`], and other values in [`model`]. Each module is a layer, which uses only the layers below it
-//! (`docs/about/design.md` walks through a change, a look-up and a pull). The program is in the crate
-//! `accession-cli`, and web pages and the HTTP API are in the crate `accession-server`.
+//! The crate's root has the types that most programs need.
 //!
 //! | Module | What it contains |
 //! |---|---|
-//! | [`publish`] | a registry as a directory of logs and statements |
-//! | [`mirror`] | logs (`log/line` is a line of a log), the sources from which they are read, and the comparison of a mirror with its primary |
-//! | [`citation`] | citations: written in several formats, recognised in text, checked; sets as people type them |
-//! | [`input`] | files of other systems: a format is a reader in a file of its own, and a line in `format` |
+//! | [`dataset`] | the metadata of a dataset |
+//! | [`file`](mod@file) | sizes and checksums of the files of a granule |
+//! | [`listing`] | files of other systems, read into a [`Listing`] |
+//! | [`history`] | sets, subsets, annotations, and how sets differ |
+//! | [`status`] | what an operator looks at every day |
+//! | [`backup`] | copies of a registry |
+//! | [`mirror`] | the primary of a dataset, pulls and comparisons |
 //! | [`fixity`] | files on disk, compared with their recorded checksums |
-//! | [`registry`] | what an archive does: `snapshot` reads, `write` changes, `verify` recomputes |
-//! | `store` | all SQL: `table` has a file for each table, with its rows and statements |
-//! | `disk` | atomic files, spools, sorting |
-//! | [`signed`] | statements, their tree, signatures, proofs and policies |
-//! | [`chain`] | the rule for identifiers and digests, recomputed from the first granule that changes |
-//! | [`minting`] | unique granule ids and payment ids |
-//! | [`error`] | the error of every operation, and its kinds |
-//! | [`model`] | values that are valid by construction |
+//! | [`verify`] | the results of [`Registry::verify`] |
+//! | [`proof`] | signed statements, proofs and policies |
+//! | [`citation`] | citations, recognised in text and checked |
+//! | [`publish`] and [`site`] | a registry as a directory for any web server |
+//! | [`ids`] | unique granule ids, and payment ids |
+//! | [`chain`] | the rule for identifiers and digests |
+//! | [`text`] | names in messages |
+//!
+//! The program is in the crate `accession-cli`, web pages and the HTTP API are in the crate `accession-server`.
+//! Inside, each directory of `src/` is a layer, which uses only the layers below it; `docs/about/design.md` walks
+//! through a change, a look-up and a pull.
 //!
 //! # Features
 //!
@@ -127,16 +185,16 @@ pub mod dataset {
 /// What is recorded of the files of a granule.
 pub mod file {
     pub use crate::model::{
-        Algorithm, Checksum, Content, ContentChange, ContentConflict, ContentMatch, Coverage,
-        FileContent, FilePath, OtherAlgorithm, Strength,
+        Algorithm, Checksum, Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate,
+        Coverage, FileContent, FilePath, OtherAlgorithm, Strength,
     };
 }
 
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        Events, InputFormat, ListedRecords, OpenedFile, Record, Records, SearchPages,
-        old_payment_ids, open, unzipped,
+        Events, Hits, InputFormat, ListedRecords, OpenedFile, Record, Records, SearchPages,
+        StatedFile, old_payment_ids, open, unzipped,
     };
     pub use crate::registry::{ListingSummary, SkippedEntries};
 }
@@ -158,7 +216,7 @@ pub mod history {
 
 /// What an operator looks at every day.
 pub mod status {
-    pub use crate::model::{FailedAttempt, LastPull};
+    pub use crate::model::{FailedAttempt, LastPull, LineCheck, LogChange};
     pub use crate::registry::{
         DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, Mirrored, NewCheck,
         OpenFinding, RootState, StatusThresholds, StoredSource,
@@ -192,8 +250,8 @@ pub mod proof {
     pub use crate::registry::{ProvedSet, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
         Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
-        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatementProof, StatementTree,
-        VerificationKey, Witness,
+        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatedSet, StatementProof,
+        StatementTree, VerificationKey, Witness,
     };
 }
 

@@ -36,6 +36,20 @@ pub enum Selection {
     Digest(DigestPrefix),
 }
 
+/// What the dataset holds now.
+impl From<DatasetName> for Selection {
+    fn from(name: DatasetName) -> Self {
+        Selection::Dataset { name, at: None }
+    }
+}
+
+/// The set with this identifier, of any dataset.
+impl From<Identifier> for Selection {
+    fn from(identifier: Identifier) -> Self {
+        Selection::Identifier { identifier, dataset: None, at: None }
+    }
+}
+
 /// The set to which a [`Selection`] refers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
