@@ -206,7 +206,7 @@ impl Registry {
     ///     }
     /// }
     ///
-    /// # let registry = Registry::in_memory()?;
+    /// # let registry = Registry::temporary(accession::Clock::system())?;
     /// let token = CancelToken::new();
     /// let registry = registry.observed_by(Arc::new(Printed)).cancelled_by(&token);
     /// // Another thread may do this.
