@@ -14,8 +14,8 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use accession::Watcher;
+use accession::file::Algorithm;
 use accession::fixity::{Depth, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
-use accession::model::Algorithm;
 
 const ROUNDS: usize = 3;
 

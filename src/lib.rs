@@ -10,9 +10,7 @@
 //! nothing is ever erased. One change is one transaction, and results in a new identifier.
 //!
 //! ```
-//! use accession::{
-//!     Change, Clock, DatasetName, GranuleId, IfMissing, ListingBuilder, Registry, Selection,
-//! };
+//! use accession::{Change, Clock, DatasetName, GranuleId, IfMissing, ListingBuilder, Registry, Selection};
 //!
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("accession.db");
@@ -88,27 +86,126 @@ pub mod chain;
 pub mod citation;
 #[doc(hidden)]
 pub mod disk;
-pub mod error;
+mod error;
 pub mod fixity;
-pub mod input;
-pub mod minting;
+mod input;
+mod minting;
 pub mod mirror;
-pub mod model;
+mod model;
 pub mod publish;
-pub mod registry;
-pub mod signed;
+mod registry;
+mod signed;
 mod store;
 
-pub use error::{Error, ErrorKind};
-pub use model::{
-    Annotation, Confirmation, DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind,
-    GranuleId, Holding, Identifier, Instance, Limit, Limits, ListingEntry, Moment, Pattern, Set,
-    SourceLocation, Subset, SubsetCriteria, Timestamp,
+pub use crate::citation::{Citation, CitationFormat};
+pub use crate::error::ErrorDetail;
+pub use crate::error::{ErrorKind, Result};
+pub use crate::input::ListingOptions;
+pub use crate::model::{
+    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, FileRecord, GranuleId, Holding,
+    Identifier, Instance, Limit, Limits, ListingEntry, Moment, ParseError, Pattern, Set,
+    SourceLocation, Timestamp, Warning, WarningKind,
 };
-pub use registry::{
-    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock,
-    DatasetVerification, Difference, DifferenceCounts, Differences, EarlierSet, Exported, Finding,
-    Granules, History, HistoryOptions, IfMissing, Import, Listing, ListingBuilder, Location,
-    Observer, Progress, Registry, Resolution, Selected, Selection, Snapshot, SubsetMembers,
-    Watcher, Work,
+pub use crate::registry::{
+    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
+    DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
+    Import, Listing, ListingBuilder, Location, Observer, Progress, Registry, Resolution, Selected,
+    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work, limit_memory,
 };
+
+/// What is recorded of a dataset itself: its metadata, and what is done with all of it.
+pub mod dataset {
+    pub use crate::model::{
+        Confirmation, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword, Licence,
+        MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
+    };
+    pub use crate::registry::{
+        Edit, FirstRegistration, LastSubsets, Neighbours, SharedDoi, Withdrawn,
+    };
+}
+
+/// What is recorded of the files of a granule.
+pub mod file {
+    pub use crate::model::{
+        Algorithm, Checksum, Content, ContentChange, ContentConflict, ContentMatch, Coverage,
+        FileContent, FilePath, OtherAlgorithm, Strength,
+    };
+}
+
+/// Listings in files of other systems, and what they contain.
+pub mod listing {
+    pub use crate::input::{
+        Events, InputFormat, ListedRecords, OpenedFile, Record, Records, SearchPages,
+        old_payment_ids, open, unzipped,
+    };
+    pub use crate::registry::{ListingSummary, SkippedEntries};
+}
+
+/// The history of a dataset: its sets, subsets and annotations, and how sets differ.
+pub mod history {
+    pub use crate::model::{
+        Annotation, ChangeCounts, DigestPrefix, FoundPeriod, FoundPosition, GranulePrefix, IdPage,
+        IdentifierPrefix, Subset, SubsetCriteria,
+    };
+    pub use crate::registry::{
+        Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
+        DigestPeriod, EarlierSet, Export, Exported, FileList, FileTotals, HeldContents, IdPages,
+        ImportCounts, KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Presence,
+        ReturnedGranules, SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState,
+        TwoSides, UnevenGranule, WorkCounts,
+    };
+}
+
+/// What an operator looks at every day.
+pub mod status {
+    pub use crate::model::{FailedAttempt, LastPull};
+    pub use crate::registry::{
+        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, Mirrored, NewCheck,
+        OpenFinding, RootState, StatusThresholds, StoredSource,
+    };
+}
+
+/// Copies of a registry.
+pub mod backup {
+    pub use crate::registry::{
+        BackupReport, CopyReport, MissingFromBackup, PaymentIds, RestoreReport, restore,
+    };
+}
+
+/// The files of a published site.
+pub mod site {
+    pub use crate::mirror::{
+        HEAD, PublishedSite, PublishedStatements, SHARDS, SITE, Shard, ShardPeriod, SiteRegistry,
+    };
+}
+
+/// The results of recomputing what a registry states.
+pub mod verify {
+    pub use crate::registry::{
+        DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
+    };
+}
+
+/// Signed statements, and proofs.
+pub mod proof {
+    pub use crate::mirror::ask_witness;
+    pub use crate::registry::{ProvedSet, SignedCheckpoint, StatementLog};
+    pub use crate::signed::{
+        Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
+        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatementProof, StatementTree,
+        VerificationKey, Witness,
+    };
+}
+
+/// Ids that this crate makes.
+pub mod ids {
+    pub use crate::minting::{payment, unique_granule as granule};
+    pub use crate::registry::Lease;
+}
+
+/// Text in messages.
+pub mod text {
+    pub use crate::model::{
+        is_escaped, is_interpreted, is_invisible, parse_duration, plural, quoted, write_visible,
+    };
+}

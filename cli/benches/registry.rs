@@ -12,11 +12,12 @@ use std::process::Command;
 use std::time::Instant;
 
 use accession::chain::Chain;
-use accession::model::{Algorithm, Checksum, Content, FileRecord, ListingEntry};
+use accession::file::{Algorithm, Checksum, Content};
 use accession::{
     Change, ChangeOptions, Clock, DatasetName, GranuleId, IfMissing, Limits, Listing,
     ListingBuilder, Moment, Registry, Selection, Timestamp,
 };
+use accession::{FileRecord, ListingEntry};
 
 const ROUNDS: usize = 7;
 const MILLION: usize = 1_000_000;

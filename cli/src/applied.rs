@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use accession::history::ChangeCounts;
+use accession::history::{KeptAnnotations, Skipped};
 use accession::mirror::{MirrorStatus, PullReport};
-use accession::model::{ChangeCounts, Digest, WarningKind, plural, quoted};
-use accession::registry::{KeptAnnotations, Skipped};
+use accession::text::{plural, quoted};
 use accession::{ChangeReport, DatasetName, Identifier, Instance, Registry};
+use accession::{Digest, WarningKind};
 use serde::Serialize;
 
 use super::error::{Exit, Result};
@@ -166,7 +168,7 @@ pub fn apply(
     session: &mut Session,
     application: &Application<'_>,
     unchanged: Option<&str>,
-    change: impl FnOnce(&Registry) -> accession::error::Result<ChangeReport>,
+    change: impl FnOnce(&Registry) -> accession::Result<ChangeReport>,
 ) -> Result<Exit> {
     let (applied, created) = application.make(session, |registry| Ok(change(registry)?))?;
     session.warn_all(applied.warnings(application.dataset, session.now()?));

@@ -7,11 +7,13 @@ use std::ffi::OsStr;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
-use accession::model::{ParseError, is_escaped};
+use accession::ParseError;
+use accession::text::is_escaped;
 use accession::{ErrorKind, GranuleId, SourceLocation};
 use accession_server::BindError;
 
 use super::hint;
+pub use super::kind::Kind;
 use super::output::{Failure, Label, json, one_line, write_message};
 
 /// The result of a part of a command.
@@ -36,43 +38,6 @@ enum Cause {
     Library(accession::Error),
     /// The command, which alone can detect it.
     Command { kind: Kind, message: String, location: Option<SourceLocation> },
-}
-
-/// The kind of an error: one of the library's, or one that only the command line has.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// A kind of the library.
-    Library(ErrorKind),
-    /// The server cannot listen on an address.
-    CannotListen,
-    /// Machines of a cluster cannot be reached, so the output lacks what is on them.
-    Incomplete,
-    /// The output cannot be written.
-    Output,
-}
-
-impl Kind {
-    /// The stable name, for scripts.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Kind::Library(kind) => kind.as_str(),
-            Kind::CannotListen => "cannot-listen",
-            Kind::Incomplete => "incomplete",
-            Kind::Output => "output",
-        }
-    }
-}
-
-impl From<ErrorKind> for Kind {
-    fn from(kind: ErrorKind) -> Self {
-        Kind::Library(kind)
-    }
-}
-
-impl PartialEq<ErrorKind> for Kind {
-    fn eq(&self, other: &ErrorKind) -> bool {
-        *self == Kind::Library(*other)
-    }
 }
 
 impl Error {

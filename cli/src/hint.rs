@@ -1,10 +1,10 @@
 //! What to do about an error, as the command line says it: one thing, where it can as a command to paste.
 
-use accession::error::Detail;
-use accession::model::{Warning, WarningKind};
+use accession::ErrorDetail;
 use accession::{Error, ErrorKind};
+use accession::{Warning, WarningKind};
 
-use super::error::Kind;
+use super::kind::Kind;
 
 /// The hint for an error of the library. `None` means that the message is sufficient. A value that was read
 /// from a file needs another hint than one that was typed.
@@ -196,72 +196,74 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
     })
 }
 
-const fn of_detail(detail: Detail) -> Option<&'static str> {
+const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
     Some(match detail {
-        Detail::NotAGranuleId => "nothing was changed; correct the file and try again",
-        Detail::ForbiddenCharacter => "nothing was changed; leave out this character",
-        Detail::CurrentDirectory => {
+        ErrorDetail::NotAGranuleId => "nothing was changed; correct the file and try again",
+        ErrorDetail::ForbiddenCharacter => "nothing was changed; leave out this character",
+        ErrorDetail::CurrentDirectory => {
             r"nothing was changed; leave out ./, as find -printf '%P\n' does, or sed 's,^\./,,'"
         }
-        Detail::NoColumn => {
+        ErrorDetail::NoColumn => {
             "name one of them with --column; --format lines takes each line as one granule"
         }
-        Detail::CellCount => "--format lines takes each line as one granule",
-        Detail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
-        Detail::NoDates => {
+        ErrorDetail::CellCount => "--format lines takes each line as one granule",
+        ErrorDetail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
+        ErrorDetail::NoDates => {
             "an import needs a column ingested, or an event file; `accession ingest` takes lists"
         }
-        Detail::IsAHistory => "`accession import` takes event files and manifests",
-        Detail::DeletedGranules => {
+        ErrorDetail::IsAHistory => "`accession import` takes event files and manifests",
+        ErrorDetail::DeletedGranules => {
             "only `accession delete` and `change --delete` take deleted granules"
         }
-        Detail::OutOfTurn => {
+        ErrorDetail::OutOfTurn => {
             "nothing was changed; correct the file: a granule is ingested and deleted in turn"
         }
-        Detail::NoList => "check whether the response reports an error, or has another --format",
-        Detail::NoField => "name the field with --column",
-        Detail::FileMetadata => {
+        ErrorDetail::NoList => {
+            "check whether the response reports an error, or has another --format"
+        }
+        ErrorDetail::NoField => "name the field with --column",
+        ErrorDetail::FileMetadata => {
             "correct the file; --no-files of commands that ingest granules ignores sizes and checksums"
         }
-        Detail::NoAlgorithm => {
+        ErrorDetail::NoAlgorithm => {
             "name it with --algorithm; --no-files of commands that ingest granules ignores sizes and checksums"
         }
-        Detail::NotOfFormat => {
+        ErrorDetail::NotOfFormat => {
             "nothing was changed; omit the option, or name the format with --format"
         }
-        Detail::UnknownFormat => {
+        ErrorDetail::UnknownFormat => {
             "write one object a line (jq -c '.[]'), and name the field with --column; or one id a line (jq -r '.[]')"
         }
-        Detail::Markup => {
+        ErrorDetail::Markup => {
             "ask the catalogue for JSON or CSV, or take the ids out first, one a line; or a server sent a page, to log in or about an error: download the file again"
         }
-        Detail::BinaryTable => {
+        ErrorDetail::BinaryTable => {
             "write it as CSV first: `duckdb -csv -c \"SELECT * FROM 'FILE'\"` prints that of Parquet; a bucket can write its inventory as CSV"
         }
-        Detail::DataFile => {
+        ErrorDetail::DataFile => {
             "fetch all data files of the inventory again; where they have their whole keys, name the directory with --root"
         }
-        Detail::NotGzip => "download the file again, or rename it",
-        Detail::NotAFile => {
+        ErrorDetail::NotGzip => "download the file again, or rename it",
+        ErrorDetail::NotAFile => {
             "`accession copy` copies a registry in a file to a server, and one on a server to a file"
         }
-        Detail::NotAServer => "`accession copy` copies the registry to a server",
-        Detail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
-        Detail::NeverChanged => "`accession ingest` makes its first change",
-        Detail::NotRecordedThen => "name a later time with --known-at, or omit it",
-        Detail::NoChecksums => "`accession fixity add` records checksums",
-        Detail::SetInFuture => "name an earlier time",
-        Detail::EmptyListing => {
+        ErrorDetail::NotAServer => "`accession copy` copies the registry to a server",
+        ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
+        ErrorDetail::NeverChanged => "`accession ingest` makes its first change",
+        ErrorDetail::NotRecordedThen => "name a later time with --known-at, or omit it",
+        ErrorDetail::NoChecksums => "`accession fixity add` records checksums",
+        ErrorDetail::SetInFuture => "name an earlier time",
+        ErrorDetail::EmptyListing => {
             "nothing was changed; check how the listing was made; `accession delete` deletes granules"
         }
-        Detail::Disk => {
+        ErrorDetail::Disk => {
             "`df` shows whether the disk is full; if it is not, look for its errors in the log of the system"
         }
-        Detail::NotEncrypted => "use https; --insecure accepts http",
-        Detail::Proxy => {
+        ErrorDetail::NotEncrypted => "use https; --insecure accepts http",
+        ErrorDetail::Proxy => {
             "nothing was changed; HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is http://USER:PASSWORD@HOST:PORT, and NO_PROXY names hosts that need no proxy"
         }
-        Detail::NoPublishedDataset => {
+        ErrorDetail::NoPublishedDataset => {
             "`accession fixity check DATASET --root DIR` compares the files of a directory with their records"
         }
         _ => return None,
@@ -281,7 +283,7 @@ mod tests {
 
     #[test]
     fn every_detail_has_a_hint() {
-        for detail in Detail::ALL {
+        for detail in ErrorDetail::ALL {
             assert!(of_detail(*detail).is_some(), "{detail:?}");
         }
     }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 use accession::ErrorKind;
 use accession::disk::{AtomicFile, read_small_text};
-use accession::model::quoted;
-use accession::signed::{LogCheckpoint, SigningKey};
+use accession::proof::{LogCheckpoint, SigningKey};
+use accession::text::quoted;
 
 use super::error::{Context, Error, Result};
 

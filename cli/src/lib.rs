@@ -54,6 +54,7 @@ mod command;
 mod error;
 mod hint;
 mod key_file;
+mod kind;
 mod output;
 mod paths;
 mod program;
@@ -152,7 +153,7 @@ fn run_command(
         return Err(Error::usage("standard input is named more than once")
             .with_hint("it can be read only once: save one of the inputs in a file"));
     }
-    accession::registry::limit_memory()?;
+    accession::limit_memory()?;
     program::report_too_long_files()?;
     command.run(session)
 }

@@ -8,19 +8,21 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use accession::ListingOptions;
 use accession::citation::record;
-use accession::citation::references::{self, Reference};
+use accession::citation::{self, Reference};
+use accession::dataset::DatasetMetadata;
 use accession::disk::{read_small, read_small_text};
-use accession::input::{
-    self, InputFormat, ListedRecords, ListingOptions, OpenedFile, Record, SearchPages,
-};
+use accession::listing::{self, InputFormat, ListedRecords, OpenedFile, Record, SearchPages};
 use accession::mirror::Primary;
-use accession::model::{ParseError, PrimaryOptions, Timestamp, Warning, WarningKind, quoted};
-use accession::signed::Policy;
+use accession::mirror::PrimaryOptions;
+use accession::proof::Policy;
+use accession::text::quoted;
 use accession::{
-    DatasetMetadata, DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder,
-    ListingEntry, SourceLocation,
+    DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder, ListingEntry,
+    SourceLocation,
 };
+use accession::{ParseError, Timestamp, Warning, WarningKind};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, plural};
@@ -200,7 +202,7 @@ impl<'a> Entries<'a> {
             progress.begin("reading", "granules", None);
             let directory = file.path().and_then(Path::parent).map(Path::to_owned);
             let options = self.options.clone().directory(directory);
-            let records = input::open(reader, &name, &options)?.listed();
+            let records = listing::open(reader, &name, &options)?.listed();
             self.file = Some(FileOfEntries { name, records, progress });
         }
     }
@@ -371,7 +373,7 @@ const MAX_TEXT_BYTES: u64 = 64 * 1_024 * 1_024;
 /// name says.
 pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     let text = read_citations(file)?;
-    let references = references::references(&text);
+    let references = citation::references(&text);
     let extension = file.path().and_then(|path| path.extension()).and_then(|it| it.to_str());
     let extension = extension.unwrap_or_default().to_ascii_lowercase();
     let is_of_records = ["bib", "ris", "json"].contains(&extension.as_str());
@@ -407,7 +409,7 @@ pub fn read_record(file: &InputFile) -> Result<String> {
 /// The file cannot be read or is too long.
 pub fn read_citations(file: &InputFile) -> Result<String> {
     let (reader, name) = open(file)?;
-    let bytes = input::unzipped(reader).and_then(|(text, _)| read_small(text, MAX_TEXT_BYTES));
+    let bytes = listing::unzipped(reader).and_then(|(text, _)| read_small(text, MAX_TEXT_BYTES));
     Ok(decoded(&bytes.with_context(|| format!("cannot read {}", quoted(&name)))?))
 }
 

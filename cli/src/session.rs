@@ -7,11 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::citation::typed::TypedSet;
+use accession::citation::TypedSet;
+use accession::history::WorkCounts;
 use accession::mirror::{PublishedSite, SiteRegistry};
-use accession::model::{ParseError, Warning, WarningKind};
-use accession::registry::WorkCounts;
 use accession::{Clock, DatasetName, ErrorKind, Location, Moment, Registry, Snapshot, Timestamp};
+use accession::{ParseError, Warning, WarningKind};
 use clap::ArgAction;
 use serde::Serialize;
 
@@ -172,7 +172,7 @@ impl Session {
     }
 
     /// Opens the registry.
-    pub fn open(&self) -> accession::error::Result<Registry> {
+    pub fn open(&self) -> accession::Result<Registry> {
         let registry = Registry::open(self.location(), Clock::system())?;
         Ok(registry.observed_by(Arc::new(self.progress())))
     }
@@ -197,7 +197,7 @@ impl Session {
 
     /// Opens the registry, as often as the result is called: without progress, and for other threads. It waits
     /// for another writer for less time than a client does.
-    pub fn opener(&self) -> impl Fn() -> accession::error::Result<Registry> + Send + Sync + use<> {
+    pub fn opener(&self) -> impl Fn() -> accession::Result<Registry> + Send + Sync + use<> {
         let location = self.location();
         let busy_wait = Duration::from_secs(5);
         move || Ok(Registry::open(&location, Clock::system())?.with_busy_wait(busy_wait))
@@ -321,7 +321,7 @@ impl Session {
     pub fn rows<R: Serialize>(
         &mut self,
         columns: &'static [Column],
-        rows: impl IntoIterator<Item = accession::error::Result<R>>,
+        rows: impl IntoIterator<Item = accession::Result<R>>,
     ) -> Result<u64> {
         let mut list = self.list(columns);
         let mut count = 0;

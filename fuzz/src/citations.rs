@@ -1,9 +1,10 @@
 //! Citations that are pasted, and the records and patterns that are typed.
 
-use accession::citation::recognise::{ParsedField, find};
+use accession::Pattern;
 use accession::citation::record;
-use accession::model::Creator;
-use accession::{DatasetMetadata, Pattern};
+use accession::citation::{ParsedField, find};
+use accession::dataset::Creator;
+use accession::dataset::DatasetMetadata;
 
 use super::text;
 

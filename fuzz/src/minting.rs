@@ -1,9 +1,7 @@
 //! The two id helpers: an id that is decoded or split gives the same id when it is reassembled.
 
-use accession::minting::payment::{Layout, PaymentId, Scheme};
-use accession::minting::unique_granule::{
-    CollectionId, Formula, HashLength, explain, split, unique,
-};
+use accession::ids::granule::{CollectionId, Formula, HashLength, explain, split, unique};
+use accession::ids::payment::{Layout, PaymentId, Scheme};
 use accession::{GranuleId, Timestamp};
 
 use super::text;

@@ -1,6 +1,8 @@
 //! Values of the domain: a value that is written is read as the same value.
 
-use accession::model::{Doi, Licence, quoted};
+use accession::Doi;
+use accession::dataset::Licence;
+use accession::text::quoted;
 use accession::{DatasetName, GranuleId, Identifier, Moment, Timestamp};
 
 use super::text;

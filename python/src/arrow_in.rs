@@ -4,9 +4,10 @@ use std::io::{BufWriter, Seek, Write};
 use std::sync::Arc;
 
 use accession::CancelToken;
+use accession::ListingOptions;
+use accession::Warning;
 use accession::disk::scratch;
-use accession::input::{self, InputFormat, ListingOptions, Records};
-use accession::model::Warning;
+use accession::listing::{self, InputFormat, Records};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
@@ -137,7 +138,7 @@ impl Column {
         let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
         file.rewind()?;
         let options = ListingOptions::new().format(InputFormat::Ndjson);
-        Ok(input::open(file, LIST, &options)?)
+        Ok(listing::open(file, LIST, &options)?)
     }
 }
 

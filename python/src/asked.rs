@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use accession::citation::typed::{TypedSet, dataset_at, refuse_future};
+use accession::citation::{TypedSet, dataset_at, refuse_future};
 use accession::{DatasetName, Identifier, Moment, Selection, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyString;

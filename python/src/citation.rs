@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use accession::Watcher;
-use accession::citation::typed::TypedDataset;
-use accession::citation::{Citation, CitationFormat, listed_dataset};
+use accession::citation::TypedDataset;
+use accession::citation::listed_dataset;
+use accession::{Citation, CitationFormat};
 use pyo3::prelude::*;
 
 use crate::error::Failure;

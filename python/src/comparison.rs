@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use accession::Differences;
 use accession::GranuleId;
 use accession::disk::Spool;
-use accession::model::IdPage;
-use accession::registry::{Differences, TwoSides};
+use accession::history::IdPage;
+use accession::history::TwoSides;
 use pyo3::prelude::*;
 
 use crate::asked::Asked;

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::typed::{TypedName, refuse_future};
+use accession::citation::{TypedName, refuse_future};
+use accession::history::EarlierSet;
 use accession::mirror::{PullOptions, PullPolicy, export};
-use accession::{Change, EarlierSet, EventKind, HistoryOptions, ListingBuilder};
+use accession::{Change, EventKind, HistoryOptions, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 

@@ -1,7 +1,8 @@
 //! The record of a dataset as keyword arguments.
 
-use accession::registry::SharedDoi;
-use accession::{CancelToken, DatasetMetadata, DatasetName, Limit, Limits};
+use accession::dataset::DatasetMetadata;
+use accession::dataset::SharedDoi;
+use accession::{CancelToken, DatasetName, Limit, Limits};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 

@@ -1,7 +1,7 @@
 //! Errors as Python raises them: `Error`, whose `kind` is that of the library.
 
+use accession::ParseError;
 use accession::SourceLocation;
-use accession::model::ParseError;
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 

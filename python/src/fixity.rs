@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+use accession::file::{Algorithm, Coverage};
 use accession::fixity::{
     self, CheckOptions, CheckSummary, Depth, FileFinding, FileTree, FixityRun, FoundFiles,
     ListStyle, MountCheck, ReadOptions, each_checksum,
 };
-use accession::model::{Algorithm, Coverage};
 use accession::{Change, ChangeOptions, DatasetName, EventKind, Set, Snapshot};
 use pyo3::prelude::*;
 

@@ -1,7 +1,7 @@
 //! What to do about an error, as a program in Python reads it.
 
-use accession::error::Detail;
-use accession::model::WarningKind;
+use accession::ErrorDetail;
+use accession::WarningKind;
 use accession::{Error, ErrorKind};
 
 /// The hint for an error of the library. `None` means that the message is sufficient. A value that was read
@@ -172,68 +172,70 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
     })
 }
 
-const fn of_detail(detail: Detail) -> Option<&'static str> {
+const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
     Some(match detail {
-        Detail::NotAGranuleId => "nothing was changed; correct the file and try again",
-        Detail::ForbiddenCharacter => "nothing was changed; leave out this character",
-        Detail::CurrentDirectory => {
+        ErrorDetail::NotAGranuleId => "nothing was changed; correct the file and try again",
+        ErrorDetail::ForbiddenCharacter => "nothing was changed; leave out this character",
+        ErrorDetail::CurrentDirectory => {
             r"nothing was changed; leave out ./, as find -printf '%P\n' does, or sed 's,^\./,,'"
         }
-        Detail::NoColumn => {
+        ErrorDetail::NoColumn => {
             "name one of them with column=…; format=… lines takes each line as one granule"
         }
-        Detail::CellCount => "format=… lines takes each line as one granule",
-        Detail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
-        Detail::NoDates => {
+        ErrorDetail::CellCount => "format=… lines takes each line as one granule",
+        ErrorDetail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
+        ErrorDetail::NoDates => {
             "an import needs a column ingested, or an event file; `accession ingest` takes lists"
         }
-        Detail::IsAHistory => "`accession import` takes event files and manifests",
-        Detail::DeletedGranules => "only delete() takes deleted granules",
-        Detail::OutOfTurn => {
+        ErrorDetail::IsAHistory => "`accession import` takes event files and manifests",
+        ErrorDetail::DeletedGranules => "only delete() takes deleted granules",
+        ErrorDetail::OutOfTurn => {
             "nothing was changed; correct the file: a granule is ingested and deleted in turn"
         }
-        Detail::NoList => "check whether the response reports an error, or has another format=…",
-        Detail::NoField => "name the field with column=…",
-        Detail::FileMetadata => "correct the list",
-        Detail::NoAlgorithm => {
+        ErrorDetail::NoList => {
+            "check whether the response reports an error, or has another format=…"
+        }
+        ErrorDetail::NoField => "name the field with column=…",
+        ErrorDetail::FileMetadata => "correct the list",
+        ErrorDetail::NoAlgorithm => {
             "name it with algorithm=…; no_files=… of commands that ingest granules ignores sizes and checksums"
         }
-        Detail::NotOfFormat => {
+        ErrorDetail::NotOfFormat => {
             "nothing was changed; omit the option, or name the format with format=…"
         }
-        Detail::UnknownFormat => {
+        ErrorDetail::UnknownFormat => {
             "write one object a line (jq -c '.[]'), and name the field with column=…; or one id a line (jq -r '.[]')"
         }
-        Detail::Markup => {
+        ErrorDetail::Markup => {
             "ask the catalogue for JSON or CSV, or take the ids out first, one a line; or a server sent a page, to log in or about an error: download the file again"
         }
-        Detail::BinaryTable => {
+        ErrorDetail::BinaryTable => {
             "write it as CSV first: `duckdb -csv -c \"SELECT * FROM 'FILE'\"` prints that of Parquet; a bucket can write its inventory as CSV"
         }
-        Detail::DataFile => {
+        ErrorDetail::DataFile => {
             "fetch all data files of the inventory again; where they have their whole keys, name the directory with root=…"
         }
-        Detail::NotGzip => "download the file again, or rename it",
-        Detail::NotAFile => {
+        ErrorDetail::NotGzip => "download the file again, or rename it",
+        ErrorDetail::NotAFile => {
             "`accession copy` copies a registry in a file to a server, and one on a server to a file"
         }
-        Detail::NotAServer => "`accession copy` copies the registry to a server",
-        Detail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
-        Detail::NeverChanged => "Dataset.ingest() makes its first change",
-        Detail::NotRecordedThen => "name a later time with known_at=…, or omit it",
-        Detail::NoChecksums => "`accession fixity add` records checksums",
-        Detail::SetInFuture => "name an earlier time",
-        Detail::EmptyListing => {
+        ErrorDetail::NotAServer => "`accession copy` copies the registry to a server",
+        ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
+        ErrorDetail::NeverChanged => "Dataset.ingest() makes its first change",
+        ErrorDetail::NotRecordedThen => "name a later time with known_at=…, or omit it",
+        ErrorDetail::NoChecksums => "`accession fixity add` records checksums",
+        ErrorDetail::SetInFuture => "name an earlier time",
+        ErrorDetail::EmptyListing => {
             "nothing was changed; check how the listing was made; `accession delete` deletes granules"
         }
-        Detail::Disk => {
+        ErrorDetail::Disk => {
             "`df` shows whether the disk is full; if it is not, look for its errors in the log of the system"
         }
-        Detail::NotEncrypted => "use https; insecure=True accepts http",
-        Detail::Proxy => {
+        ErrorDetail::NotEncrypted => "use https; insecure=True accepts http",
+        ErrorDetail::Proxy => {
             "nothing was changed; HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is http://USER:PASSWORD@HOST:PORT, and NO_PROXY names hosts that need no proxy"
         }
-        Detail::NoPublishedDataset => {
+        ErrorDetail::NoPublishedDataset => {
             "Dataset.fixity_check(root) compares the files of a directory with their records"
         }
         _ => return None,
@@ -247,7 +249,7 @@ mod tests {
     #[test]
     fn an_option_is_written_as_an_argument() {
         let of_kinds = ErrorKind::ALL.iter().filter_map(|kind| of_kind(*kind, false, false));
-        let hints = of_kinds.chain(Detail::ALL.iter().filter_map(|detail| of_detail(*detail)));
+        let hints = of_kinds.chain(ErrorDetail::ALL.iter().filter_map(|detail| of_detail(*detail)));
         for hint in hints {
             let mut parts = hint.split('`').step_by(2);
             assert!(parts.all(|part| !part.contains("--")), "{hint}");

@@ -6,9 +6,10 @@ use std::io::{BufWriter, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use accession::ListingOptions;
+use accession::Warning;
 use accession::disk::scratch;
-use accession::input::{self, InputFormat, ListingOptions};
-use accession::model::Warning;
+use accession::listing::{self, InputFormat};
 use accession::{CancelToken, Listing, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
@@ -171,7 +172,7 @@ impl Taken {
             Taken::Done => Ok(Vec::new()),
             Taken::Column(column) => column.read(target, token),
             Taken::Records(file, name, options) => {
-                read_records(input::open(file, &name, &options)?, target, token)
+                read_records(listing::open(file, &name, &options)?, target, token)
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use accession::model::PrimaryOptions;
+use accession::mirror::PrimaryOptions;
 use accession::{ChangeOptions, IfMissing, Limit, Limits, Moment};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;

@@ -2,12 +2,13 @@
 
 use std::path::PathBuf;
 
-use accession::input::{InputFormat, OpenedFile, SearchPages};
+use accession::Warning;
+use accession::history::TwoSides;
+use accession::listing::{InputFormat, OpenedFile, SearchPages};
+use accession::mirror::PrimaryOptions;
 use accession::mirror::{
     ComparedMirror, MirrorStatus, Primary, PullOptions, PullReport, read_replica,
 };
-use accession::model::{PrimaryOptions, Warning};
-use accession::registry::TwoSides;
 use accession::{CancelToken, ChangeOptions, DatasetName, Import};
 use pyo3::prelude::*;
 
@@ -134,7 +135,7 @@ pub fn compare(
 /// A history that is imported.
 pub struct Imported {
     source: PathBuf,
-    reading: accession::input::ListingOptions,
+    reading: accession::ListingOptions,
     pub options: ChangeOptions,
     http: PrimaryOptions,
 }
@@ -151,7 +152,7 @@ impl Imported {
     /// An argument cannot be read.
     pub fn of(source: PathBuf, options: &Keywords<'_, '_>) -> Result<Self, Failure> {
         let format: Option<String> = options.value("format")?;
-        let reading = accession::input::ListingOptions::new()
+        let reading = accession::ListingOptions::new()
             .format(ids::format_named(format.as_deref())?)
             .column(options.value("column")?)
             .ingested_column(options.value("ingested")?)

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use accession::model::{FileRecord, GranuleId, IdPage};
+use accession::history::IdPage;
+use accession::{FileRecord, GranuleId};
 use accession::{Instance, Timestamp};
 use arrow_array::builder::StringBuilder;
 use arrow_array::{

@@ -1,6 +1,6 @@
 //! The plot of a history in a notebook.
 
-use accession::registry::Span;
+use accession::history::Span;
 use accession_server::pages::{MARGIN, plot as draw};
 use pyo3::prelude::*;
 

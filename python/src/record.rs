@@ -1,7 +1,7 @@
 //! Values of the library as the classes of `accession_registry._records`, whose fields are those of the
 //! command line's JSON.
 
-use accession::model::Warning;
+use accession::Warning;
 use accession::{ChangeReport, DatasetName};
 use pyo3::prelude::*;
 use pyo3::types::PyList;

@@ -4,9 +4,11 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::typed::{TypedName, refuse_future};
-use accession::model::GranulePrefix;
-use accession::registry::{NewAnnotation, StatusThresholds, Withdrawn};
+use accession::citation::{TypedName, refuse_future};
+use accession::dataset::Withdrawn;
+use accession::history::GranulePrefix;
+use accession::history::NewAnnotation;
+use accession::status::StatusThresholds;
 use accession::{DatasetFilter, ErrorKind, GranuleId, Watcher};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};

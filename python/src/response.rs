@@ -2,7 +2,8 @@
 
 use std::io::Cursor;
 
-use accession::input::{self, ListingOptions};
+use accession::ListingOptions;
+use accession::listing;
 use pyo3::prelude::*;
 
 use crate::error::Failure;
@@ -24,7 +25,7 @@ pub fn read_page(
     let (format, of_deletion) = (format_named(Some(format))?, true);
     let options =
         ListingOptions::new().format(format).of_deletion(of_deletion).skip_odd_files(true);
-    let mut records = input::open(Cursor::new(page), name, &options)?;
+    let mut records = listing::open(Cursor::new(page), name, &options)?;
     let (mut rows, mut granules) = (Vec::new(), 0);
     for record in records.by_ref() {
         let record = record?;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::{Citation, CitationFormat};
+use accession::FileRecord;
 use accession::fixity::ListStyle;
-use accession::model::FileRecord;
+use accession::{Citation, CitationFormat};
 use accession::{GranuleId, Selection, SubsetMembers};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyTuple};

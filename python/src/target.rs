@@ -4,12 +4,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use accession::fixity::FoundFiles;
-use accession::input::{Records, SearchPages};
-use accession::model::{Warning, WarningKind, quoted};
+use accession::listing::{Records, SearchPages};
+use accession::text::quoted;
 use accession::{
     CancelToken, Change, EventKind, GranuleId, ListingBuilder, ListingEntry, Location,
     SourceLocation,
 };
+use accession::{Warning, WarningKind};
 
 use crate::error::Failure;
 
@@ -77,12 +78,7 @@ impl Target<'_> {
             Failure::Here("input", message, hint)
         })?;
         let location = Some(location);
-        Ok(self.add(ListingEntry {
-            granule_id,
-            producer_granule: None,
-            content: None,
-            location,
-        })?)
+        self.add(ListingEntry { granule_id, producer_granule: None, content: None, location })
     }
 }
 

@@ -38,7 +38,7 @@ pub fn moment(argument: &str, given: &Bound<'_, PyAny>) -> Result<Moment, Failur
 /// It is something else.
 pub fn duration(argument: &str, given: &Bound<'_, PyAny>) -> Result<Duration, Failure> {
     if let Ok(text) = given.cast::<PyString>() {
-        let age = accession::model::parse_duration(text.to_str()?);
+        let age = accession::text::parse_duration(text.to_str()?);
         return age.map_err(|cause| Failure::unreadable(argument, cause));
     }
     let seconds = given.call_method0("total_seconds").and_then(|seconds| seconds.extract::<f64>());

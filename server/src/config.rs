@@ -4,8 +4,8 @@ use std::fmt;
 use std::time::Duration;
 
 use crate::pages::Site;
-use accession::error::Result;
-use accession::registry::Registry;
+use accession::Registry;
+use accession::Result;
 
 /// Everything that a server needs.
 pub struct Config {

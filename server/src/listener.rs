@@ -27,7 +27,7 @@ use super::config::Config;
 use super::layers;
 use super::problem::Problem;
 use super::state::{App, ServerState};
-use accession::error::Result;
+use accession::Result;
 
 /// How many connections are accepted beyond the limit. A request on one of them waits for a connection to end,
 /// except a probe, which must not wait behind slow readers.

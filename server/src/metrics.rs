@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use accession::model::Timestamp;
-use accession::registry::DatasetRecord;
+use accession::Timestamp;
+use accession::dataset::DatasetRecord;
 
 /// What was counted since the server was started.
 #[derive(Debug, Default)]

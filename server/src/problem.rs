@@ -4,8 +4,8 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
-use accession::error::{Error, ErrorKind};
-use accession::model::Identifier;
+use accession::Identifier;
+use accession::{Error, ErrorKind};
 
 /// Why a request is refused.
 #[derive(Debug, Clone)]

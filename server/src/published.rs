@@ -12,12 +12,13 @@ use bytes::Bytes;
 use sha2::{Digest, Sha256};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
+use accession::dataset::DatasetRecord;
 use accession::disk::Directory;
 use accession::disk::scratch::{self, ScratchDirectory};
-use accession::error::{Error, ErrorKind, Result};
-use accession::model::{DatasetFilter, DatasetName};
 use accession::publish::publish;
-use accession::registry::{DatasetRecord, Registry, Snapshot};
+use accession::{DatasetFilter, DatasetName};
+use accession::{Error, ErrorKind, Result};
+use accession::{Registry, Snapshot};
 
 /// How many digests are kept: of a log of 4 TiB in segments, and the files beside it.
 const MAX_DIGESTS: usize = 65_536;

@@ -9,9 +9,9 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 
 use super::config::{Registration, ServerLimits};
 use super::problem::Problem;
-use accession::error::Result;
-use accession::model::{Day, Timestamp};
-use accession::registry::Registry;
+use accession::Registry;
+use accession::Result;
+use accession::{Day, Timestamp};
 
 /// The longest body of a registration, in bytes.
 pub const BODY_BYTES: usize = 1 << 20;
@@ -112,7 +112,7 @@ impl Registering {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use accession::registry::Clock;
+    use accession::Clock;
 
     #[test]
     fn new_subsets_and_their_bytes_are_limited_for_each_day() {

@@ -21,8 +21,9 @@ use serde::de::DeserializeOwned;
 use super::problem::Problem;
 use super::response::Rejection;
 use crate::pages::{Detail, FORMATS, Site};
-use accession::citation::CitationFormat;
-use accession::model::{DatasetName, GranuleId, Moment, Pattern, SubsetCriteria, Timestamp};
+use accession::CitationFormat;
+use accession::history::SubsetCriteria;
+use accession::{DatasetName, GranuleId, Moment, Pattern, Timestamp};
 
 /// The variable segments of a path, decoded.
 pub struct Segments<T>(pub T);

@@ -7,8 +7,8 @@ use serde::{Serialize, Serializer};
 use super::request::Format;
 use super::response::{CachePolicy, in_format, with_links};
 use crate::pages::Link;
-use accession::error::Result;
-use accession::model::Instance;
+use accession::Instance;
+use accession::Result;
 
 /// A page of a list in a format, with the address of the next page: `html` for people, `object` as one JSON value,
 /// and in JSON Lines a row a line.

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use super::config::ServerLimits;
 use super::permits::{Cost, Deadline, Permits};
 use super::problem::Problem;
-use accession::error::{ErrorKind, Result};
-use accession::model::Timestamp;
-use accession::registry::{Registry, Withdrawn};
+use accession::Registry;
+use accession::Timestamp;
+use accession::dataset::Withdrawn;
+use accession::{ErrorKind, Result};
 
 /// The registry, which is opened again when another file has replaced it.
 pub struct Source {
@@ -202,7 +203,7 @@ mod tests {
     use std::sync::mpsc::channel;
 
     use super::*;
-    use accession::registry::Clock;
+    use accession::Clock;
 
     fn source(limits: ServerLimits) -> Arc<Source> {
         Arc::new(Source::open(Box::new(|| Registry::temporary(Clock::system())), limits).unwrap())

@@ -8,8 +8,8 @@ use super::published::PublishedFiles;
 use super::registration::Registering;
 use super::source::{Health, Source};
 use crate::pages::Site;
-use accession::error::Result;
-use accession::model::Timestamp;
+use accession::Result;
+use accession::Timestamp;
 
 /// The state of the router.
 pub type App = Arc<ServerState>;

@@ -295,7 +295,8 @@ pub(super) fn encoded(address: &str) -> String {
 /// # Examples
 ///
 /// ```
-/// use accession::citation::{Citation, CitationFormat, listed_dataset};
+/// use accession::{Citation, CitationFormat};
+/// use accession::citation::listed_dataset;
 /// use accession::{GranuleId, ListingBuilder};
 ///
 /// let mut listing = ListingBuilder::new();

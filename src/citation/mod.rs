@@ -13,16 +13,22 @@
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
 //! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).
 
-pub mod check;
+mod check;
 mod context;
 mod facts;
 mod format;
 mod marks;
-pub mod recognise;
+mod recognise;
 pub mod record;
-pub mod references;
-pub mod typed;
+mod references;
+mod typed;
 
+pub use check::{CheckedCitations, Checker, CitationVerdict};
 pub use facts::NOT_IN_A_URI;
 pub use facts::{Citation, listed_dataset};
 pub use format::CitationFormat;
+pub use recognise::{
+    FoundCitation, ParsedField, citations_of, cited, dois_without_identifier, find,
+};
+pub use references::{Reference, references};
+pub use typed::{GivenIdentifier, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future};

@@ -92,13 +92,13 @@ impl FoundCitation {
 /// # Examples
 ///
 /// ```
-/// use accession::citation::recognise::{ParsedField, find};
+/// use accession::citation::{ParsedField, find};
 ///
 /// let text = "{ doi:10.9999/US/FOOL2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }";
 /// let found = find(text);
 /// assert_eq!(found.len(), 1);
 /// assert_eq!(found[0].date, Some(ParsedField::Read("2001-01-05".parse()?)));
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 pub fn find(text: &str) -> Vec<FoundCitation> {
     references(text).iter().flat_map(citations_of).collect()

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use super::context::CitedContext;
 use super::recognise::{FoundCitation, ParsedField, find};
-use crate::error::{Detail, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, ParseError,
     Timestamp, Warning, WarningKind, strip_prefix_of_any_case,
@@ -460,7 +460,7 @@ impl FromStr for TypedName {
 pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
     if at.first_instant() > now {
         let message = format!("{at} is in the future: now it is {now}");
-        return Err(Error::new(Detail::SetInFuture, message));
+        return Err(Error::new(ErrorDetail::SetInFuture, message));
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! What exactly is wrong, where one kind of error needs more than one kind of help.
 
-use super::ErrorKind;
+use super::kind::ErrorKind;
 
 /// Defines the details, each with the kind of the errors that have it.
 macro_rules! details {
@@ -10,18 +10,18 @@ macro_rules! details {
         /// A front end chooses its hint by it. A program decides by the [`ErrorKind`].
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
         #[non_exhaustive]
-        pub enum Detail {
+        pub enum ErrorDetail {
             $($(#[doc = $doc])+ $detail,)+
         }
 
-        impl Detail {
+        impl ErrorDetail {
             /// Every detail.
-            pub const ALL: &[Detail] = &[$(Detail::$detail,)+];
+            pub const ALL: &[ErrorDetail] = &[$(ErrorDetail::$detail,)+];
 
             /// The kind of the errors that have it.
             pub const fn kind(self) -> ErrorKind {
                 match self {
-                    $(Detail::$detail => ErrorKind::$kind,)+
+                    $(ErrorDetail::$detail => ErrorKind::$kind,)+
                 }
             }
         }
@@ -101,7 +101,7 @@ details! {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Class {
     pub(super) kind: ErrorKind,
-    pub(super) detail: Option<Detail>,
+    pub(super) detail: Option<ErrorDetail>,
 }
 
 impl From<ErrorKind> for Class {
@@ -110,8 +110,8 @@ impl From<ErrorKind> for Class {
     }
 }
 
-impl From<Detail> for Class {
-    fn from(detail: Detail) -> Self {
+impl From<ErrorDetail> for Class {
+    fn from(detail: ErrorDetail) -> Self {
         Class { kind: detail.kind(), detail: Some(detail) }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! An error is worded where it is raised. A caller decides by its [`ErrorKind`], never by the text of its
 //! message. What to do about it depends on the program: each front end has its own hints, which it chooses by
-//! the kind, the [`Detail`] and the location.
+//! the kind, the [`ErrorDetail`] and the location.
 
 mod detail;
 mod kind;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub(crate) use self::detail::Class;
-pub use self::detail::Detail;
+pub use self::detail::ErrorDetail;
 pub use self::kind::ErrorKind;
 use crate::model::{ContentConflict, GranuleId, ParseError, SourceLocation, quoted};
 
@@ -153,7 +153,7 @@ impl Error {
     }
 
     /// What exactly is wrong. `None` means that the kind says it.
-    pub fn detail(&self) -> Option<Detail> {
+    pub fn detail(&self) -> Option<ErrorDetail> {
         self.0.class.detail
     }
 
@@ -201,8 +201,11 @@ impl Error {
     /// Whether a listing was rejected because of its content or its time, so that the dataset lacks it until
     /// one is accepted.
     pub fn rejects_listing(&self) -> bool {
-        let of_listings =
-            [Detail::FileMetadata, Detail::ForbiddenCharacter, Detail::CurrentDirectory];
+        let of_listings = [
+            ErrorDetail::FileMetadata,
+            ErrorDetail::ForbiddenCharacter,
+            ErrorDetail::CurrentDirectory,
+        ];
         match self.kind() {
             ErrorKind::Empty
             | ErrorKind::TooManyDeletions
@@ -218,7 +221,7 @@ impl Error {
     /// Whether nothing can be recorded: the registry cannot be written, or its disk is full or fails.
     pub(crate) fn prevents_recording(&self) -> bool {
         matches!(self.kind(), ErrorKind::Denied | ErrorKind::Full)
-            || self.detail() == Some(Detail::Disk)
+            || self.detail() == Some(ErrorDetail::Disk)
     }
 
     /// Whether the content of a registry or the disk below it is damaged, so that another part of the registry
@@ -228,7 +231,7 @@ impl Error {
             self.kind(),
             ErrorKind::Damaged | ErrorKind::NotARegistry | ErrorKind::TooLong | ErrorKind::Database
         );
-        is_of_kind || self.detail() == Some(Detail::Disk)
+        is_of_kind || self.detail() == Some(ErrorDetail::Disk)
     }
 
     /// The message and those of all causes, separated by colons.
@@ -293,7 +296,7 @@ impl From<ParseError> for Error {
 impl From<ContentConflict> for Error {
     fn from(conflict: ContentConflict) -> Self {
         let class: Class = if conflict.is_within_list() {
-            Detail::FileMetadata.into()
+            ErrorDetail::FileMetadata.into()
         } else {
             ErrorKind::ContentContradicts.into()
         };

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use crate::error::{Detail, Error};
+use crate::error::{Error, ErrorDetail};
 use crate::model::{Algorithm, Checksum, FileRecord, GranuleId, Set, Warning, WarningKind, plural};
 use crate::registry::{Granule, Registry};
 
@@ -24,7 +24,7 @@ impl ListStyle {
     ///
     /// ```
     /// use accession::fixity::ListStyle;
-    /// use accession::model::{Algorithm, Checksum};
+    /// use accession::file::{Algorithm, Checksum};
     ///
     /// let checksum = Checksum::parse(Algorithm::Crc32, "3bb935c6")?;
     /// let mut list = Vec::new();
@@ -84,7 +84,7 @@ impl ListedChecksums {
 ///
 /// # Errors
 ///
-/// [`Detail::NoChecksums`](crate::error::Detail::NoChecksums): no file has one; those of reading the list, and of `each`.
+/// [`ErrorDetail::NoChecksums`](crate::error::ErrorDetail::NoChecksums): no file has one; those of reading the list, and of `each`.
 pub fn each_checksum<E: From<Error>>(
     registry: &Registry,
     set: &Set,
@@ -123,5 +123,5 @@ pub fn each_checksum<E: From<Error>>(
 fn no_checksums(set: &Set, what: &str) -> Error {
     let (dataset, identifier) = (set.dataset(), set.identifier());
     let message = format!("no file of {identifier} in {dataset} has a {what}");
-    Error::new(Detail::NoChecksums, message)
+    Error::new(ErrorDetail::NoChecksums, message)
 }

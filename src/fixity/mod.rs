@@ -11,8 +11,8 @@
 //! use std::sync::Arc;
 //!
 //! use accession::Watcher;
-//! use accession::fixity::{FileReader, Depth, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
-//! use accession::model::{Algorithm, Checksum};
+//! use accession::fixity::{Depth, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
+//! use accession::file::{Algorithm, Checksum};
 //!
 //! # let directory = tempfile::tempdir()?;
 //! std::fs::write(directory.path().join("A.nc"), "abd")?;

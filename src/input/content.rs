@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::error::shown;
 use super::format::ListingOptions;
 use super::warning::Occurrences;
-use crate::error::{Detail, Error};
+use crate::error::{Error, ErrorDetail};
 use crate::model::{
     Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, GranuleId, SourceLocation,
     Warning, WarningKind, quoted,
@@ -28,7 +28,7 @@ impl StatedFile {
     ///
     /// # Errors
     ///
-    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): two statements about one file contradict each other.
+    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two statements about one file contradict each other.
     pub(super) fn content(
         files: Vec<StatedFile>,
         granule_id: &GranuleId,
@@ -193,14 +193,14 @@ const MULTIHASHES: [(u64, &str); 14] = [
 /// Reads a path, without a leading `./`.
 fn file_path(text: &str) -> Result<FilePath, Error> {
     let text = text.trim_start_matches("./");
-    FilePath::new(text).map_err(|cause| Error::refused(Detail::FileMetadata, text, cause))
+    FilePath::new(text).map_err(|cause| Error::refused(ErrorDetail::FileMetadata, text, cause))
 }
 
 /// Reads a size in bytes.
 fn size(text: &str) -> Result<u64, Error> {
     let size = text.trim().parse().ok().filter(|size| *size <= MAX_SIZE);
     size.ok_or_else(|| {
-        Error::new(Detail::FileMetadata, format!("{} is not a size in bytes", shown(text)))
+        Error::new(ErrorDetail::FileMetadata, format!("{} is not a size in bytes", shown(text)))
     })
 }
 
@@ -209,18 +209,18 @@ pub(super) fn checksum(algorithm: Option<&Algorithm>, text: &str) -> Result<Chec
     let text = text.trim();
     if let Some(algorithm) = algorithm {
         return Checksum::parse(algorithm.clone(), text)
-            .map_err(|cause| Error::refused(Detail::FileMetadata, text, cause));
+            .map_err(|cause| Error::refused(ErrorDetail::FileMetadata, text, cause));
     }
     let of_length = Algorithm::of_digits(text.len());
     of_length.and_then(|algorithm| Checksum::parse(algorithm, text).ok()).ok_or_else(|| {
         let message = format!("the algorithm of the checksum {} is not known", shown(text));
-        Error::new(Detail::NoAlgorithm, message)
+        Error::new(ErrorDetail::NoAlgorithm, message)
     })
 }
 
 /// The algorithm of this name.
 pub(super) fn algorithm(name: &str) -> Result<Algorithm, Error> {
-    name.parse().map_err(|cause| Error::refused(Detail::FileMetadata, name, cause))
+    name.parse().map_err(|cause| Error::refused(ErrorDetail::FileMetadata, name, cause))
 }
 
 /// A file in a granule record of Cumulus.
@@ -270,7 +270,7 @@ pub(super) fn scalar<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Strin
 /// significant first, and the digest.
 fn multihash(text: &str) -> Result<Checksum, Error> {
     let invalid =
-        || Error::new(Detail::FileMetadata, format!("{} is not a multihash", shown(text)));
+        || Error::new(ErrorDetail::FileMetadata, format!("{} is not a multihash", shown(text)));
     let bytes = hex::decode(text).map_err(|_| invalid())?;
     let (code, rest) = varint(&bytes).ok_or_else(invalid)?;
     let (length, digest) = varint(rest).ok_or_else(invalid)?;

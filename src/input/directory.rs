@@ -3,7 +3,7 @@
 use std::fs::{self, DirEntry, ReadDir};
 use std::path::Path;
 
-use crate::error::{Detail, Error, Result};
+use crate::error::{Error, ErrorDetail, Result};
 use crate::model::{Content, FileRecord, GranuleId, ListingEntry, quoted};
 use crate::registry::{Listing, ListingBuilder, SkippedEntries};
 
@@ -53,7 +53,8 @@ impl Walk {
         let cannot = |source| Error::cannot("read", &path, source);
         let refused = |why: &str| {
             let shown = quoted(&path.to_string_lossy()).to_string();
-            Error::new(Detail::NotAGranuleId, format!("{shown} is refused: {why}")).in_path(&path)
+            Error::new(ErrorDetail::NotAGranuleId, format!("{shown} is refused: {why}"))
+                .in_path(&path)
         };
         let is_link = entry.file_type().map_err(cannot)?.is_symlink();
         let metadata = fs::metadata(&path).map_err(cannot)?;

@@ -3,7 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{GranuleId, ParseError, SourceLocation, quoted};
 
 /// The greatest length of a row of a table, a line of JSON, or an element of a document, in bytes.
@@ -43,14 +43,14 @@ impl Error {
 
     /// Not a granule id.
     pub(crate) fn not_an_id(text: &str, cause: ParseError) -> Self {
-        Error::refused(Detail::NotAGranuleId, text, cause)
+        Error::refused(ErrorDetail::NotAGranuleId, text, cause)
     }
 
     /// The requested column does not exist in the file.
     pub(super) fn no_column(column: &str, columns: &[String]) -> Self {
         let columns = listed(columns);
         let message = format!("there is no column {}; the columns are {columns}", quoted(column));
-        Error::new(Detail::NoColumn, message)
+        Error::new(ErrorDetail::NoColumn, message)
     }
 
     /// A table without any column that usually has the ids.
@@ -58,7 +58,7 @@ impl Error {
         let columns = listed(columns);
         let message =
             format!("no column has a usual name for granule ids; the columns are {columns}");
-        Error::new(Detail::NoColumn, message)
+        Error::new(ErrorDetail::NoColumn, message)
     }
 
     /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
@@ -70,27 +70,27 @@ impl Error {
 
     /// A file without dates, although they are needed.
     pub(super) fn no_dates() -> Self {
-        Error::new(Detail::NoDates, "the file has no dates of ingest")
+        Error::new(ErrorDetail::NoDates, "the file has no dates of ingest")
     }
 
     /// A granule without a date of ingest.
     pub(super) fn no_ingest_date() -> Self {
-        Error::new(Detail::NoDates, "the granule has no date of ingest")
+        Error::new(ErrorDetail::NoDates, "the granule has no date of ingest")
     }
 
     /// Columns are named, and the format has none.
     pub(super) fn not_a_table() -> Self {
-        Error::new(Detail::NotOfFormat, "the file is not a table, so it has no columns")
+        Error::new(ErrorDetail::NotOfFormat, "the file is not a table, so it has no columns")
     }
 
     /// A response without its list of granules, such as one that reports an error.
     pub(super) fn no_list(path: &[&str]) -> Self {
-        Error::new(Detail::NoList, format!("there is no list at {}", path.join(".")))
+        Error::new(ErrorDetail::NoList, format!("there is no list at {}", path.join(".")))
     }
 
     /// An object without a field, or with a value there that is not a string.
     pub(super) fn no_field(field: &str) -> Self {
-        Error::new(Detail::NoField, format!("there is no string at {field}"))
+        Error::new(ErrorDetail::NoField, format!("there is no string at {field}"))
     }
 
     /// A key that occurs twice in one object.
@@ -153,11 +153,13 @@ pub(super) fn refuse_foreign(text: &[u8]) -> Result<(), Error> {
         |name: &[u8]| text.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
     let (detail, what) = match is_markup {
         true if begins_with(b"<!doctype html") || begins_with(b"<html") => {
-            (Detail::Markup, "an HTML page")
+            (ErrorDetail::Markup, "an HTML page")
         }
-        true => (Detail::Markup, "an XML document"),
-        false if is_binary && text.starts_with(b"PAR1") => (Detail::BinaryTable, "a Parquet file"),
-        false if is_binary && text.starts_with(b"ORC") => (Detail::BinaryTable, "an ORC file"),
+        true => (ErrorDetail::Markup, "an XML document"),
+        false if is_binary && text.starts_with(b"PAR1") => {
+            (ErrorDetail::BinaryTable, "a Parquet file")
+        }
+        false if is_binary && text.starts_with(b"ORC") => (ErrorDetail::BinaryTable, "an ORC file"),
         false => return Ok(()),
     };
     Err(Error::new(detail, format!("this is {what}, not a list of granules")))

@@ -9,7 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::error::{RationSpent, refuse_foreign};
 use super::format::{InputFormat, ListingOptions};
 use super::{MAX_ROW_BYTES, Reader};
-use crate::error::{Detail, Error};
+use crate::error::{Error, ErrorDetail};
 use crate::model::SourceLocation;
 
 /// The number of bytes from which the format is detected; more if the first line is longer.
@@ -46,7 +46,7 @@ impl OpenedFile {
         }
         if name.ends_with(".gz") && !file.is_gzip {
             return Err(fail(Error::new(
-                Detail::NotGzip,
+                ErrorDetail::NotGzip,
                 "the name ends in .gz, but the file is not gzip",
             )));
         }

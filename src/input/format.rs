@@ -5,7 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{Algorithm, Day, Moment, NO_OFFSET, ParseError, Timestamp};
 
 /// The format of an input file. The table in [`crate::input`] describes each.
@@ -83,7 +83,8 @@ impl fmt::Display for InputFormat {
 /// How a file is to be read.
 ///
 /// ```
-/// use accession::input::{InputFormat, ListingOptions};
+/// use accession::ListingOptions;
+/// use accession::listing::InputFormat;
 ///
 /// let options = ListingOptions::new().format(InputFormat::Csv).column("name".to_owned());
 /// # assert_ne!(options, ListingOptions::new());
@@ -238,7 +239,7 @@ impl ListingOptions {
     ///
     /// # Errors
     ///
-    /// [`Detail::NotOfFormat`](crate::error::Detail::NotOfFormat): an option names a column or another format, leaves files out, or reads
+    /// [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option names a column or another format, leaves files out, or reads
     /// them in a way that logs do not support.
     pub fn check_log(&self) -> Result<(), Error> {
         let columns = [&self.column, &self.ingested_column, &self.deleted_column];
@@ -248,11 +249,11 @@ impl ListingOptions {
         let format = self.format.filter(|format| *format != InputFormat::Manifest);
         if let Some(format) = format {
             let message = format!("this is a published log, and not of the format {format}");
-            return Err(Error::new(Detail::NotOfFormat, message));
+            return Err(Error::new(ErrorDetail::NotOfFormat, message));
         }
         if self.without_files {
             let message = "a log is read whole: its sizes and checksums cannot be left out";
-            return Err(Error::new(Detail::NotOfFormat, message));
+            return Err(Error::new(ErrorDetail::NotOfFormat, message));
         }
         self.check_files(InputFormat::Manifest)
     }
@@ -265,7 +266,7 @@ impl ListingOptions {
             return Ok(());
         }
         let message = "this is a directory: its files are listed by name, and are not opened";
-        Err(Error::new(Detail::NotOfFormat, message))
+        Err(Error::new(ErrorDetail::NotOfFormat, message))
     }
 
     /// Refuses the options of files in a format that they cannot apply to.
@@ -278,7 +279,7 @@ impl ListingOptions {
             _ if is_inventory => {
                 let message =
                     "the file is not an S3 inventory, so it has no data files and no ETags";
-                Err(Error::new(Detail::NotOfFormat, message))
+                Err(Error::new(ErrorDetail::NotOfFormat, message))
             }
             InputFormat::Csv => Ok(()),
             _ if names_columns => Err(Error::not_a_table()),
@@ -292,7 +293,7 @@ impl ListingOptions {
             {
                 Err({
                     let message = "the file has no checksums, so it needs no algorithm";
-                    Error::new(Detail::NotOfFormat, message)
+                    Error::new(ErrorDetail::NotOfFormat, message)
                 })
             }
             _ => Ok(()),
@@ -316,8 +317,11 @@ pub(super) fn parse_time(text: &str) -> Result<Moment, Error> {
     text.parse::<Moment>()
         .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
         .map_err(|cause| {
-            let class: Class =
-                if cause == NO_OFFSET { Detail::NoOffset.into() } else { ErrorKind::Input.into() };
+            let class: Class = if cause == NO_OFFSET {
+                ErrorDetail::NoOffset.into()
+            } else {
+                ErrorKind::Input.into()
+            };
             Error::refused(class, text, cause)
         })
 }

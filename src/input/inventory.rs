@@ -25,7 +25,7 @@ use super::format::ListingOptions;
 use super::table::CsvRows;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::disk::open_regular;
-use crate::error::{Detail, Error};
+use crate::error::{Error, ErrorDetail};
 use crate::model::{Algorithm, FilePath, quoted};
 
 /// The objects of a bucket.
@@ -98,7 +98,7 @@ impl Inventory {
         })?;
         if manifest.file_format != "CSV" {
             let message = format!("the inventory is {}, not CSV", quoted(&manifest.file_format));
-            return Err(fail(Error::new(Detail::BinaryTable, message)));
+            return Err(fail(Error::new(ErrorDetail::BinaryTable, message)));
         }
         let columns = Columns::of(&manifest.file_schema).map_err(fail)?;
         if let Some(column) = options.column.as_deref().filter(|column| *column != "Key") {
@@ -126,7 +126,7 @@ impl Inventory {
         let key = quoted(&stated.key);
         let path = self.path_of(&stated.key).ok_or_else(|| {
             let message = format!("the data file {key} of the inventory is missing");
-            Error::new(Detail::DataFile, message)
+            Error::new(ErrorDetail::DataFile, message)
         })?;
         let name = path.to_string_lossy();
         let read = |path: &Path| -> io::Result<_> {
@@ -145,7 +145,7 @@ impl Inventory {
                  the manifest states {stated_size} and {}",
                 quoted(stated_md5)
             );
-            return Err(Error::new(Detail::DataFile, message));
+            return Err(Error::new(ErrorDetail::DataFile, message));
         }
         let read = OpenedFile::open(read, &name)?;
         let name = read.name().clone();
@@ -175,7 +175,7 @@ impl Inventory {
         let Columns { count, key, size, is_latest, is_delete_marker, etag } = self.columns;
         if rows.row.len() != count {
             let message = format!("the row has {} cells, and fileSchema {count}", rows.row.len());
-            return Err(Error::new(Detail::CellCount, message));
+            return Err(Error::new(ErrorDetail::CellCount, message));
         }
         let cell = |column: Option<usize>| column.map_or(&b""[..], |column| &rows.row[column]);
         // Most keys are what they stand for: those are not copied.
@@ -227,7 +227,7 @@ impl Rows for Inventory {
                 if state_of(&checked.file).ok() != Some(checked.state) {
                     let message = "the data file was written to while it was read";
                     let location = checked.rows.location();
-                    return Err(Error::new(Detail::DataFile, message).at(location));
+                    return Err(Error::new(ErrorDetail::DataFile, message).at(location));
                 }
             }
             let Some(file) = self.files.next() else { return Ok(None) };

@@ -25,14 +25,14 @@ impl Listing {
     ///
     /// - Those of [`Listing::from_reader`].
     /// - [`ErrorKind::Io`]: the file, the directory or an entry of it cannot be read.
-    /// - [`Detail::NotAGranuleId`](crate::error::Detail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
-    /// - [`Detail::NotOfFormat`](crate::error::Detail::NotOfFormat): an option is for files, and this is a directory.
+    /// - [`ErrorDetail::NotAGranuleId`](crate::error::ErrorDetail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
+    /// - [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option is for files, and this is a directory.
     ///
     /// # Examples
     ///
     /// ```
     /// use accession::Listing;
-    /// use accession::input::ListingOptions;
+    /// use accession::ListingOptions;
     ///
     /// # let directory = tempfile::tempdir()?;
     /// # let data = directory.path();
@@ -145,7 +145,7 @@ impl Record {
     ///
     /// # Errors
     ///
-    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): two statements about one file contradict each other.
+    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two statements about one file contradict each other.
     pub fn into_entry(self) -> Result<ListingEntry, Error> {
         let Record { granule_id, location, files, .. } = self;
         let content = StatedFile::content(files, &granule_id, &location)?;

@@ -26,7 +26,7 @@ const MAX_LINE_BYTES: u64 = 256;
 /// # Examples
 ///
 /// ```
-/// use accession::input::old_payment_ids;
+/// use accession::listing::old_payment_ids;
 ///
 /// let ids = old_payment_ids(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
 /// assert_eq!([ids[0].to_string(), ids[1].to_string()], ["2KNQ8300Z", "2KNQ83010"]);

@@ -17,7 +17,7 @@ use super::pdr::Pdr;
 use super::table::{self, TableReader};
 use super::warning::WarningCollector;
 use super::{Hits, Record, Row, Rows};
-use crate::error::{Detail, Error};
+use crate::error::{Error, ErrorDetail};
 use crate::model::{Day, Event, EventKind, Moment, Timestamp, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
@@ -41,7 +41,8 @@ crate::model::debug_fields!(Records);
 /// # Examples
 ///
 /// ```
-/// use accession::input::{self, ListingOptions};
+/// use accession::ListingOptions;
+/// use accession::listing;
 ///
 /// let records = input::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &ListingOptions::default())?;
 /// let granule_ids: Vec<String> =
@@ -82,12 +83,12 @@ impl OpenedFile {
             }
             InputFormat::CmrDeleted if !options.of_deletion => {
                 let message = "this is a list of deleted granules";
-                return Err(Error::new(Detail::DeletedGranules, message).at_line(&name, 1));
+                return Err(Error::new(ErrorDetail::DeletedGranules, message).at_line(&name, 1));
             }
             InputFormat::Changes if with_dates => {}
             InputFormat::Changes | InputFormat::Manifest => {
                 let message = "this is a history, not a list of granules";
-                return Err(Error::new(Detail::IsAHistory, message).at_line(&name, 1));
+                return Err(Error::new(ErrorDetail::IsAHistory, message).at_line(&name, 1));
             }
             _ => {}
         }
@@ -183,7 +184,8 @@ impl Records {
     /// # Examples
     ///
     /// ```
-    /// use accession::input::{self, ListingOptions};
+    /// use accession::ListingOptions;
+    /// use accession::listing;
     ///
     /// let mut records = input::open(&b"# March\nA\nB\n"[..], "ids.txt", &ListingOptions::default())?;
     /// assert_eq!(records.by_ref().count(), 3);
@@ -366,7 +368,7 @@ impl InputFormat {
                 () if has("granule-ur") => Ok(InputFormat::CmrDeleted),
                 () => {
                     let message = "a JSON array is not one of the formats";
-                    Err(Error::new(Detail::UnknownFormat, message))
+                    Err(Error::new(ErrorDetail::UnknownFormat, message))
                 }
             };
         }

@@ -10,7 +10,7 @@ use super::error::{MAX_LISTED_COLUMNS, granule_id};
 use super::file::{Ration, Rationed};
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
 use super::{Reader, Row, Rows};
-use crate::error::{Detail, Error};
+use crate::error::{Error, ErrorDetail};
 use crate::model::{Moment, SourceLocation, quoted};
 
 /// The ids in one column of a table, and the dates in two others.
@@ -187,7 +187,7 @@ impl TableReader {
                 counted(cells.len()),
                 counted(self.columns)
             );
-            return Err(Error::new(Detail::CellCount, message));
+            return Err(Error::new(ErrorDetail::CellCount, message));
         }
         let granule_id = granule_id(cells.get(self.column).unwrap_or_default())?;
         let mut row = Row::new(granule_id, self.rows.location());

@@ -89,7 +89,7 @@ impl FromStr for HashLength {
 /// # Examples
 ///
 /// ```
-/// use accession::minting::unique_granule::{HashLength, unique};
+/// use accession::ids::granule::{HashLength, unique};
 ///
 /// let producer = "MOD09GQ.A2017224.h09v02.006.2017227165020".parse()?;
 /// let granule_id = unique(&producer, &"MOD09GQ___006".parse()?, HashLength::default(), None)?;

@@ -19,6 +19,7 @@ mod site;
 mod source;
 
 // What the tests of this library use beneath `Registry::pull` and `Registry::compare_mirror`.
+pub use crate::model::PrimaryOptions;
 #[doc(hidden)]
 pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};

@@ -8,7 +8,7 @@ use super::log::{LogLine, events};
 use super::place::FoundHead;
 use super::primary::OpenPrimary;
 use super::read::{read_head, read_log};
-use crate::error::{Detail, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, Identifier, Instance, LogChange, SourceLocation, Timestamp,
 };
@@ -30,7 +30,7 @@ pub(super) fn known(
 
 /// Whether an error is one in what was read of a log, and not of the registry or of a request.
 pub(super) fn is_of_log(error: &Error) -> bool {
-    error.kind() == ErrorKind::PrimaryInvalid || error.detail() == Some(Detail::NotAGranuleId)
+    error.kind() == ErrorKind::PrimaryInvalid || error.detail() == Some(ErrorDetail::NotAGranuleId)
 }
 
 /// The last of the changes that were read before, after one (0 means from the first), for which `is_wanted`

@@ -11,7 +11,7 @@ use super::place::{
     check_age_of_file, named, source_name,
 };
 use crate::disk::{self, scratch};
-use crate::error::{Detail, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{DatasetName, PrimaryOptions, Timestamp, quoted};
 use crate::registry::{self, Clock, Location, Registry, Withdrawn};
 
@@ -235,7 +235,7 @@ impl Error {
         let shown = quoted(&path.to_string_lossy()).to_string();
         let what = format!("it has neither {HEAD} nor {DATASETS}/");
         let message = format!("no dataset is published in the directory {shown}: {what}");
-        Error::new(Detail::NoPublishedDataset, message).in_path(path)
+        Error::new(ErrorDetail::NoPublishedDataset, message).in_path(path)
     }
 
     fn has_no_age(name: &str) -> Self {

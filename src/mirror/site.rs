@@ -10,7 +10,7 @@ use tempfile::TempDir;
 
 use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
 use super::primary::OpenPrimary;
-use crate::citation::typed::{TypedDataset, TypedName, TypedSet};
+use crate::citation::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal};

@@ -25,7 +25,7 @@ use crate::registry::{Difference, DifferenceCounts, Differences, Import, KnownPr
 ///
 /// ```
 /// use accession::mirror::Primary;
-/// use accession::model::PrimaryOptions;
+/// use accession::mirror::PrimaryOptions;
 ///
 /// let options = PrimaryOptions { timeout_seconds: Some(10), ..PrimaryOptions::default() };
 /// let primary: Primary = "https://data.example.org/datasets/US/".parse()?;

@@ -93,12 +93,12 @@ pub struct FileContent {
 /// # Examples
 ///
 /// ```
-/// use accession::model::Algorithm;
+/// use accession::file::Algorithm;
 ///
 /// assert_eq!("SHA256".parse(), Ok(Algorithm::Sha256));
 /// assert_eq!("POSIX".parse::<Algorithm>()?.to_string(), "cksum");
 /// assert_eq!("BLAKE2b".parse::<Algorithm>()?.to_string(), "blake2b");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Algorithm {
@@ -235,12 +235,12 @@ fn is_name(name: &str) -> bool {
 /// # Examples
 ///
 /// ```
-/// use accession::model::{Algorithm, Checksum};
+/// use accession::file::{Algorithm, Checksum};
 ///
 /// let checksum = Checksum::parse(Algorithm::Crc32, "3BB935C6")?;
 /// assert_eq!(checksum.to_string(), "3bb935c6");
 /// assert_eq!(checksum, Checksum::from_bytes(Algorithm::Crc32, &[0x3b, 0xb9, 0x35, 0xc6])?);
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Checksum {
@@ -347,13 +347,13 @@ impl Checksum {
 /// # Examples
 ///
 /// ```
-/// use accession::model::{Checksum, Strength};
+/// use accession::file::{Checksum, Strength};
 ///
 /// let blake3: Checksum = format!("blake3:{}", "ab".repeat(32)).parse()?;
 /// let adler32: Checksum = "adler32:00620062".parse()?;
 /// assert!(blake3.strength() < adler32.strength());
 /// assert_eq!(blake3.strength(), Strength::of("blake3", 64));
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Strength<'a> {

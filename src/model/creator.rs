@@ -17,12 +17,12 @@ use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 /// # Examples
 ///
 /// ```
-/// use accession::model::Creator;
+/// use accession::dataset::Creator;
 ///
 /// let creator: Creator = "Carberry, Josiah (https://orcid.org/0000-0002-1825-0097)".parse()?;
 /// assert!(matches!(&creator, Creator::Person { family, .. } if family == "Carberry"));
 /// assert_eq!(creator.to_string(), "Carberry, Josiah (0000-0002-1825-0097)");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Creator {
@@ -157,13 +157,13 @@ impl Creator {
     /// # Examples
     ///
     /// ```
-    /// use accession::model::Creator;
+    /// use accession::dataset::Creator;
     ///
     /// for text in ["King, Martin, Jr.", "King, Jr., Martin"] {
     ///     let king: Creator = text.parse()?;
     ///     assert_eq!(king.given_and_suffix(), ("Martin", "Jr."));
     /// }
-    /// # Ok::<(), accession::model::ParseError>(())
+    /// # Ok::<(), accession::ParseError>(())
     /// ```
     pub fn given_and_suffix(&self) -> (&str, &str) {
         const SUFFIXES: [&str; 7] = ["Jr", "Jr.", "Sr", "Sr.", "II", "III", "IV"];

@@ -29,7 +29,7 @@ use super::message::ParseError;
 ///
 /// let granule_id: GranuleId = "AST_L1A#00311092015232127_11102015081255.hdf".parse()?;
 /// assert!(granule_id > "AST".parse()?);
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GranuleId(Box<str>);

@@ -20,7 +20,7 @@ use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 ///
 /// let identifier: Identifier = "DI:763122197BFB3FFBF0DA14ADBFB1B13B".parse()?;
 /// assert_eq!(identifier.to_string(), "763122197bfb3ffbf0da14adbfb1b13b");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identifier([u8; 16]);
@@ -36,11 +36,11 @@ impl Identifier {
 /// # Examples
 ///
 /// ```
-/// use accession::model::IdentifierPrefix;
+/// use accession::history::IdentifierPrefix;
 ///
 /// let prefix: IdentifierPrefix = "DI:76312219".parse()?;
 /// assert_eq!(prefix.to_string(), "76312219");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IdentifierPrefix(Box<str>);
@@ -134,7 +134,7 @@ pub(crate) fn meant(text: &str) -> Vec<Identifier> {
 /// # Examples
 ///
 /// ```
-/// use accession::model::Digest;
+/// use accession::Digest;
 ///
 /// let text = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 /// assert_eq!(text.parse(), Ok(Digest::EMPTY));
@@ -168,11 +168,11 @@ impl Digest {
 /// # Examples
 ///
 /// ```
-/// use accession::model::DigestPrefix;
+/// use accession::history::DigestPrefix;
 ///
 /// let prefix: DigestPrefix = "sha256:E3B0C44298FC".parse()?;
 /// assert_eq!(prefix.to_string(), "sha256:e3b0c44298fc");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct DigestPrefix(Box<str>);

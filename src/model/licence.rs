@@ -18,7 +18,7 @@ use super::web_address::WebAddress;
 /// # Examples
 ///
 /// ```
-/// use accession::model::Licence;
+/// use accession::dataset::Licence;
 ///
 /// let licence: Licence = "cc-by-4.0".parse()?;
 /// assert_eq!(licence.as_str(), "CC-BY-4.0");
@@ -29,7 +29,7 @@ use super::web_address::WebAddress;
 ///     "\"CC BY 4.0\" is not an SPDX licence identifier or expression, such as CC-BY-4.0 or MIT OR ISC, nor the \
 ///      address of a licence"
 /// );
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Licence(Box<str>);

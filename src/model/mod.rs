@@ -21,6 +21,7 @@ mod record;
 mod set;
 mod text;
 mod time;
+mod warning;
 mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, Strength};
@@ -42,8 +43,8 @@ pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{
-    ParseError, SourceLocation, Warning, WarningKind, is_escaped, is_interpreted, is_invisible,
-    plural, quoted, write_visible,
+    ParseError, SourceLocation, is_escaped, is_interpreted, is_invisible, plural, quoted,
+    write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
@@ -54,4 +55,5 @@ pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
 pub(crate) use time::NO_OFFSET;
 pub use time::{Day, Moment, Timestamp, parse_duration};
+pub use warning::{Warning, WarningKind};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -31,7 +31,7 @@ use super::message::{ParseError, quoted};
 /// let pattern: Pattern = "FOOL2.v2.1**".parse()?;
 /// assert_eq!(pattern.to_string(), "FOOL2.v2.1*");
 /// assert!(pattern.matches("FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7"));
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 // A `glob::Pattern` is compared by its text first.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

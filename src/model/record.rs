@@ -155,12 +155,12 @@ const NOT_IN_A_PATH: &AsciiSet = &NON_ALPHANUMERIC
 /// DOIs that differ only in the case of ASCII letters are equal (ISO 26324). Each is shown as it was written.
 ///
 /// ```
-/// use accession::model::Doi;
+/// use accession::Doi;
 ///
 /// let doi: Doi = "https://doi.org/10.5067/ABC".parse()?;
 /// assert_eq!(doi, "10.5067/abc".parse()?);
 /// assert_eq!(doi.to_string(), "10.5067/ABC");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone)]
 pub struct Doi(Box<str>);
@@ -436,12 +436,12 @@ impl FromStr for Keyword {
 /// # Examples
 ///
 /// ```
-/// use accession::model::Temporal;
+/// use accession::dataset::Temporal;
 ///
 /// let temporal: Temporal = "2001-01-01/..".parse()?;
 /// assert_eq!(temporal.to_string(), "2001-01-01/..");
 /// assert!("2001-01-02/2001-01-01".parse::<Temporal>().is_err());
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Temporal {

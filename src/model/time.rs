@@ -25,7 +25,7 @@ use super::message::ParseError;
 ///
 /// let timestamp: Timestamp = "2001-01-02T01:00:00+01:00".parse()?;
 /// assert_eq!(timestamp.to_string(), "2001-01-02T00:00:00Z");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Timestamp(i64);
@@ -318,7 +318,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
 /// let moment: Moment = "2001-01-02".parse()?;
 /// assert_eq!(moment.of_change().to_string(), "2001-01-02T00:00:00Z");
 /// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Moment {

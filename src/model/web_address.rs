@@ -16,7 +16,7 @@ use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 /// # Examples
 ///
 /// ```
-/// use accession::model::WebAddress;
+/// use accession::dataset::WebAddress;
 ///
 /// assert!("https://example.org/data".parse::<WebAddress>().is_ok());
 /// assert!("javascript:alert(1)".parse::<WebAddress>().is_err());
@@ -83,7 +83,7 @@ const NOT_IN_AN_ADDRESS: &AsciiSet =
 /// # Examples
 ///
 /// ```
-/// use accession::model::GranuleUrl;
+/// use accession::dataset::GranuleUrl;
 ///
 /// let template: GranuleUrl = "https://data.example.org/fool2/{granule}?download=1".parse()?;
 /// assert_eq!(

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 /// # Examples
 ///
 /// ```
-/// use accession::registry::CancelToken;
+/// use accession::CancelToken;
 ///
 /// let token = CancelToken::new();
 /// assert!(token.check().is_ok());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{
     DatasetName, Event, EventKind, GranuleId, Identifier, Moment, Timestamp, quoted,
 };
@@ -23,7 +23,7 @@ impl Error {
     /// The dataset has had no change yet.
     pub(crate) fn no_history(name: &DatasetName) -> Self {
         let message = format!("{name} has no history yet: nothing was ever ingested");
-        Error::new(Detail::NeverChanged, message)
+        Error::new(ErrorDetail::NeverChanged, message)
     }
 
     /// The time is before the dataset's first change.
@@ -88,13 +88,13 @@ impl Error {
     /// A history ingests a granule that is held at that time.
     pub(super) fn held_then(event: &Event, since: Timestamp) -> Self {
         let what = format_args!("is ingested at {}, but has been held since {since}", event.at);
-        Error::of_event(event, Detail::OutOfTurn, what)
+        Error::of_event(event, ErrorDetail::OutOfTurn, what)
     }
 
     /// A history deletes a granule that is not held at that time.
     pub(super) fn not_held_then(event: &Event) -> Self {
         let what = format_args!("is deleted at {}, but is not held then", event.at);
-        Error::of_event(event, Detail::OutOfTurn, what)
+        Error::of_event(event, ErrorDetail::OutOfTurn, what)
     }
 
     /// The second of two events of the same granule and time.

@@ -157,7 +157,7 @@ impl Listing {
     /// # Errors
     ///
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read;
-    /// [`Detail::FileMetadata`](crate::error::Detail::FileMetadata): an id is listed twice, with other bytes.
+    /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): an id is listed twice, with other bytes.
     pub fn identify(&self) -> Result<ListingSummary> {
         self.identify_watched(&Watcher::new())
     }

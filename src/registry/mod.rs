@@ -70,7 +70,7 @@ pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, Logge
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::{Error, Result};
-pub use crate::model::{DatasetRecord, FoundPeriod, FoundPosition, MetadataVersion};
+pub use crate::model::{DatasetRecord, MetadataVersion};
 pub use crate::store::Span;
 pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, StoredSource, Withdrawn};
 

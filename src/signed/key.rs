@@ -45,13 +45,13 @@ impl KeyUse {
 /// # Examples
 ///
 /// ```
-/// use accession::signed::VerificationKey;
+/// use accession::proof::VerificationKey;
 ///
 /// let text = "example.com/foo+530d903a+AekyeRrm56hApGFkyQR4ZCbV54Id2LKaANYcrnKv3U2k";
 /// let key: VerificationKey = text.parse()?;
 /// assert_eq!(key.name(), "example.com/foo");
 /// assert_eq!(key.to_string(), text);
-/// # Ok::<(), accession::model::ParseError>(())
+/// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VerificationKey {

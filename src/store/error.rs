@@ -1,6 +1,6 @@
 //! The errors of a stored registry that several files raise.
 
-use crate::error::{Class, Detail, Error, ErrorKind};
+use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 
 /// Their message begins with the path of the registry once that is known.
 impl Error {
@@ -91,7 +91,7 @@ impl Error {
     /// The operation is for a registry in a file.
     pub(in crate::store) fn not_a_file(what: &str) -> Self {
         let message = format!("{what} is for a registry in a file, and this one is on a server");
-        Error::stored(Detail::NotAFile, message)
+        Error::stored(ErrorDetail::NotAFile, message)
     }
 
     /// The error of a file that the store keeps beside a registry, or puts in its place.

@@ -10,7 +10,7 @@ use super::rows::{BUSY_WAIT, Watch};
 use super::session::{StoreSession, Transaction, View};
 use super::sqlite::{self, NewFile};
 use super::{Error, ErrorKind, Result};
-use crate::error::Detail;
+use crate::error::ErrorDetail;
 
 /// An open registry. Clones share its connections.
 #[derive(Clone)]
@@ -255,7 +255,7 @@ impl Store {
         match self.opened.get() {
             None => Err(Error::missing()),
             Some(Opened::File(_)) => Err(Error::stored(
-                Detail::NotAServer,
+                ErrorDetail::NotAServer,
                 "this registry is a file; distribute needs one on a PostgreSQL server",
             )),
             #[cfg(feature = "postgres")]

@@ -1,10 +1,12 @@
 //! Annotations leave the history as it is, and are read wherever the instance is.
 
+use accession::dataset::Withdrawn;
+use accession::history::Annotation;
+use accession::history::NewAnnotation;
 use accession::mirror::manifest;
-use accession::registry::{NewAnnotation, Withdrawn};
 use accession::{
-    Annotation, Clock, DatasetFilter, ErrorKind, HistoryOptions, Instance, Moment, Registry,
-    Selection, SubsetMembers, Timestamp,
+    Clock, DatasetFilter, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection,
+    SubsetMembers, Timestamp,
 };
 use harness::values::clock;
 use sha2::{Digest, Sha256};
@@ -114,7 +116,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
     assert_eq!(notes(&instances(&registry, &name("ONE"))[2]), ["all"]);
     // The latest instances of several datasets, and of one.
     let page = registry.snapshot().unwrap();
-    let page = page.datasets(None, accession::registry::Withdrawn::Listed, 10).unwrap();
+    let page = page.datasets(None, accession::dataset::Withdrawn::Listed, 10).unwrap();
     let latest = page.iter().map(|listed| notes(listed.latest.as_ref().unwrap()).len());
     assert_eq!(latest.collect::<Vec<_>>(), [1, 2]);
 }
@@ -273,7 +275,7 @@ fn a_copy_has_every_annotation() {
         }
     }
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     for dataset in ["ONE", "TWO"] {
         let copied = instances(&copy, &name(dataset));

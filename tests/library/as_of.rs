@@ -1,6 +1,6 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
-use accession::citation::typed::TypedSet;
+use accession::citation::TypedSet;
 use accession::{Clock, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection};
 use harness::values::AtTime;
 
@@ -24,7 +24,7 @@ fn registry() -> Registry {
     registry
 }
 
-fn select(registry: &Registry, at: &str) -> accession::error::Result<(u64, Vec<u64>)> {
+fn select(registry: &Registry, at: &str) -> accession::Result<(u64, Vec<u64>)> {
     let selection = Selection::Dataset { name: name("dataset"), at: Some(at.parse().unwrap()) };
     let selected = registry.snapshot()?.select(&selection)?;
     let granules = |instance: &Instance| instance.granules;

@@ -6,10 +6,10 @@
 use harness::values::{AtTime, clock};
 use std::path::PathBuf;
 
-use accession::citation::{Citation, CitationFormat, record};
-use accession::{
-    Change, CitationFacts, DatasetMetadata, Moment, Pattern, Registry, Selection, SubsetMembers,
-};
+use accession::citation::record;
+use accession::dataset::DatasetMetadata;
+use accession::{Change, CitationFacts, Moment, Pattern, Registry, Selection, SubsetMembers};
+use accession::{Citation, CitationFormat};
 use biblatex::{Bibliography, ChunksExt};
 
 use harness::history::{change, name};
@@ -180,7 +180,7 @@ fn what_was_noted_about_a_set_is_in_its_citations() {
     let registry = registry(&difficult());
     let selection =
         Selection::Dataset { name: name("US.FOOL2.002"), at: Some("2001-01-05".parse().unwrap()) };
-    let mut note = accession::registry::NewAnnotation::new("one file was\ntruncated").unwrap();
+    let mut note = accession::history::NewAnnotation::new("one file was\ntruncated").unwrap();
     note.questionable = true;
     registry.annotate(&selection, &note).unwrap();
     registry.withdraw_dataset(&name("US.FOOL2.002"), "moved").unwrap();

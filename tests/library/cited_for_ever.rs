@@ -6,13 +6,14 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::check::Checker;
-use accession::citation::{Citation, CitationFormat, recognise};
-use accession::registry::Agreement;
+use accession::citation::Checker;
+use accession::history::Agreement;
+use accession::history::EarlierSet;
 use accession::{
-    ChangeOptions, Clock, EarlierSet, EventKind, HistoryOptions, Identifier, Import, Moment,
-    Registry, Selection, SubsetMembers, Timestamp,
+    ChangeOptions, Clock, EventKind, HistoryOptions, Identifier, Import, Moment, Registry,
+    Selection, SubsetMembers, Timestamp,
 };
+use accession::{Citation, CitationFormat, citation};
 use proptest::prelude::*;
 
 use harness::events::event;
@@ -100,10 +101,10 @@ impl World {
     fn new() -> Self {
         let now: Timestamp = "2020-02-27T00:30:00Z".parse().unwrap();
         let registry = Registry::temporary(Clock::fixed(now)).unwrap();
-        let dataset = accession::DatasetMetadata {
+        let dataset = accession::dataset::DatasetMetadata {
             doi: Some("10.9999/DATASET".parse().unwrap()),
             title: Some("FOO".to_owned()),
-            ..accession::DatasetMetadata::named(name("dataset"))
+            ..accession::dataset::DatasetMetadata::named(name("dataset"))
         };
         registry.add_dataset(&dataset).unwrap();
         World { registry, now, changes: Vec::new(), written: Vec::new() }
@@ -229,7 +230,7 @@ impl World {
     /// Every citation that was ever made is true.
     fn assert_all_agree(&self) {
         for Written { text, identifier, moment } in &self.written {
-            let pasted = recognise::find(text);
+            let pasted = citation::find(text);
             assert_eq!(pasted.len(), 1, "{text}");
             let mut checker =
                 Checker::new(&self.registry.with_clock(Clock::fixed(self.now))).unwrap();

@@ -3,11 +3,13 @@
 //! One change that was stamped in the year 9999 made a dataset unusable: no later change could be
 //! after it, and mirrors refused its log.
 
-use accession::model::{Algorithm, Checksum};
-use accession::registry::NewAnnotation;
+use accession::dataset::DatasetMetadata;
+use accession::file::{Algorithm, Checksum};
+use accession::history::EarlierSet;
+use accession::history::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, Clock, DatasetMetadata, EarlierSet, EventKind, Import, Limits,
-    ListingBuilder, Moment, Registry, Selection, SubsetMembers, Timestamp,
+    Change, ChangeOptions, Clock, EventKind, Import, Limits, ListingBuilder, Moment, Registry,
+    Selection, SubsetMembers, Timestamp,
 };
 
 use harness::events::event;
@@ -40,7 +42,7 @@ fn set_title(dataset: &mut DatasetMetadata) {
     dataset.title = Some("Edited".to_owned());
 }
 
-type Write = (&'static str, fn(&Registry) -> accession::error::Result<()>);
+type Write = (&'static str, fn(&Registry) -> accession::Result<()>);
 
 /// Every operation that stores a time of the clock.
 const WRITES: [Write; 10] = [

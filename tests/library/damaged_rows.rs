@@ -1,10 +1,13 @@
 //! A byte of a row that is not of a granule is changed: whoever reads the row is refused, and it is not
 //! passed on.
 
+use accession::HistoryOptions;
+use accession::backup::PaymentIds;
+use accession::dataset::DatasetMetadata;
+use accession::dataset::Withdrawn;
+use accession::file::Checksum;
+use accession::history::NewAnnotation;
 use accession::mirror::manifest;
-use accession::model::Checksum;
-use accession::registry::{NewAnnotation, PaymentIds, Withdrawn};
-use accession::{DatasetMetadata, HistoryOptions};
 use harness::values::AtTime;
 
 use crate::flipped_rows::{Done, World, outcome, outcome_once};
@@ -108,7 +111,7 @@ const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
 /// Reads what is known of the files of a whole set.
 const FILES: TrialOfLastRow = ("files", |world| {
     let files = world.registry.files(&world.set(&latest()));
-    Ok(files.collect::<accession::error::Result<Vec<_>>>().map(drop)?)
+    Ok(files.collect::<accession::Result<Vec<_>>>().map(drop)?)
 });
 
 #[test]

@@ -1,7 +1,7 @@
 //! A filter that names no dataset selects none.
 
 use accession::publish::{publish, verify};
-use accession::registry::StatusThresholds;
+use accession::status::StatusThresholds;
 use accession::{DatasetFilter, Error, Registry};
 
 use harness::history::{name, step};

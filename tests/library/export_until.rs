@@ -1,7 +1,8 @@
 //! A history that is exported up to a time is the history that the dataset had then.
 
+use accession::dataset::DatasetMetadata;
 use accession::mirror::manifest;
-use accession::{DatasetMetadata, ErrorKind, Instance, Moment, Registry, SubsetMembers, Timestamp};
+use accession::{ErrorKind, Instance, Moment, Registry, SubsetMembers, Timestamp};
 use harness::values::AtTime;
 
 use harness::exported::import_of;
@@ -23,7 +24,7 @@ fn registry() -> Registry {
     registry
 }
 
-fn exported(registry: &Registry, until: Timestamp) -> accession::error::Result<Vec<u8>> {
+fn exported(registry: &Registry, until: Timestamp) -> accession::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     manifest::write(registry, &name("us"), Some(Moment::Instant(until)), &mut bytes)?;
     Ok(bytes)

@@ -3,12 +3,14 @@
 use harness::values::{AtTime, clock};
 use std::sync::Arc;
 
-use accession::model::{Algorithm, Checksum, Content, Coverage, Digest, FilePath, FileRecord};
-use accession::registry::SharedDoi;
+use accession::dataset::SharedDoi;
+use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
+use accession::history::EarlierSet;
 use accession::{
-    Change, ChangeOptions, ChangeReport, EarlierSet, ErrorKind, EventKind, IfMissing, Import,
-    Limit, Limits, ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
+    Change, ChangeOptions, ChangeReport, ErrorKind, EventKind, IfMissing, Import, Limit, Limits,
+    ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
 };
+use accession::{Digest, FileRecord};
 
 use harness::events::event;
 use harness::history::{change, id, name, second, step};
@@ -46,7 +48,7 @@ fn add(
     at: i64,
     entries: impl IntoIterator<Item = ListingEntry>,
     options: ChangeOptions,
-) -> accession::error::Result<ChangeReport> {
+) -> accession::Result<ChangeReport> {
     let mut change = Change::stating(Coverage::Named);
     change.options = options;
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
@@ -59,7 +61,7 @@ fn sync(
     at: i64,
     entries: impl IntoIterator<Item = ListingEntry>,
     options: &ChangeOptions,
-) -> accession::error::Result<ChangeReport> {
+) -> accession::Result<ChangeReport> {
     let mut listing = ListingBuilder::new();
     entries.into_iter().for_each(|entry| listing.add(entry).unwrap());
     let listing = listing.finish();
@@ -323,7 +325,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     assert!(expected.is_sorted());
     assert_verifies(&registry);
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(listed(&copy, None), expected);
     add(&copy, 4, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();

@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
+use accession::file::{Algorithm, Checksum, FileContent};
 use accession::fixity::{
     CheckedFile, Depth, FileProblem, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile,
     Root,
 };
-use accession::model::{Algorithm, Checksum, FileContent};
 use accession::{CancelToken, DatasetName, Error, ErrorKind, Observer, Progress, Watcher};
 use tempfile::TempDir;
 

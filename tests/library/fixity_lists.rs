@@ -4,8 +4,9 @@ use harness::values::AtTime;
 use std::fs;
 use std::path::Path;
 
+use accession::FileRecord;
+use accession::file::{Algorithm, Checksum, Content};
 use accession::fixity::{DirectoryFiles, FoundFiles, MountCheck, RecordedFile, Root};
-use accession::model::{Algorithm, Checksum, Content, FileRecord};
 use accession::{ListingEntry, Selection};
 
 use harness::history::{change, name, second, stating, with_file};

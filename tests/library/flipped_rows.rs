@@ -5,12 +5,13 @@ use harness::values::{AtTime, clock};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
+use accession::backup::PaymentIds;
+use accession::history::EarlierSet;
 use accession::mirror::{self, OpenPrimary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
-use accession::registry::PaymentIds;
 use accession::{
-    ChangeOptions, DatasetFilter, EarlierSet, Import, Limits, Listing, ListingBuilder, Moment,
-    Registry, Selection, Set, SubsetMembers,
+    ChangeOptions, DatasetFilter, Import, Limits, Listing, ListingBuilder, Moment, Registry,
+    Selection, Set, SubsetMembers,
 };
 
 use crate::stored::{even, granule_id, latest};

@@ -7,11 +7,12 @@ use harness::values::AtTime;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
 
-use accession::citation::check::Checker;
-use accession::citation::recognise::find;
+use accession::citation::Checker;
+use accession::citation::find;
+use accession::history::EarlierSet;
 use accession::{
-    Change, ChangeOptions, Clock, DatasetName, EarlierSet, Identifier, Limits, ListingBuilder,
-    Moment, Registry, Selection, SubsetMembers, Timestamp,
+    Change, ChangeOptions, Clock, DatasetName, Identifier, Limits, ListingBuilder, Moment,
+    Registry, Selection, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -102,7 +103,7 @@ fn is_renamed(registry: &Registry) -> bool {
 }
 
 /// What was returned, or the kind of the error: its message has the name that was asked for.
-fn outcome<T: Debug>(result: accession::error::Result<T>) -> String {
+fn outcome<T: Debug>(result: accession::Result<T>) -> String {
     match result {
         Ok(value) => format!("{value:?}"),
         Err(error) => format!("error {}", error.kind()),
@@ -110,7 +111,7 @@ fn outcome<T: Debug>(result: accession::error::Result<T>) -> String {
 }
 
 /// The ids that a selection refers to.
-fn held(registry: &Registry, selection: &Selection) -> accession::error::Result<Vec<String>> {
+fn held(registry: &Registry, selection: &Selection) -> accession::Result<Vec<String>> {
     let set = registry.snapshot()?.select(selection)?.set;
     let granules = registry.granules(&set);
     granules.map(|granule| Ok(granule?.granule_id.to_string())).collect()
@@ -186,7 +187,7 @@ fn answers(
     add("history of a granule", outcome(snapshot.history_of_granule(dataset, &mentioned)));
     let of_producer = registry.granules_of_producer(dataset, &mentioned);
     drop(snapshot);
-    add("of a producer", outcome(of_producer.collect::<accession::error::Result<Vec<_>>>()));
+    add("of a producer", outcome(of_producer.collect::<accession::Result<Vec<_>>>()));
     add("history", format!("{:?}", instances(registry, dataset)));
     add("verify", outcome(registry.verify(dataset)));
     let shown = registry.public_view(dataset.clone().into()).snapshot().unwrap();

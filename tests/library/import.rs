@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use accession::Result;
 use accession::chain::{Lanes, Sweep};
-use accession::error::Result;
-use accession::registry::WorkCounts;
+use accession::history::WorkCounts;
 use accession::{ChangeReport, Event, EventKind, IfMissing, Import, Registry};
 use proptest::prelude::*;
 
@@ -137,10 +137,10 @@ fn a_refused_import_does_not_change_the_registry() {
     history.change(&registry, &name("dataset"), second(5), &plan(["A", "C"], []));
     let (comes, goes) = (EventKind::Ingested, EventKind::Deleted);
     let refused = [
-        (vec![event(second(6), comes, "B"), event(second(7), comes, "A")], "held"),
-        (vec![event(second(6), goes, "A"), event(second(7), goes, "A")], "not-held"),
+        (vec![event(second(6), comes, "B"), event(second(7), comes, "A")], "input"),
+        (vec![event(second(6), goes, "A"), event(second(7), goes, "A")], "input"),
         (vec![event(second(6), comes, "B"), event(second(6), comes, "B")], "twice"),
-        (vec![event(second(6), goes, "B"), event(second(6), comes, "B")], "not-held"),
+        (vec![event(second(6), goes, "B"), event(second(6), comes, "B")], "input"),
         (vec![event(second(6), comes, "B"), event(second(4), comes, "D")], "not-after-last"),
         (vec![event(second(6), comes, "B"), event(second(5), goes, "A")], "not-after-last"),
         (vec![event(now().next().unwrap(), comes, "B")], "future"),

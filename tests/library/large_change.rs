@@ -1,6 +1,6 @@
 //! A change of more granules than are kept in memory.
 
-use accession::registry::Withdrawn;
+use accession::dataset::Withdrawn;
 use accession::{Change, Identifier, IfMissing};
 use harness::values::AtTime;
 

@@ -7,8 +7,9 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use accession::error::Detail;
-use accession::input::{InputFormat, ListingOptions};
+use accession::ErrorDetail;
+use accession::ListingOptions;
+use accession::listing::InputFormat;
 use accession::{ChangeOptions, ErrorKind, IfMissing, Limits, Listing};
 use harness::oracle::naive;
 use harness::store::new_registry;
@@ -29,7 +30,7 @@ fn read(directory: &Path) -> Listing {
 
 /// The ids of a list, each with the size of its file.
 fn sizes(listing: &Listing) -> Vec<(String, Option<u64>)> {
-    let size = |granule: accession::registry::Granule| {
+    let size = |granule: accession::Granule| {
         let size = granule.content.files().first().and_then(|file| file.size());
         (granule.granule_id.to_string(), size)
     };
@@ -137,7 +138,7 @@ fn options_that_only_files_have_are_refused_for_a_directory() {
         ListingOptions::new().etag_is_md5(true),
     ] {
         let error = Listing::read(directory.path(), &options).unwrap_err();
-        assert_eq!(error.detail(), Some(Detail::NotOfFormat), "{options:?}");
+        assert_eq!(error.detail(), Some(ErrorDetail::NotOfFormat), "{options:?}");
     }
 }
 

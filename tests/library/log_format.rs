@@ -6,8 +6,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use accession::model::{Algorithm, Checksum};
-use accession::registry::NewAnnotation;
+use accession::file::{Algorithm, Checksum};
+use accession::history::NewAnnotation;
 use accession::{
     Change, Clock, ListingBuilder, ListingEntry, Moment, Registry, Selection, SubsetMembers,
 };

@@ -1,11 +1,12 @@
 //! What a log may have is limited while it is read, and its lines have one form.
 
+use accession::dataset::DatasetMetadata;
+use accession::dataset::Withdrawn;
+use accession::file::Checksum;
 use accession::mirror::{HttpOptions, OpenPrimary, PullOptions, compare, pull};
-use accession::model::Checksum;
-use accession::registry::Withdrawn;
 use accession::{
-    Change, ChangeOptions, Clock, DatasetMetadata, ErrorKind, IfMissing, Import, Limits,
-    ListingBuilder, Pattern, Registry, SubsetMembers,
+    Change, ChangeOptions, Clock, ErrorKind, IfMissing, Import, Limits, ListingBuilder, Pattern,
+    Registry, SubsetMembers,
 };
 use harness::values::{AtTime, clock};
 

@@ -4,13 +4,12 @@ use harness::values::{AtTime, clock};
 use std::io::Write;
 use std::path::Path;
 
+use accession::history::Annotation;
+use accession::history::{KeptAnnotations, NewAnnotation};
 use accession::mirror::{
     Address, HttpOptions, MirrorStatus, OpenPrimary, PullOptions, PullReport, Remote, pull,
 };
-use accession::registry::{KeptAnnotations, NewAnnotation};
-use accession::{
-    Annotation, Change, Clock, DatasetFilter, IfMissing, Moment, Registry, Selection, Timestamp,
-};
+use accession::{Change, Clock, DatasetFilter, IfMissing, Moment, Registry, Selection, Timestamp};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 
@@ -39,11 +38,7 @@ fn notes(registry: &Registry) -> Vec<Vec<String>> {
     instances(registry, &name("mirror")).into_iter().map(|it| of(it.annotations)).collect()
 }
 
-fn try_pull(
-    mirror: &Registry,
-    primary: &OpenPrimary,
-    at: i64,
-) -> accession::error::Result<PullReport> {
+fn try_pull(mirror: &Registry, primary: &OpenPrimary, at: i64) -> accession::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create);
     pull(mirror, &name("mirror"), primary, options.at(second(at)))
 }
@@ -68,7 +63,7 @@ struct Published {
     server: WebServer,
 }
 
-type Open = fn(&Published) -> accession::error::Result<OpenPrimary>;
+type Open = fn(&Published) -> accession::Result<OpenPrimary>;
 
 impl Published {
     fn new() -> Self {
@@ -90,7 +85,7 @@ impl Published {
         self.directory.path()
     }
 
-    fn open(&self, file: &str) -> accession::error::Result<OpenPrimary> {
+    fn open(&self, file: &str) -> accession::Result<OpenPrimary> {
         OpenPrimary::open(&self.path().join(file), &name("mirror"), None, now())
     }
 }

@@ -3,8 +3,8 @@
 use harness::values::clock;
 use std::time::Duration;
 
+use accession::dataset::Withdrawn;
 use accession::mirror::{Address, HttpOptions, MirrorStatus, OpenPrimary, Remote, compare};
-use accession::registry::Withdrawn;
 use accession::{ErrorKind, Registry};
 
 use harness::exported::enlarge;

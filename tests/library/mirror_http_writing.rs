@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use accession::{Clock, Identifier, Pattern, Registry, Subset, SubsetMembers};
+use accession::history::Subset;
+use accession::{Clock, Identifier, Pattern, Registry, SubsetMembers};
 use proptest::prelude::*;
 
 use harness::exported::{enlarge, publish_all};

@@ -7,12 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use accession::history::NewAnnotation;
+use accession::mirror::PrimaryOptions;
 use accession::mirror::{
     Comparison, FirstDifference, HttpOptions, MirrorStatus, OpenPrimary, Outcome, Primary,
     PullOptions, PullPolicy, PullReport, compare, pull, source_name,
 };
-use accession::model::PrimaryOptions;
-use accession::registry::{KnownPrimary, NewAnnotation};
+use accession::status::KnownPrimary;
 use accession::{Clock, ErrorKind, IfMissing, Import, Limits, Registry, Selection, Timestamp};
 use proptest::prelude::*;
 
@@ -245,7 +246,7 @@ fn site() -> (tempfile::TempDir, Registry) {
     (directory, us)
 }
 
-fn pull_from(directory: &Path, mirror: &Registry) -> accession::error::Result<PullReport> {
+fn pull_from(directory: &Path, mirror: &Registry) -> accession::Result<PullReport> {
     let primary = OpenPrimary::open(directory, &name("mirror"), None, now())?;
     let options = PullOptions::new().if_missing(IfMissing::Create);
     pull(mirror, &name("mirror"), &primary, options)
@@ -354,7 +355,7 @@ fn a_directory_that_is_published_into_meanwhile_is_read_again() {
 }
 
 /// Pulls `mirror` from a source.
-fn pull_source(mirror: &Registry, source: &Primary) -> accession::error::Result<PullReport> {
+fn pull_source(mirror: &Registry, source: &Primary) -> accession::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create);
     mirror.pull(&name("mirror"), source, options)
 }
@@ -478,10 +479,10 @@ fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
     step(&registry, "us", 0, ["A", "B"], []);
     drop(registry);
     let www = site.path().to_owned();
-    let pulled = |source: accession::error::Result<Primary>| {
+    let pulled = |source: accession::Result<Primary>| {
         source.and_then(|source| pull_source(&new_registry(), &source)).map(drop)
     };
-    let kind = |result: accession::error::Result<()>| result.err().map(|error| error.kind());
+    let kind = |result: accession::Result<()>| result.err().map(|error| error.kind());
     let read = |bytes: &[u8], options: &PrimaryOptions| {
         kind(pulled(Primary::from_reader(bytes, "standard input", options.clone())))
     };

@@ -34,7 +34,7 @@ fn build(registry: &Registry, dataset: &str, toggles: &Toggles) -> History {
 }
 
 /// Reads a manifest as a mirror does that has nothing yet, and as an import: both refuse it, or none.
-fn read(bytes: Vec<u8>) -> accession::error::Result<()> {
+fn read(bytes: Vec<u8>) -> accession::Result<()> {
     let mirror = new_registry();
     let primary = primary_of(bytes.clone())?;
     let compared = compare(&mirror, &name("mirror"), &primary)
@@ -219,7 +219,7 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
     let path = directory.path().join("primary.db");
     let registry = Registry::create(&path, clock()).unwrap();
     for n in 10..33 {
-        let dataset = accession::DatasetMetadata::named(name(&format!("D{n}")));
+        let dataset = accession::dataset::DatasetMetadata::named(name(&format!("D{n}")));
         registry.add_dataset(&dataset).unwrap();
     }
     let error = OpenPrimary::open(&path, &name("OTHER"), None, now()).err().unwrap();

@@ -1,7 +1,7 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
+use accession::file::{Algorithm, Checksum, Content};
 use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, PullReport};
-use accession::model::{Algorithm, Checksum, Content};
 use accession::{Change, IfMissing, Limit, Limits, ListingEntry, Registry, Selection};
 use harness::values::{AtTime, clock};
 
@@ -36,7 +36,7 @@ fn try_pull(
     primary: &OpenPrimary,
     policy: PullPolicy,
     at: i64,
-) -> accession::error::Result<PullReport> {
+) -> accession::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy).at(second(at));
     accession::mirror::pull(mirror, &name("mirror"), primary, options)
 }

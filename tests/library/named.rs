@@ -1,7 +1,7 @@
 //! Datasets by their DOI, identifiers by their first digits, and what comes close.
 
-use accession::model::IdentifierPrefix;
-use accession::registry::FoundPeriod;
+use accession::history::FoundPeriod;
+use accession::history::IdentifierPrefix;
 use accession::{ErrorKind, SubsetMembers};
 
 use harness::history::{name, step};

@@ -1,16 +1,18 @@
 //! A name that a dataset gave up goes to another one only when the first is withdrawn.
 
+use accession::backup::PaymentIds;
+use accession::dataset::DatasetMetadata;
+use accession::dataset::Withdrawn;
 use accession::mirror::{MirrorStatus, PullOptions, pull};
 use accession::publish::publish;
-use accession::registry::{PaymentIds, Withdrawn};
-use accession::{DatasetFilter, DatasetMetadata, Error, ErrorKind, IfMissing, Registry};
+use accession::{DatasetFilter, Error, ErrorKind, IfMissing, Registry};
 use harness::values::{AtTime, clock};
 
 use harness::exported::{enlarge, manifest_of, primary_of, published, verified};
 use harness::history::{change, name, second, step};
 use harness::store::new_registry;
 
-fn rename(registry: &Registry, old: &str, new: &str) -> accession::error::Result<DatasetMetadata> {
+fn rename(registry: &Registry, old: &str, new: &str) -> accession::Result<DatasetMetadata> {
     registry.rename_dataset(&name(old), &name(new))
 }
 

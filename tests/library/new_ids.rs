@@ -1,9 +1,10 @@
 //! An id that begins with a byte order mark or with `./` is refused when it is ingested, since its
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
-use accession::error::Detail;
+use accession::ErrorDetail;
+use accession::history::EarlierSet;
 use accession::{
-    Change, ChangeOptions, EarlierSet, Event, EventKind, GranuleId, Import, Limits, ListingBuilder,
+    Change, ChangeOptions, Event, EventKind, GranuleId, Import, Limits, ListingBuilder,
     ListingEntry, Moment, Registry, Selection, SourceLocation, Timestamp,
 };
 use harness::values::{AtTime, clock};
@@ -114,7 +115,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     registry.change(&name("D"), &change([], REFUSED).at(second(2))).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []).at(second(3))).unwrap_err();
-    assert_eq!(refused.detail(), Some(Detail::CurrentDirectory), "{refused}");
+    assert_eq!(refused.detail(), Some(ErrorDetail::CurrentDirectory), "{refused}");
     let to = EarlierSet::At(Moment::Instant(second(0)));
     registry.revert(&name("D"), &to, &options().at(second(3))).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
@@ -129,7 +130,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
 
 #[test]
 fn a_unique_id_is_not_made_from_such_an_id() {
-    use accession::minting::unique_granule::{HashLength, unique};
+    use accession::ids::granule::{HashLength, unique};
     for text in REFUSED {
         let producer: GranuleId = id(text);
         let made = unique(&producer, &"C___1".parse().unwrap(), HashLength::default(), None);

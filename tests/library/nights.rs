@@ -1,9 +1,10 @@
 //! Listings that replace the set of a dataset: what is refused, what is confirmed, and what came back.
 
-use accession::registry::SharedDoi;
+use accession::dataset::DatasetMetadata;
+use accession::dataset::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, Clock, DatasetFilter, DatasetMetadata, ErrorKind,
-    IfMissing, Limit, Limits, Listing, ListingBuilder, Registry, Timestamp,
+    Change, ChangeOptions, ChangeReport, Clock, DatasetFilter, ErrorKind, IfMissing, Limit, Limits,
+    Listing, ListingBuilder, Registry, Timestamp,
 };
 
 use harness::history::{change, id, name, now, second};
@@ -114,7 +115,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     assert!(public.get("max_delete").is_none() && public.get("name").is_some());
     let directory = harness::directory();
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::registry::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(copy.snapshot().unwrap().dataset(&name("D")).unwrap().limits, limits);
 }

@@ -4,11 +4,12 @@ use harness::values::{AtTime, clock};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-use accession::error::Result;
+use accession::Result;
+use accession::history::EarlierSet;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
-    CancelToken, ChangeOptions, EarlierSet, EventKind, Import, Limits, Listing, ListingBuilder,
-    Moment, Observer, Progress, Registry, Selection, SubsetMembers, Work,
+    CancelToken, ChangeOptions, EventKind, Import, Limits, Listing, ListingBuilder, Moment,
+    Observer, Progress, Registry, Selection, SubsetMembers, Work,
 };
 
 use crate::stored::{even, granule_id};

@@ -76,17 +76,18 @@ fn pages_of_ids_have_the_ids_of_the_granules_wherever_reading_begins() {
         let mut granules = granules_of(&stored.registry, &latest());
         let first: Vec<String> =
             granules.by_ref().take(read).map(|it| it.unwrap().granule_id.to_string()).collect();
-        let pages: Vec<accession::model::IdPage> =
+        let pages: Vec<accession::history::IdPage> =
             granules.into_id_pages().map(Result::unwrap).collect();
         assert!(pages.iter().all(|page| !page.is_empty()));
-        let rest = pages.iter().flat_map(accession::model::IdPage::iter);
+        let rest = pages.iter().flat_map(accession::history::IdPage::iter);
         assert!(first.iter().map(String::as_str).chain(rest).eq(&listed), "{read}");
-        let lines: String = pages.iter().map(accession::model::IdPage::as_lines).collect();
+        let lines: String = pages.iter().map(accession::history::IdPage::as_lines).collect();
         assert!(lines.lines().eq(&listed[read..]), "{read}");
     }
     let after = granules_after(&stored.registry, 9_001);
-    let pages: Vec<accession::model::IdPage> = after.into_id_pages().map(Result::unwrap).collect();
-    assert!(pages.iter().flat_map(accession::model::IdPage::iter).eq(&listed[4_501..]));
+    let pages: Vec<accession::history::IdPage> =
+        after.into_id_pages().map(Result::unwrap).collect();
+    assert!(pages.iter().flat_map(accession::history::IdPage::iter).eq(&listed[4_501..]));
 }
 
 /// A history of more than two pages of 1,024.

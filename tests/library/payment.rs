@@ -1,6 +1,6 @@
 //! No payment id is issued twice, whatever the clock does.
 
-use accession::minting::payment::{Layout, PaymentId, Scheme};
+use accession::ids::payment::{Layout, PaymentId, Scheme};
 use accession::{Clock, Error, ErrorKind, Timestamp};
 use proptest::prelude::*;
 

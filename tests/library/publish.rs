@@ -345,7 +345,7 @@ fn the_registry_is_not_read_while_a_segment_is_compressed() {
 fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
     let directory = harness::directory();
     let registry = lines(&["A"]);
-    registry.add_dataset(&accession::DatasetMetadata::named(name("OLD"))).unwrap();
+    registry.add_dataset(&accession::dataset::DatasetMetadata::named(name("OLD"))).unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW")).unwrap();
     published(&registry, directory.path()).unwrap();
     assert!(unknown_datasets(&registry, directory.path()).unwrap().is_empty());
@@ -382,7 +382,7 @@ fn a_damaged_directory_is_refused_and_left_as_it_is() {
 fn a_dataset_without_history_has_a_head_and_the_first_line_of_a_log() {
     let directory = harness::directory();
     let registry = Registry::temporary(clock()).unwrap();
-    registry.add_dataset(&accession::DatasetMetadata::named(name("us"))).unwrap();
+    registry.add_dataset(&accession::dataset::DatasetMetadata::named(name("us"))).unwrap();
     for _ in 0..2 {
         published(&registry, directory.path()).unwrap();
         assert_eq!(assembled(&files(directory.path()), "us"), manifest_of(&registry, "us"));

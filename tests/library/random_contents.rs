@@ -3,16 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::citation::check::Checker;
-use accession::citation::recognise::find;
+use accession::citation::Checker;
+use accession::citation::find;
+use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
+use accession::history::DigestPrefix;
+use accession::history::EarlierSet;
 use accession::mirror::{PullOptions, pull};
-use accession::model::{
-    Algorithm, Checksum, Content, Coverage, Digest, DigestPrefix, FilePath, FileRecord,
-};
 use accession::{
-    Change, ChangeOptions, EarlierSet, Error, ErrorKind, Identifier, IfMissing, Limit, Limits,
-    ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SubsetMembers, Timestamp,
+    Change, ChangeOptions, Error, ErrorKind, Identifier, IfMissing, Limit, Limits, ListingBuilder,
+    ListingEntry, Moment, Registry, Selection, Set, SubsetMembers, Timestamp,
 };
+use accession::{Digest, FileRecord};
 use proptest::prelude::*;
 use sha2::{Digest as _, Sha256};
 

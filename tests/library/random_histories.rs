@@ -3,9 +3,10 @@
 use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 
-use accession::registry::Skipped;
+use accession::history::EarlierSet;
+use accession::history::Skipped;
 use accession::{
-    Change, ChangeOptions, DatasetName, Difference, EarlierSet, IfMissing, Limit, Limits, Listing,
+    Change, ChangeOptions, DatasetName, Difference, IfMissing, Limit, Limits, Listing,
     ListingBuilder, Moment, Registry, Selection, Timestamp,
 };
 use proptest::prelude::*;

@@ -1,9 +1,9 @@
 //! Citations are recognised in whatever people paste.
 
-use accession::citation::recognise::{
+use accession::citation::{
     FoundCitation, ParsedField, citations_of, dois_without_identifier, find,
 };
-use accession::citation::references::{Reference, references};
+use accession::citation::{Reference, references};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 

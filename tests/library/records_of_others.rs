@@ -3,9 +3,10 @@
 use harness::values::{AtTime, clock};
 use std::error::Error as _;
 
+use accession::dataset::DatasetMetadata;
+use accession::dataset::Withdrawn;
 use accession::mirror::OpenPrimary;
-use accession::registry::Withdrawn;
-use accession::{DatasetFilter, DatasetMetadata, Import, Registry};
+use accession::{DatasetFilter, Import, Registry};
 
 use crate::properties::resealed;
 use harness::history::{change, name, now, second};
@@ -19,7 +20,7 @@ fn manifest(record: &str) -> Vec<u8> {
     resealed(&text, str::to_owned)
 }
 
-fn record(manifest: &[u8]) -> accession::error::Result<DatasetMetadata> {
+fn record(manifest: &[u8]) -> accession::Result<DatasetMetadata> {
     let reader = OpenPrimary::from_manifest(manifest, "us.jsonl", None, now())?;
     reader.read_into(&mut Import::new(), |_| {})
 }

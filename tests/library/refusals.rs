@@ -3,7 +3,7 @@
 use harness::values::{AtTime, clock};
 use std::time::Duration;
 
-use accession::registry::Withdrawn;
+use accession::dataset::Withdrawn;
 use accession::{IfMissing, Registry};
 
 use harness::history::{change, name};

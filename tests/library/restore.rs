@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use accession::minting::payment::{Layout, PaymentId, Scheme, Worker};
-use accession::registry::{MissingFromBackup, NewAnnotation, PaymentIds, restore};
+use accession::backup::{MissingFromBackup, PaymentIds, restore};
+use accession::history::NewAnnotation;
+use accession::ids::payment::{Layout, PaymentId, Scheme, Worker};
 use accession::{
     CancelToken, Clock, DatasetName, Identifier, Observer, Progress, Registry, Selection,
     SubsetMembers, Timestamp, Watcher, Work,

@@ -6,11 +6,12 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use accession::Granule;
+use accession::file::{Algorithm, Checksum};
 use accession::fixity::{
     self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, MountCheck, ReadOptions,
 };
-use accession::model::{Algorithm, Checksum};
-use accession::registry::{FileCheck, Granule, NewCheck, OpenFinding, RootState, StatusThresholds};
+use accession::status::{FileCheck, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{
     Clock, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
     Timestamp,

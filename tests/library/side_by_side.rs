@@ -2,8 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use accession::model::{Checksum, Content, FileRecord};
-use accession::registry::{Presence, SideBySide};
+use accession::FileRecord;
+use accession::file::{Checksum, Content};
+use accession::history::{Presence, SideBySide};
 use accession::{GranuleId, ListingBuilder, ListingEntry, Watcher};
 use proptest::prelude::*;
 

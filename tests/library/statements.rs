@@ -4,14 +4,15 @@ use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use accession::backup::PaymentIds;
+use accession::mirror::PrimaryOptions;
 use accession::mirror::PublishedSite;
-use accession::model::PrimaryOptions;
-use accession::publish::{publish_statements, verify_statements};
-use accession::registry::{PaymentIds, SignedCheckpoint, StatementLog};
-use accession::signed::{
+use accession::proof::{
     ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
     StatementTree,
 };
+use accession::proof::{SignedCheckpoint, StatementLog};
+use accession::publish::{publish_statements, verify_statements};
 use accession::{
     Change, Clock, DatasetFilter, Moment, Pattern, Registry, Selection, SubsetMembers, Timestamp,
 };
@@ -58,7 +59,7 @@ fn at(dataset: &str, at: &str) -> Selection {
     Selection::Dataset { name: name(dataset), at: Some(at.parse().unwrap()) }
 }
 
-fn prove(registry: &Registry, selection: &Selection) -> accession::error::Result<StatementProof> {
+fn prove(registry: &Registry, selection: &Selection) -> accession::Result<StatementProof> {
     Ok(registry.snapshot().unwrap().prove(selection, None)?.proof)
 }
 
@@ -545,7 +546,7 @@ fn signed_site() -> tempfile::TempDir {
 }
 
 /// Reads what a site has signed, by the keys of its log and of its witness.
-fn read_site(place: &str) -> accession::error::Result<(Vec<String>, usize)> {
+fn read_site(place: &str) -> accession::Result<(Vec<String>, usize)> {
     let (key, witness) = (key(1), witness_key(2));
     let (key, witness) = (key.verification_key(), witness.verification_key());
     let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();

@@ -1,19 +1,23 @@
 //! Values of the library move between threads.
 
+use accession::dataset::DatasetMetadata;
 use accession::fixity::{
     ComparedFiles, FileTree, FilesOfSet, FixityRun, FoundFiles, UnexpectedFiles,
 };
-use accession::input::{Events, OpenedFile, Records, SearchPages};
+use accession::history::Exported;
+use accession::history::{Export, FileList, IdPages, SideBySide};
+use accession::listing::{Events, OpenedFile, Records, SearchPages};
 use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
-use accession::registry::{
-    DatasetStatus, Export, FileCheck, FileList, IdPages, SideBySide, StatementLog, Verifications,
-};
-use accession::signed::{Policy, SigningKey, StatementProof, StatementTree};
+use accession::proof::StatementLog;
+use accession::proof::{Policy, SigningKey, StatementProof, StatementTree};
+use accession::status::{DatasetStatus, FileCheck};
+use accession::verify::Verifications;
+use accession::verify::{DatasetVerification, Finding};
 use accession::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetFilter,
-    DatasetMetadata, DatasetVerification, Difference, Differences, Error, ErrorKind, Exported,
-    Finding, Granules, History, HistoryOptions, Import, Listing, ListingBuilder, Registry,
-    Resolution, Selected, Selection, Set, Snapshot, SubsetMembers, Watcher,
+    Difference, Differences, Error, ErrorKind, Granules, History, HistoryOptions, Import, Listing,
+    ListingBuilder, Registry, Resolution, Selected, Selection, Set, Snapshot, SubsetMembers,
+    Watcher,
 };
 
 #[test]

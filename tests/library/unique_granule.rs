@@ -1,6 +1,6 @@
 //! Unique granule ids, compared with those of Cumulus' reference code.
 
-use accession::minting::unique_granule::{Formula, explain, split, unique};
+use accession::ids::granule::{Formula, explain, split, unique};
 use accession::{Change, GranuleId, IfMissing, ListingEntry, SourceLocation};
 use harness::values::AtTime;
 

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::process::Command;
 
 use accession::chain::{CanonicalList, Chain};
-use accession::model::{Checksum, Content, FilePath, FileRecord, GranuleId};
+use accession::file::{Checksum, Content, FilePath};
+use accession::{FileRecord, GranuleId};
 use serde_json::{Map, Value};
 
 use harness::installed::installed;

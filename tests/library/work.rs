@@ -2,7 +2,7 @@
 
 use accession::Registry;
 use accession::chain::is_checkpoint;
-use accession::registry::WorkCounts;
+use accession::history::WorkCounts;
 
 use harness::history::{name, step};
 use harness::store::new_registry;

@@ -6,9 +6,12 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::input::{InputFormat, ListingOptions};
-use accession::model::ParseError;
-use accession::model::{Algorithm, Limit, quoted};
+use accession::Limit;
+use accession::ListingOptions;
+use accession::ParseError;
+use accession::file::Algorithm;
+use accession::listing::InputFormat;
+use accession::text::quoted;
 use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 

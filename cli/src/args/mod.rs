@@ -7,9 +7,7 @@ mod primary;
 mod set;
 
 pub use crate::paths::named_path;
-pub use accession::citation::typed::{
-    TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
-};
+pub use accession::citation::{TypedDataset, TypedName, TypedSet, dataset_at, refuse_future};
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
 pub use datasets::named_or_all;
 pub use granules::{

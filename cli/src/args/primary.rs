@@ -5,9 +5,10 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::DatasetName;
+use accession::mirror::PrimaryOptions;
 use accession::mirror::{Primary, Retry};
-use accession::model::{PrimaryOptions, parse_duration, quoted};
-use accession::registry::KnownPrimary;
+use accession::status::KnownPrimary;
+use accession::text::{parse_duration, quoted};
 use clap::builder::RangedU64ValueParser;
 
 use crate::error::{Error, Result};

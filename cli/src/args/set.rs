@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-use accession::citation::typed::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
-use accession::error::Detail;
+use accession::ErrorDetail;
+use accession::citation::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
+use accession::dataset::Edit;
+use accession::dataset::WebAddress;
 use accession::mirror::PublishedSite;
-use accession::model::WebAddress;
-use accession::registry::Edit;
 use accession::{DatasetName, HistoryOptions, Moment, Selection, Snapshot};
 
 use crate::error::{Error, Result};
@@ -117,7 +117,7 @@ impl SiteArgs {
     fn named(&self) -> Result<Option<PublishedSite>> {
         let named = self.site.as_deref().map(PublishedSite::named).transpose();
         named.map_err(|error| match error.detail() {
-            Some(Detail::NotEncrypted) => Error::from(error).with_hint("use https"),
+            Some(ErrorDetail::NotEncrypted) => Error::from(error).with_hint("use https"),
             _ => error.into(),
         })
     }

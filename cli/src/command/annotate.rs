@@ -1,8 +1,8 @@
 use std::io::Write;
 
 use accession::Moment;
-use accession::model::Warning;
-use accession::registry::NewAnnotation;
+use accession::Warning;
+use accession::history::NewAnnotation;
 
 use crate::args::ClockArgs;
 use crate::args::TypedSet;

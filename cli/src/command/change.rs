@@ -2,9 +2,10 @@
 
 use std::str::FromStr;
 
-use accession::minting::unique_granule::{CollectionId, HashLength};
-use accession::model::ParseError;
-use accession::{DatasetName, EarlierSet, Listing, ListingBuilder, Moment};
+use accession::ParseError;
+use accession::history::EarlierSet;
+use accession::ids::granule::{CollectionId, HashLength};
+use accession::{DatasetName, Listing, ListingBuilder, Moment};
 
 use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};

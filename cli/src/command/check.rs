@@ -1,11 +1,12 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::citation::check::{CheckedCitations, Checker, CitationVerdict};
-use accession::citation::recognise::{self, FoundCitation, ParsedField};
+use accession::WarningKind;
+use accession::citation::{self, FoundCitation, ParsedField};
+use accession::citation::{CheckedCitations, Checker, CitationVerdict};
 use accession::disk::scratch;
-use accession::model::{WarningKind, quoted};
-use accession::registry::Period;
+use accession::history::Period;
+use accession::text::quoted;
 use serde::Serialize;
 
 use crate::args::{SiteArgs, TypedName, TypedSet};
@@ -50,7 +51,7 @@ impl Args {
         for file in &self.from {
             for reference in read_references(file)? {
                 let (key, line) = (&reference.key, Some(reference.line));
-                let cited = recognise::cited(&reference).into_iter();
+                let cited = citation::cited(&reference).into_iter();
                 items.extend(cited.map(|pasted| Item { pasted, key: key.clone(), line }));
             }
         }
@@ -110,7 +111,7 @@ impl Args {
                 }
                 CitationText::Text(text) => (format!("citation {number}"), text.clone()),
             };
-            let found = recognise::find(&text);
+            let found = citation::find(&text);
             if found.is_empty() {
                 let beginning: String = text.trim().chars().take(60).collect();
                 let message = format!("{name} contains no identifier: {}", quoted(&beginning));

@@ -3,13 +3,15 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::{Citation, CitationFormat, listed_dataset};
-use accession::input::ListingOptions;
-use accession::model::{Annotation, ParseError, WarningKind};
-use accession::registry::Granule;
+use accession::Granule;
+use accession::ListingOptions;
+use accession::citation::listed_dataset;
+use accession::history::Annotation;
+use accession::{Citation, CitationFormat};
 use accession::{
     DatasetName, Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers, Watcher,
 };
+use accession::{ParseError, WarningKind};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
@@ -266,7 +268,7 @@ impl Args {
         granules: impl FnOnce() -> Result<Granules>,
     ) -> Result<String>
     where
-        Granules: Iterator<Item = accession::error::Result<Granule>>,
+        Granules: Iterator<Item = accession::Result<Granule>>,
     {
         Ok(match (self.format, &self.output) {
             (Format::Citation(format), _) => citation.render(format),

@@ -6,13 +6,13 @@ use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use accession::DifferenceCounts;
 use accession::disk::Spool;
-use accession::model::{ParseError, WarningKind, quoted};
-use accession::registry::{
-    ContentCounts, Counts, DifferenceCounts, HeldContents, ListingSummary, Presence, SideBySide,
-    TwoSides,
-};
+use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySide, TwoSides};
+use accession::listing::ListingSummary;
+use accession::text::quoted;
 use accession::{Identifier, Instance, Set, Snapshot, Timestamp, Watcher};
+use accession::{ParseError, WarningKind};
 use serde::Serialize;
 use serde_json::{Value, json};
 

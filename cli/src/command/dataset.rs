@@ -3,12 +3,15 @@
 use std::io::Write;
 
 use accession::citation::record;
-use accession::model::{
-    Creator, DatasetRecord, Doi, GranuleUrl, Keyword, Licence, RefusedListing, Temporal, Warning,
-    WebAddress, Year, quoted,
+use accession::dataset::DatasetMetadata;
+use accession::dataset::{
+    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, RefusedListing, Temporal, WebAddress,
+    Year,
 };
-use accession::registry::{Edit as Change, MetadataVersion, SharedDoi, Withdrawn};
-use accession::{DatasetMetadata, DatasetName, Limit, Limits, Registry};
+use accession::dataset::{Edit as Change, MetadataVersion, SharedDoi, Withdrawn};
+use accession::text::quoted;
+use accession::{DatasetName, Limit, Limits, Registry};
+use accession::{Doi, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -200,7 +203,7 @@ fn edit_and_confirm(
     session: &mut Session,
     name: &DatasetName,
     clock: &ClockArgs,
-    make: impl FnOnce(&Registry) -> accession::error::Result<()>,
+    make: impl FnOnce(&Registry) -> accession::Result<()>,
 ) -> Result<Exit> {
     session.write(Create::Never, clock.time(), |registry, _| Ok(make(registry)?))?;
     let listed = session.open()?.snapshot()?.dataset(name)?;

@@ -7,12 +7,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use accession::WarningKind;
+use accession::file::{Algorithm, Coverage};
 use accession::fixity::{
     self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, ListStyle,
     MountCheck, ReadOptions, each_checksum,
 };
-use accession::model::{Algorithm, Coverage, WarningKind, parse_duration};
-use accession::registry::HeldContents;
+use accession::history::HeldContents;
+use accession::text::parse_duration;
 use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, Set, Snapshot};
 use clap::ValueEnum;
 use clap::builder::NonEmptyStringValueParser;

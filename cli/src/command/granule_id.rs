@@ -2,9 +2,7 @@
 
 use std::io::Write;
 
-use accession::minting::unique_granule::{
-    CollectionId, Formula, HashLength, explain, split, unique,
-};
+use accession::ids::granule::{CollectionId, Formula, HashLength, explain, split, unique};
 use accession::{GranuleId, ListingEntry, Timestamp};
 use serde_json::json;
 

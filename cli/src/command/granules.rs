@@ -1,7 +1,11 @@
 use std::io::Write;
 
-use accession::model::{Content, GranuleUrl, WarningKind, quoted};
-use accession::registry::{FileList, Granule};
+use accession::Granule;
+use accession::WarningKind;
+use accession::dataset::GranuleUrl;
+use accession::file::Content;
+use accession::history::FileList;
+use accession::text::quoted;
 use accession::{DatasetName, GranuleId, Granules, Holding, Pattern, Snapshot};
 use serde::Serialize;
 use serde_json::json;

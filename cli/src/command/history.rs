@@ -1,10 +1,13 @@
 //! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
 
-use accession::model::{ChangeCounts, GranulePrefix, Warning, WarningKind, Withdrawal, quoted};
-use accession::registry::{DigestPeriod, FoundPeriod};
+use accession::dataset::Withdrawal;
+use accession::history::{ChangeCounts, GranulePrefix};
+use accession::history::{DigestPeriod, FoundPeriod};
+use accession::text::quoted;
 use accession::{
     DatasetName, ErrorKind, GranuleId, HistoryOptions, Instance, Moment, Selection, Snapshot,
 };
+use accession::{Warning, WarningKind};
 use serde::Serialize;
 use serde_json::Value;
 

@@ -3,14 +3,14 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::PathBuf;
 
+use accession::ListingOptions;
 use accession::disk::scratch;
-use accession::input::ListingOptions;
 use accession::mirror::{LogCopy, export, manifest, read_replica};
-use accession::model::{Warning, WarningKind};
 use accession::{
     ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance, Moment,
     Timestamp,
 };
+use accession::{Warning, WarningKind};
 
 use super::history::INSTANCES;
 use super::listings::ListingArgs;

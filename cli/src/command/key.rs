@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use accession::signed::SigningKey;
+use accession::proof::SigningKey;
 
 use crate::error::{Exit, Result};
 use crate::key_file;

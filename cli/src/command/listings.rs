@@ -6,14 +6,17 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
+use accession::ListingOptions;
+use accession::Selection;
+use accession::backup::PaymentIds;
 use accession::disk::scratch::ScratchDirectory;
-use accession::input::ListingOptions;
-use accession::model::{Day, Warning, WarningKind, plural, quoted};
-use accession::registry::{MAX_EXAMPLES, PaymentIds, Selection};
+use accession::history::MAX_EXAMPLES;
+use accession::text::{plural, quoted};
 use accession::{
     ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
     Moment, Registry, Timestamp,
 };
+use accession::{Day, Warning, WarningKind};
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
 use crate::error::{Context, Error, Kind, Result};

@@ -4,12 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use accession::WarningKind;
+use accession::dataset::Withdrawn;
+use accession::history::{ContentCounts, Counts, TwoSides};
 use accession::mirror::{
     ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus, Primary,
     PullOptions, PullPolicy, PullReport,
 };
-use accession::model::{WarningKind, parse_duration};
-use accession::registry::{ContentCounts, Counts, KnownPrimary, TwoSides, Withdrawn};
+use accession::status::KnownPrimary;
+use accession::text::parse_duration;
 use accession::{DatasetName, Instance, Limit, Snapshot, Timestamp};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -436,10 +439,10 @@ impl ListPrimaries {
 }
 
 /// The primaries of all datasets that were not withdrawn.
-fn sources(snapshot: &Snapshot) -> accession::error::Result<Vec<KnownPrimary>> {
+fn sources(snapshot: &Snapshot) -> accession::Result<Vec<KnownPrimary>> {
     let datasets = snapshot.all_datasets(Withdrawn::LeftOut)?;
     let sources = datasets.iter().map(|listed| snapshot.mirror_sources(&listed.dataset.name));
-    Ok(sources.collect::<accession::error::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    Ok(sources.collect::<accession::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
 
 /// The verdict on a default to which the mirror was last identical too long ago.

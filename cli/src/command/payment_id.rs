@@ -1,8 +1,8 @@
 use std::io::Write;
 
 use accession::Moment;
-use accession::input::old_payment_ids;
-use accession::minting::payment::{Layout, PaymentId, Scheme};
+use accession::ids::payment::{Layout, PaymentId, Scheme};
+use accession::listing::old_payment_ids;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Exit, Result};

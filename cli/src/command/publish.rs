@@ -6,12 +6,13 @@ use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
+use accession::WarningKind;
+use accession::dataset::Edit;
 use accession::disk::read_small_text;
-use accession::model::{WarningKind, quoted};
 use accession::publish::{
     OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
 };
-use accession::registry::Edit;
+use accession::text::quoted;
 use accession::{DatasetFilter, DatasetName, ErrorKind, Registry};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};

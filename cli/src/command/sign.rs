@@ -6,11 +6,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::disk::AtomicFile;
-use accession::mirror::{PublishedSite, PublishedStatements, ask_witness};
-use accession::model::{ParseError, PrimaryOptions, WarningKind, quoted};
-use accession::registry::{ProvedSet, SignedCheckpoint, StatementLog};
-use accession::signed::{LogCheckpoint, Note, Policy, Witness};
+use accession::mirror::PrimaryOptions;
+use accession::mirror::{PublishedSite, PublishedStatements};
+use accession::proof::ask_witness;
+use accession::proof::{LogCheckpoint, Note, Policy, Witness};
+use accession::proof::{ProvedSet, SignedCheckpoint, StatementLog};
+use accession::text::quoted;
 use accession::{ErrorKind, Registry, Timestamp};
+use accession::{ParseError, WarningKind};
 
 use crate::args::{SetArgs, timeout};
 use crate::error::{Context, Error, Exit, Result};

@@ -2,8 +2,9 @@ use std::io::Write;
 use std::time::Duration;
 
 use accession::DatasetName;
-use accession::model::{Warning, parse_duration};
-use accession::registry::{DatasetStatus, StatusThresholds};
+use accession::Warning;
+use accession::status::{DatasetStatus, StatusThresholds};
+use accession::text::parse_duration;
 use serde_json::json;
 
 use crate::args::named_or_all;

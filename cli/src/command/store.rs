@@ -4,8 +4,9 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accession::model::{WarningKind, quoted};
-use accession::registry::{MissingFromBackup, PaymentIds, RestoreReport, restore};
+use accession::WarningKind;
+use accession::backup::{MissingFromBackup, PaymentIds, RestoreReport, restore};
+use accession::text::quoted;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
 use serde_json::json;

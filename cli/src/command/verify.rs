@@ -1,11 +1,12 @@
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 
-use accession::input::unzipped;
-use accession::model::quoted;
-use accession::registry::VerificationTotals;
-use accession::signed::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
-use accession::{DatasetName, DatasetVerification, Moment};
+use accession::listing::unzipped;
+use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
+use accession::text::quoted;
+use accession::verify::DatasetVerification;
+use accession::verify::VerificationTotals;
+use accession::{DatasetName, Moment};
 use serde::Serialize;
 use serde_json::Value;
 

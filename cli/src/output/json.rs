@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use accession::disk::Spool;
-use accession::model::is_escaped;
+use accession::text::is_escaped;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq};
 use serde_json::Value;

@@ -9,7 +9,7 @@ mod stdout;
 mod table;
 mod text;
 
-pub use accession::model::plural;
+pub use accession::text::plural;
 pub use json::{Ids, Object};
 pub use progress::Progress;
 pub use stdout::{Failure, Output};

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use accession::{Observer, Work, registry};
+use accession::{Observer, Work};
 use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressState, ProgressStyle};
 
 /// How long work takes before its progress is shown.
@@ -152,15 +152,15 @@ impl Progress {
 }
 
 impl Observer for Progress {
-    fn event(&self, event: registry::Progress) {
+    fn event(&self, event: accession::Progress) {
         match event {
-            registry::Progress::Begin(work, total) => {
+            accession::Progress::Begin(work, total) => {
                 let (activity, things) = words(work);
                 self.begin(activity, things, total);
             }
-            registry::Progress::Advance(more) => self.advance(more),
-            registry::Progress::End => self.end(),
-            registry::Progress::Committed => self.committed.store(true, Ordering::Relaxed),
+            accession::Progress::Advance(more) => self.advance(more),
+            accession::Progress::End => self.end(),
+            accession::Progress::Committed => self.committed.store(true, Ordering::Relaxed),
             _ => {}
         }
     }

@@ -11,7 +11,7 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use accession::model::{is_escaped, is_invisible};
+use accession::text::{is_escaped, is_invisible};
 use terminal_size::Width;
 
 /// Buffered standard output.

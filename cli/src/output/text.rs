@@ -3,8 +3,9 @@
 use std::fmt;
 use std::io::Write;
 
-use accession::model::write_visible;
-use accession::{Annotation, Pattern, SubsetCriteria};
+use accession::Pattern;
+use accession::history::{Annotation, SubsetCriteria};
+use accession::text::write_visible;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use serde::Deserialize;
 use serde_json::Value;

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use accession::Registry;
-use accession::signed::{LogCheckpoint, Note};
+use accession::proof::{LogCheckpoint, Note};
 
 use crate::running::console::Sandbox;
 use harness::web_server::WebServer;

@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use accession::Registry;
-use accession::registry::{PaymentIds, Withdrawn};
+use accession::backup::PaymentIds;
+use accession::dataset::Withdrawn;
 
 use crate::scene::{Scene, command, dice, refused, rounds, succeed};
 use harness::at_advance::AtAdvance;

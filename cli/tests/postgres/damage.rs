@@ -5,9 +5,9 @@ use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::Checksum;
-use accession::registry::SharedDoi;
+use accession::dataset::SharedDoi;
+use accession::file::Checksum;
+use accession::ids::payment::{PaymentId, Scheme};
 use accession::{
     Change, Clock, DatasetFilter, GranuleId, IfMissing, ListingBuilder, ListingEntry, Registry,
     SubsetMembers,
@@ -250,9 +250,9 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     let server = PathBuf::from(scene.server.new_database());
     let file = directory.path().join("file.db");
     let first = Registry::open(&first, clock()).unwrap();
-    first.copy_to(&server, accession::registry::PaymentIds::Copied).unwrap();
+    first.copy_to(&server, accession::backup::PaymentIds::Copied).unwrap();
     let copied = Registry::open(&server, clock()).unwrap();
-    copied.copy_to(&file, accession::registry::PaymentIds::Copied).unwrap();
+    copied.copy_to(&file, accession::backup::PaymentIds::Copied).unwrap();
     drop((first, copied));
     assert_eq!((found(&file), found(&server)), (Found::new(), Found::new()));
 

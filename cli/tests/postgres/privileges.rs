@@ -1,8 +1,8 @@
 //! Nobody erases or rewrites what was recorded, on one server or on a cluster: the owner is stopped by
 //! triggers, the roles of the guide by their privileges as well.
 
-use accession::registry::SignedCheckpoint;
-use accession::signed::{Note, SigningKey};
+use accession::proof::SignedCheckpoint;
+use accession::proof::{Note, SigningKey};
 use accession::{Clock, Registry};
 use harness::values::clock;
 use postgres::error::SqlState;
@@ -45,8 +45,8 @@ fn scenes() -> Vec<Scene> {
 fn filled(scene: Scene) -> Scene {
     let registry = scene.open();
     registry.change(&name("D"), &ingest("A")).unwrap();
-    let scheme = accession::minting::payment::Scheme {
-        layout: accession::minting::payment::Layout::Standard,
+    let scheme = accession::ids::payment::Scheme {
+        layout: accession::ids::payment::Layout::Standard,
         epoch: "2020-01-01T00:00:00Z".parse().unwrap(),
     };
     let worker = scheme.worker(1).unwrap();

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use accession::minting::payment::{Layout, Scheme};
-use accession::model::{Algorithm, Checksum};
+use accession::file::{Algorithm, Checksum};
+use accession::ids::payment::{Layout, Scheme};
 use accession::{Clock, DatasetFilter, Selection};
 use tokio::runtime::Builder;
 
@@ -41,7 +41,7 @@ fn write_at_once(scene: &Scene, dataset: impl Fn(usize) -> String + Sync) -> usi
                 while !is_over.load(Ordering::Relaxed) {
                     let snapshot = registry.snapshot().unwrap();
                     let page = snapshot
-                        .datasets(None, accession::registry::Withdrawn::Listed, 100)
+                        .datasets(None, accession::dataset::Withdrawn::Listed, 100)
                         .unwrap();
                     for listed in page {
                         let selection =

@@ -2,10 +2,11 @@
 
 use std::process::Command;
 
+use accession::Clock;
+use accession::SubsetMembers;
 use accession::chain::CanonicalList;
-use accession::model::{Algorithm, Checksum};
-use accession::registry::SubsetMembers;
-use accession::{Clock, DatasetMetadata};
+use accession::dataset::DatasetMetadata;
+use accession::file::{Algorithm, Checksum};
 use accession_server::ServerLimits;
 
 use crate::running::program::program;

@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
-use accession::registry::NewAnnotation;
-use accession::{DatasetMetadata, Selection};
+use accession::Selection;
+use accession::dataset::DatasetMetadata;
+use accession::history::NewAnnotation;
 
 use crate::running::program::program;
 use crate::site::Served;

@@ -53,7 +53,7 @@ impl World {
         primary: &OpenPrimary,
         at: i64,
         policy: PullPolicy,
-    ) -> accession::error::Result<PullReport> {
+    ) -> accession::Result<PullReport> {
         let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
         pull(&self.mirror, &name("MIRROR"), primary, options.at(second(at)))
     }

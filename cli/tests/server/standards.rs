@@ -3,8 +3,9 @@
 use harness::values::clock;
 use std::collections::BTreeSet;
 
-use accession::registry::NewAnnotation;
-use accession::{Clock, DatasetMetadata, Registry, Selection, Timestamp};
+use accession::dataset::DatasetMetadata;
+use accession::history::NewAnnotation;
+use accession::{Clock, Registry, Selection, Timestamp};
 use accession_server::{Registration, ServerLimits};
 use serde_json::Value;
 

@@ -4,7 +4,7 @@ use harness::values::clock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use accession::registry::{DatasetRecord, Withdrawn};
+use accession::dataset::{DatasetRecord, Withdrawn};
 use accession::{DatasetName, Granules, HistoryOptions, Instance, Moment, Registry, Selection};
 
 use harness::oracle::naive;
@@ -17,7 +17,7 @@ pub struct Answers {
 
 impl Answers {
     /// Reads everything that a registry reports.
-    pub fn of(registry: &Registry) -> accession::error::Result<Self> {
+    pub fn of(registry: &Registry) -> accession::Result<Self> {
         let mut answers = Answers::default();
         let listed = datasets(registry)?;
         for listed in &listed {
@@ -55,7 +55,7 @@ impl Answers {
         registry: &Registry,
         name: &DatasetName,
         instance: &Instance,
-    ) -> accession::error::Result<()> {
+    ) -> accession::Result<()> {
         let at = Some(Moment::Instant(instance.timestamp));
         let selection = Selection::Dataset { name: name.clone(), at };
         for granule in granules(registry, &selection)? {
@@ -98,17 +98,17 @@ impl Answers {
 }
 
 /// The history of a dataset.
-pub fn history(registry: &Registry, name: &DatasetName) -> accession::error::Result<Vec<Instance>> {
+pub fn history(registry: &Registry, name: &DatasetName) -> accession::Result<Vec<Instance>> {
     let history = registry.history(name, &HistoryOptions::new());
     history.collect()
 }
 
 /// All datasets, withdrawn ones included.
-pub fn datasets(registry: &Registry) -> accession::error::Result<Vec<DatasetRecord>> {
+pub fn datasets(registry: &Registry) -> accession::Result<Vec<DatasetRecord>> {
     registry.snapshot()?.all_datasets(Withdrawn::Listed)
 }
 
-fn granules(registry: &Registry, selection: &Selection) -> accession::error::Result<Granules> {
+fn granules(registry: &Registry, selection: &Selection) -> accession::Result<Granules> {
     let snapshot = registry.snapshot()?;
     let selected = snapshot.select(selection)?;
     Ok(snapshot.registry().granules(&selected.set))
@@ -118,7 +118,7 @@ fn granules(registry: &Registry, selection: &Selection) -> accession::error::Res
 pub fn granule_ids(
     registry: &Registry,
     selection: &Selection,
-) -> accession::error::Result<BTreeSet<String>> {
+) -> accession::Result<BTreeSet<String>> {
     let mut granule_ids = BTreeSet::new();
     for granule in granules(registry, selection)? {
         let granule = granule?;

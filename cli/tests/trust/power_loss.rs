@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::minting::payment::Scheme;
+use accession::ids::payment::Scheme;
 use accession::{Clock, Registry, Timestamp};
 
 use crate::answers::{Answers, assert_sound, examine};

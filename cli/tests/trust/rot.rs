@@ -15,9 +15,10 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use accession::minting::payment::{PaymentId, Scheme};
-use accession::model::{Algorithm, Checksum};
-use accession::registry::{NewAnnotation, SharedDoi};
+use accession::dataset::SharedDoi;
+use accession::file::{Algorithm, Checksum};
+use accession::history::NewAnnotation;
+use accession::ids::payment::{PaymentId, Scheme};
 use accession::{
     Clock, ListingBuilder, ListingEntry, Registry, Selection, SubsetMembers, Timestamp,
 };
@@ -157,7 +158,7 @@ impl Original {
     }
 
     /// Reads everything. Returns the first finding, if there is one, and the answers.
-    fn ask(&self, path: &Path) -> accession::error::Result<(Option<Seen>, Answers)> {
+    fn ask(&self, path: &Path) -> accession::Result<(Option<Seen>, Answers)> {
         let registry = Registry::open(path, clock())?;
         let mut answers = all_answers(&registry)?;
         let mut found = None;
@@ -200,7 +201,7 @@ impl Original {
 }
 
 /// What a registry reports, with what was recorded of its datasets.
-fn all_answers(registry: &Registry) -> accession::error::Result<Answers> {
+fn all_answers(registry: &Registry) -> accession::Result<Answers> {
     let mut answers = Answers::of(registry)?;
     for listed in datasets(registry)? {
         let name = &listed.dataset.name;

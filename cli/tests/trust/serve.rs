@@ -231,7 +231,7 @@ impl Load {
             std::thread::sleep(Duration::from_millis(2));
         }
         let mut issued = self.issued.lock().unwrap();
-        accession::registry::restore(
+        accession::backup::restore(
             &self.directory.path().join("backup.db"),
             &self.path(),
             clock(),
@@ -261,7 +261,7 @@ fn make_change(
     at: i64,
     held: &mut Vec<String>,
     dice: &mut Dice,
-) -> accession::error::Result<(String, i64)> {
+) -> accession::Result<(String, i64)> {
     let granule_id = format!("{:04}-{at}", dice.within(0..10_000));
     let deleted = (held.len() >= HELD).then(|| held.swap_remove(dice.within(0..held.len())));
     let made = change([granule_id.as_str()], deleted.as_deref());

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 use accession::Registry;
-use accession::signed::LogCheckpoint;
+use accession::proof::LogCheckpoint;
 
 use crate::interposed::{Errno, Fault, Interposed, Mode};
 use crate::victim::program_in;

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::figures::{annotations, counted, identifier as code, time, until, visible};
 use super::layout::{PageHead, Section, page};
 use super::site::Site;
-use accession::citation::check::{CheckedCitations, CitationVerdict};
+use accession::citation::{CheckedCitations, CitationVerdict};
 
 /// The form for pasted citations, and what is known of them.
 #[derive(Debug, Default)]

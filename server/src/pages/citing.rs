@@ -8,8 +8,10 @@ use serde_json::{Value, json};
 use super::figures::{copy_button, visible};
 use super::record;
 use super::site::Site;
-use accession::citation::{Citation, CitationFormat, NOT_IN_A_URI};
-use accession::model::{Creator, DatasetMetadata, Doi, Identifier, Licence, Orcid};
+use accession::citation::NOT_IN_A_URI;
+use accession::dataset::{Creator, DatasetMetadata, Licence, Orcid};
+use accession::{Citation, CitationFormat};
+use accession::{Doi, Identifier};
 
 /// The citation formats, in the order in which they are offered.
 pub const FORMATS: [CitationFormat; 7] = [

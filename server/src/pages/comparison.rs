@@ -8,11 +8,11 @@ use super::figures::{counted, grouped, time, until};
 use super::granules::unbroken;
 use super::layout::{PageHead, page};
 use super::site::Site;
-use accession::error::Result;
-use accession::model::{ContentMatch, GranuleId, Identifier, Set};
-use accession::registry::{
-    ContentCounts, Counts, Difference, DifferenceCounts, Selection, Snapshot,
-};
+use accession::Result;
+use accession::file::ContentMatch;
+use accession::history::{ContentCounts, Counts};
+use accession::{Difference, DifferenceCounts, Selection, Snapshot};
+use accession::{GranuleId, Identifier, Set};
 
 /// The comparison of two sets.
 #[derive(Debug)]

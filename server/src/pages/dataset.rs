@@ -11,10 +11,12 @@ use super::plot::{Series, plot};
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
-use accession::citation::Citation;
-use accession::error::{ErrorKind, Result};
-use accession::model::{Annotation, DatasetName, Instance, Moment, Set, Subset, Timestamp};
-use accession::registry::{DatasetRecord, LastSubsets, Selection, Snapshot};
+use accession::Citation;
+use accession::dataset::{DatasetRecord, LastSubsets};
+use accession::history::{Annotation, Subset};
+use accession::{DatasetName, Instance, Moment, Set, Timestamp};
+use accession::{ErrorKind, Result};
+use accession::{Selection, Snapshot};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 6;

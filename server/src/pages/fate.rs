@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::figures::{date, grouped};
 use super::site::Site;
-use accession::error::Result;
-use accession::model::{Instance, Set};
-use accession::registry::{CitationFacts, Snapshot};
+use accession::Result;
+use accession::{CitationFacts, Snapshot};
+use accession::{Instance, Set};
 
 /// The greatest number of granules of two sets that one statement counts for a page.
 const COUNTED_GRANULES: u64 = 4_000_000;

@@ -6,9 +6,10 @@ use std::fmt::Write;
 use super::figures::{counted, note, of_files, signed, time_text};
 use super::record::title;
 use super::site::Site;
-use accession::error::Result;
-use accession::model::{DatasetName, Instance, Timestamp};
-use accession::registry::{DatasetRecord, FirstRegistration, Snapshot};
+use accession::Result;
+use accession::Snapshot;
+use accession::dataset::{DatasetRecord, FirstRegistration};
+use accession::{DatasetName, Instance, Timestamp};
 
 /// The greatest number of changes in a feed.
 const ENTRIES: usize = 100;

@@ -2,7 +2,9 @@
 
 use maud::{Markup, html};
 
-use accession::model::{Annotation, Day, Identifier, Instance, Timestamp, is_interpreted};
+use accession::history::Annotation;
+use accession::text::is_interpreted;
+use accession::{Day, Identifier, Instance, Timestamp};
 
 /// A number with a comma between groups of three digits: `61,832`.
 pub fn grouped(number: u64) -> String {

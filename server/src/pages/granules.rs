@@ -4,9 +4,10 @@ use maud::{Markup, html};
 
 use super::figures::{grouped, visible};
 use super::site::Site;
-use accession::error::Result;
-use accession::model::{DatasetMetadata, GranuleId, Identifier, Set};
-use accession::registry::Snapshot;
+use accession::Result;
+use accession::Snapshot;
+use accession::dataset::DatasetMetadata;
+use accession::{GranuleId, Identifier, Set};
 
 /// How many of the first and of the last ids a page shows.
 const FIRST_IDS: usize = 6;

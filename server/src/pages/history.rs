@@ -17,12 +17,13 @@ use super::plot::Series;
 use super::record;
 use super::site::Site;
 use super::verify::drop_area;
-use accession::citation::{Citation, CitationFormat};
-use accession::error::Result;
-use accession::model::{
-    DatasetName, Digest, Identifier, Instance, Subset, SubsetCriteria, Timestamp,
-};
-use accession::registry::{DatasetRecord, Snapshot, Span};
+use accession::Result;
+use accession::Snapshot;
+use accession::dataset::DatasetRecord;
+use accession::history::Span;
+use accession::history::{Subset, SubsetCriteria};
+use accession::{Citation, CitationFormat};
+use accession::{DatasetName, Digest, Identifier, Instance, Timestamp};
 
 /// A month in UTC.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,8 +6,8 @@ use super::figures::{ago, columns, counted, date, grouped, visible};
 use super::layout::{PageHead, Section, page, resolver};
 use super::record::title;
 use super::site::Site;
-use accession::model::Timestamp;
-use accession::registry::DatasetRecord;
+use accession::Timestamp;
+use accession::dataset::DatasetRecord;
 
 /// The list of datasets, or those that a search has found.
 #[derive(Debug)]

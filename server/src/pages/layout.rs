@@ -6,7 +6,7 @@ use super::citing;
 use super::citing::Link;
 use super::figures::visible;
 use super::site::Site;
-use accession::model::DatasetName;
+use accession::DatasetName;
 
 /// The paths of the files that every page needs.
 pub(super) const STYLE: &str = "/style.css";

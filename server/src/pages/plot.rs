@@ -7,9 +7,10 @@
 use std::fmt::Write;
 
 use super::figures::{DAY, day_text, grouped, month_name};
-use accession::error::Result;
-use accession::model::{DatasetName, Timestamp};
-use accession::registry::{Snapshot, Span};
+use accession::Result;
+use accession::Snapshot;
+use accession::history::Span;
+use accession::{DatasetName, Timestamp};
 
 /// The space on the left for the labels of the counts, in pixels.
 pub const MARGIN: u32 = 52;

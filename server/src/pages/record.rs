@@ -4,9 +4,9 @@ use maud::{Markup, html};
 
 use super::figures::{Facts, date, joined, note, visible};
 use super::site::Site;
-use accession::model::{
-    Annotation, Creator, DatasetMetadata, DatasetName, GranuleUrl, WebAddress, Withdrawal,
-};
+use accession::DatasetName;
+use accession::dataset::{Creator, DatasetMetadata, GranuleUrl, WebAddress, Withdrawal};
+use accession::history::Annotation;
 
 /// The title of a dataset or, if it has none, its name.
 pub(super) fn title(record: &DatasetMetadata) -> String {

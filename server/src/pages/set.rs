@@ -17,10 +17,13 @@ use super::layout::{Detail, PageHead, Section, page};
 use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
-use accession::citation::{Citation, CitationFormat};
-use accession::error::Result;
-use accession::model::{DatasetName, DigestPrefix, Identifier, Instance, Moment, Set, Timestamp};
-use accession::registry::{CitationFacts, DigestPeriod, Neighbours, Period, Selection, Snapshot};
+use accession::Result;
+use accession::dataset::Neighbours;
+use accession::history::DigestPrefix;
+use accession::history::{DigestPeriod, Period};
+use accession::{Citation, CitationFormat};
+use accession::{CitationFacts, Selection, Snapshot};
+use accession::{DatasetName, Identifier, Instance, Moment, Set, Timestamp};
 
 /// How many of the subsets that were cited with an identifier its page shows.
 const SHOWN_SUBSETS: usize = 50;

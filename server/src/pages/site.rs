@@ -1,8 +1,9 @@
 //! Where the pages are, and which of them search engines read.
 
-use accession::error::Result;
-use accession::model::{DatasetName, Digest, Doi, Identifier, Timestamp};
-use accession::registry::{DatasetRecord, Snapshot};
+use accession::Result;
+use accession::Snapshot;
+use accession::dataset::DatasetRecord;
+use accession::{DatasetName, Digest, Doi, Identifier, Timestamp};
 
 /// The site that the pages belong to, and its addresses.
 #[derive(Debug, Clone)]

@@ -7,9 +7,10 @@ use super::figures::{command, counted, date, facts};
 use super::granules::Ends;
 use super::layout::{PageHead, page};
 use super::site::Site;
-use accession::error::Result;
-use accession::model::{Algorithm, DatasetName, Identifier, Set, Timestamp};
-use accession::registry::Snapshot;
+use accession::Result;
+use accession::Snapshot;
+use accession::file::Algorithm;
+use accession::{DatasetName, Identifier, Set, Timestamp};
 
 /// The quiet line that explains the words of a page.
 pub(super) fn means(site: &Site) -> Markup {
@@ -284,9 +285,9 @@ mod tests {
             .current_dir(directory.path())
             .output()
             .unwrap();
-        let mut listing = accession::registry::ListingBuilder::new();
+        let mut listing = accession::ListingBuilder::new();
         for name in ["b c", "a", "\\d"] {
-            listing.add(name.parse::<accession::model::GranuleId>().unwrap()).unwrap();
+            listing.add(name.parse::<accession::GranuleId>().unwrap()).unwrap();
         }
         let listing = listing.finish();
         let identifier = listing.identify().unwrap().identifier;

@@ -12,12 +12,13 @@ use crate::pages::{
     DatasetPage, Detail, FILES, Feed, IndexPage, Serves, Site, entries, identifier_page, moved,
     not_found, robots, sitemap,
 };
+use accession::Registry;
+use accession::dataset::{DatasetRecord, Edit, Withdrawn};
 use accession::disk::Directory;
-use accession::error::{Error, Result};
 use accession::mirror::{HEAD, SITE};
-use accession::model::{DatasetFilter, DatasetName, Timestamp};
 use accession::publish::files::{PublishDirectory, text_in, write};
-use accession::registry::{DatasetRecord, Edit, Registry, Withdrawn};
+use accession::{DatasetFilter, DatasetName, Timestamp};
+use accession::{Error, Result};
 use resolve::{HISTORY, Resolver};
 
 /// The page of a directory.

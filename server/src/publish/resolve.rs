@@ -11,14 +11,16 @@ use flate2::{Compression, GzBuilder};
 use tempfile::SpooledTempFile;
 
 use crate::pages::{Month, MonthPage, MonthSums, Site, months_page};
-use accession::citation::Citation;
+use accession::Citation;
+use accession::dataset::DatasetRecord;
 use accession::disk::scratch::{self, record_of, value_of};
 use accession::disk::{Directory, SortedEntries, Sorter};
-use accession::error::{Error, Result};
+use accession::history::Subset;
 use accession::mirror::{SHARDS, Shard, ShardPeriod};
-use accession::model::{DatasetName, Digest, Identifier, Instance, Moment, Set, Subset};
 use accession::publish::files::{text_in, write, write_spooled};
-use accession::registry::{DatasetRecord, History, Registry, Selection, Snapshot};
+use accession::{DatasetName, Digest, Identifier, Instance, Moment, Set};
+use accession::{Error, Result};
+use accession::{History, Registry, Selection, Snapshot};
 
 /// The map for nginx.
 const MAP: &str = "di.map";

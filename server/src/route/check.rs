@@ -14,11 +14,11 @@ use crate::request::{Format, Request, body};
 use crate::response::{CachePolicy, Rejection, in_format};
 use crate::rows::{PAGE_BYTES, instance_bytes, list};
 use crate::state::App;
-use accession::citation::check::{Checker, CitationVerdict};
-use accession::citation::recognise;
-use accession::citation::references::references;
-use accession::error::Result;
-use accession::registry::Resolution;
+use accession::Resolution;
+use accession::Result;
+use accession::citation;
+use accession::citation::references;
+use accession::citation::{Checker, CitationVerdict};
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
@@ -65,7 +65,7 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
     let checking = state.source.compare(move |reading| {
         let mut checker = Checker::new(&reading.registry)?;
         let (mut cited, mut asked) = (Vec::new(), 0);
-        for pasted in references(&read).iter().flat_map(recognise::cited) {
+        for pasted in references(&read).iter().flat_map(citation::cited) {
             // A long list has DOIs of many datasets elsewhere.
             asked += usize::from(!pasted.names_set());
             if pasted.names_set() || (asked <= most && checker.is_checkable(&pasted)?) {

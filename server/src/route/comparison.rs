@@ -9,8 +9,8 @@ use crate::request::{Format, Request, Segments, dataset_name, moment};
 use crate::response::Rejection;
 use crate::rows::{PAGE_BYTES, list};
 use crate::state::App;
-use accession::model::{GranuleId, Identifier, Moment, Timestamp};
-use accession::registry::Selection;
+use accession::Selection;
+use accession::{GranuleId, Identifier, Moment, Timestamp};
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 

@@ -12,12 +12,13 @@ use crate::request::{Format, Named, Request, Segments, citations, dataset_name, 
 use crate::response::{ATOM, CachePolicy, Rejection, in_format, of_type, unlisted, with_links};
 use crate::rows::{instance_bytes, line, list, read_page};
 use crate::state::App;
-use accession::citation::Citation;
-use accession::error::{ErrorKind, Result};
-use accession::model::{
-    DatasetMetadata, DatasetName, DigestPrefix, Doi, Identifier, Moment, Set, Timestamp,
-};
-use accession::registry::{Period, Selection, Snapshot};
+use accession::Citation;
+use accession::dataset::DatasetMetadata;
+use accession::history::DigestPrefix;
+use accession::history::Period;
+use accession::{DatasetName, Doi, Identifier, Moment, Set, Timestamp};
+use accession::{ErrorKind, Result};
+use accession::{Selection, Snapshot};
 
 /// Shows a dataset.
 pub async fn dataset(

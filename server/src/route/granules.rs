@@ -26,12 +26,14 @@ use crate::response::{self, CachePolicy, Rejection, in_format, with_links};
 use crate::rows::{PAGE_BYTES, line};
 use crate::source::RegistryReading;
 use crate::state::App;
-use accession::error::Result;
+use accession::Result;
+use accession::dataset::GranuleUrl;
+use accession::file::Algorithm;
 use accession::fixity::{ListStyle, each_checksum};
-use accession::model::{
-    Algorithm, DatasetName, DigestPrefix, GranuleId, GranuleUrl, IdPage, Identifier, Pattern, Set,
-};
-use accession::registry::{FileList, Granule, IdPages, Registry, Selection};
+use accession::history::{DigestPrefix, IdPage};
+use accession::history::{FileList, IdPages};
+use accession::{DatasetName, GranuleId, Identifier, Pattern, Set};
+use accession::{Granule, Registry, Selection};
 
 /// The length at which a part of a list ends. A client that reads nothing keeps a part in memory.
 const PART_BYTES: usize = 32 * 1_024;

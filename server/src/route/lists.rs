@@ -12,13 +12,14 @@ use crate::response::{ATOM, CachePolicy, Rejection, of_type};
 use crate::rows::{instance_bytes, named_list, read_page};
 use crate::source::RegistryReading;
 use crate::state::App;
-use accession::citation::recognise::{self, FoundCitation, ParsedField};
-use accession::error::{ErrorKind, Result};
-use accession::model::{
-    DatasetMetadata, DatasetName, Day, Doi, GranuleId, GranulePrefix, Identifier, IdentifierPrefix,
-    Timestamp,
-};
-use accession::registry::{DatasetRecord, FoundPeriod, FoundPosition, Snapshot, Withdrawn};
+use accession::Snapshot;
+use accession::citation::{self, FoundCitation, ParsedField};
+use accession::dataset::DatasetMetadata;
+use accession::dataset::{DatasetRecord, Withdrawn};
+use accession::history::{FoundPeriod, FoundPosition};
+use accession::history::{GranulePrefix, IdentifierPrefix};
+use accession::{DatasetName, Day, Doi, GranuleId, Identifier, Timestamp};
+use accession::{ErrorKind, Result};
 
 /// How many datasets a page for people has.
 const PAGE_ROWS: u32 = 50;
@@ -123,7 +124,7 @@ fn identifier_in(query: &str) -> Option<Identifier> {
     if let Ok(identifier) = query.parse() {
         return Some(identifier);
     }
-    match recognise::find(query).as_slice() {
+    match citation::find(query).as_slice() {
         [FoundCitation { identifier: Some(ParsedField::Read(identifier)), .. }] => {
             Some(*identifier)
         }

@@ -14,8 +14,8 @@ use crate::request::{Named, Request, Segments};
 use crate::response::{CachePolicy, Rejection, file, of_type, value};
 use crate::source::RegistryReading;
 use crate::state::App;
-use accession::error::Result;
-use accession::model::DatasetName;
+use accession::DatasetName;
+use accession::Result;
 use accession::publish::statement_file;
 
 /// How long a mirror waits while a dataset is published for the first time.

@@ -14,8 +14,8 @@ use crate::problem::Problem;
 use crate::request::{Format, Request};
 use crate::response::{CachePolicy, Rejection, in_format, of_type};
 use crate::state::App;
-use accession::error::Result;
-use accession::registry::{DatasetRecord, Withdrawn};
+use accession::Result;
+use accession::dataset::{DatasetRecord, Withdrawn};
 
 /// Whether the registry can be read. It waits for nobody.
 pub async fn health(State(state): State<App>) -> Result<Response, Rejection> {

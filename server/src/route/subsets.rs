@@ -18,10 +18,12 @@ use crate::request::{Format, Request, Segments, body, dataset_name, moment};
 use crate::response::{CachePolicy, Rejection, in_format, value};
 use crate::rows::line;
 use crate::state::App;
-use accession::citation::typed::refuse_future;
-use accession::error::{Error, ErrorKind};
-use accession::model::{DatasetName, GranuleId, Moment, Pattern, Set, SubsetCriteria, Timestamp};
-use accession::registry::{ListingBuilder, SubsetCitation, SubsetMembers, SubsetState};
+use accession::citation::refuse_future;
+use accession::history::SubsetCriteria;
+use accession::history::{SubsetCitation, SubsetState};
+use accession::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
+use accession::{Error, ErrorKind};
+use accession::{ListingBuilder, SubsetMembers};
 
 /// A selection by patterns, as JSON.
 #[derive(Deserialize)]

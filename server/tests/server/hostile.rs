@@ -1,6 +1,6 @@
 //! Titles, notes, ids and requests come from strangers.
 
-use accession::registry::NewAnnotation;
+use accession::history::NewAnnotation;
 use accession_server::ServerLimits;
 use harness::values::AtTime;
 use hyper::Method;

@@ -1,9 +1,9 @@
 //! What the pages say.
 
-use accession::registry::NewAnnotation;
+use accession::dataset::DatasetMetadata;
+use accession::history::NewAnnotation;
 use accession::{
-    ChangeOptions, Clock, DatasetMetadata, DatasetName, Limits, ListingBuilder, ListingEntry,
-    Selection, Timestamp,
+    ChangeOptions, Clock, DatasetName, Limits, ListingBuilder, ListingEntry, Selection, Timestamp,
 };
 use harness::values::AtTime;
 use hyper::Method;
@@ -71,7 +71,7 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
 #[test]
 fn a_dataset_without_granules_has_a_page() {
     let served = Served::new();
-    let dataset = accession::DatasetMetadata::named(name("EMPTY"));
+    let dataset = accession::dataset::DatasetMetadata::named(name("EMPTY"));
     served.registry.recorded_by("mallory".parse().unwrap()).add_dataset(&dataset).unwrap();
     let page = served.page("/datasets/EMPTY/");
     assert!(page.contains("Nothing was ever added"));
@@ -148,7 +148,7 @@ fn errors_are_pages_for_browsers_and_json_for_others() {
 /// A dataset with a number of changes, one after the other until yesterday, evenly over some days.
 fn long(served: &Served, dataset: &str, changes: i64, days: i64) {
     const DAY: i64 = 86_400_000_000;
-    let record = accession::DatasetMetadata::named(name(dataset));
+    let record = accession::dataset::DatasetMetadata::named(name(dataset));
     served.registry.recorded_by("mallory".parse().unwrap()).add_dataset(&record).unwrap();
     let mut import = accession::Import::new();
     for n in 0..changes {

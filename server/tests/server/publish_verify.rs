@@ -3,8 +3,8 @@
 use harness::values::clock;
 use std::path::Path;
 
+use accession::history::NewAnnotation;
 use accession::publish::{OtherFile, publish, verify};
-use accession::registry::NewAnnotation;
 use accession::{
     ChangeOptions, Clock, DatasetFilter, Error, GranuleId, Limits, ListingBuilder, Registry,
     Selection, SubsetMembers,

@@ -3,8 +3,8 @@
 use harness::values::{AtTime, clock};
 use std::path::Path;
 
+use accession::dataset::Edit;
 use accession::publish::publish;
-use accession::registry::Edit;
 use accession::{DatasetFilter, ErrorKind, Registry};
 use accession_server::{SiteSettings, publish_pages};
 use url::Url;

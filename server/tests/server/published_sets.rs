@@ -5,8 +5,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use accession::model::{Algorithm, Checksum, Digest, Identifier};
-use accession::registry::{Edit, NewAnnotation, Selection};
+use accession::Selection;
+use accession::dataset::Edit;
+use accession::file::{Algorithm, Checksum};
+use accession::history::NewAnnotation;
+use accession::{Digest, Identifier};
 use accession::{HistoryOptions, Registry, SubsetMembers, Timestamp};
 use accession_server::{SiteSettings, publish_pages};
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! What the page of a set says.
 
-use accession::model::{Algorithm, Checksum};
-use accession::registry::NewAnnotation;
+use accession::file::{Algorithm, Checksum};
+use accession::history::NewAnnotation;
 use accession::{Clock, Selection};
 use harness::values::AtTime;
 use hyper::Method;
@@ -87,7 +87,7 @@ fn what_programs_and_paper_have_of_a_page_is_its_address() {
         assert_printed(path, &format!("https://registry.example{path}"));
     }
     // The record names another site that resolves: it is that of the citation.
-    let edit = |dataset: &mut accession::model::DatasetMetadata| {
+    let edit = |dataset: &mut accession::dataset::DatasetMetadata| {
         dataset.resolver = Some("https://ids.example/".parse().unwrap());
     };
     served
@@ -145,8 +145,7 @@ fn a_subset_has_a_page_once_it_is_saved() {
         assert!(refused.status == 400 && refused.text().contains("granules?select="), "{path}");
     }
     assert!(served.page(&format!("/DI:{SECOND}")).contains(&format!("/DI:{SECOND}/granules\"")));
-    let members =
-        accession::registry::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
+    let members = accession::SubsetMembers::Patterns(vec!["FOOL2.v2.0*".parse().unwrap()]);
     let at = Some("2001-01-05".parse().unwrap());
     let cited = served.registry.cite_subset(&name("US.FOOL2.002"), at, &members).unwrap();
     let identifier = cited.period.set.identifier();

@@ -1,9 +1,9 @@
 //! `/statements/…` has the bytes that `publish` writes, and `/DI:…/proof` what `prove` prints.
 
 use accession::Registry;
+use accession::proof::SignedCheckpoint;
+use accession::proof::{Note, SigningKey, StatementProof};
 use accession::publish::publish_statements;
-use accession::registry::SignedCheckpoint;
-use accession::signed::{Note, SigningKey, StatementProof};
 use accession_server::ServerLimits;
 use hyper::Method;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
 
-use crate::error::{Class, Detail, Error, ErrorKind, Result};
+use crate::error::{Class, Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{DatasetName, quoted};
 use crate::registry::Location;
 
@@ -112,7 +112,7 @@ impl Error {
 
     pub(super) fn not_encrypted(url: impl fmt::Display) -> Self {
         let why = "is not encrypted: anyone on the way could change what is read";
-        Error::new(Detail::NotEncrypted, format!("{url} {why}"))
+        Error::new(ErrorDetail::NotEncrypted, format!("{url} {why}"))
     }
 
     fn not_an_address(text: &str, why: &str) -> Self {
@@ -140,7 +140,7 @@ pub fn source_name(text: &str) -> String {
 ///
 /// # Errors
 ///
-/// [`Detail::Proxy`](crate::error::Detail::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
+/// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
 /// no value of a variable, because it may have a password.
 pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
     let is_exempt = |proxy: &Proxy| {
@@ -153,7 +153,7 @@ pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
         ProxyProtocol::Http | ProxyProtocol::Https => Ok(Some(proxy)),
         _ => {
             let what = "the proxy in the environment: only http and https proxies are supported";
-            Err(Error::new(Detail::Proxy, what))
+            Err(Error::new(ErrorDetail::Proxy, what))
         }
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         for text in ["http://example.org/US", "http://127.0.0.1.example.org/", "http://10.0.0.1/"] {
             assert_eq!(
                 Address::parse(text, false).unwrap_err().detail(),
-                Some(Detail::NotEncrypted),
+                Some(ErrorDetail::NotEncrypted),
                 "{text}"
             );
             assert!(Address::parse(text, true).is_ok(), "{text}");

@@ -19,7 +19,7 @@ use super::Failure;
 use super::address::{is_loopback, proxy_of};
 use super::byte_limit::{ByteLimit, LimitedReader};
 use crate::disk::{self, read_small};
-use crate::error::{Class, Detail, Error, ErrorKind, Result};
+use crate::error::{Class, Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{PrimaryOptions, quoted};
 
 /// How requests are made.
@@ -454,7 +454,7 @@ fn failure(url: &Url, proxy: Option<&Proxy>, error: ureq::Error) -> Failure {
     match error {
         // Credentials may be needed, or wrong; or the proxy cannot reach the server now.
         ureq::Error::ConnectProxyFailed(why) => {
-            Failure::Passing(refused(Detail::Proxy.into(), &why.to_string()), None)
+            Failure::Passing(refused(ErrorDetail::Proxy.into(), &why.to_string()), None)
         }
         error @ (ureq::Error::BadUri(_)
         | ureq::Error::Tls(_)

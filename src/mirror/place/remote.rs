@@ -42,7 +42,7 @@ impl Remote {
     /// # Errors
     ///
     /// [`ErrorKind::Certificate`](crate::ErrorKind::Certificate): the file of authorities has none;
-    /// [`Detail::Proxy`](crate::error::Detail::Proxy): the environment names a proxy that cannot be used.
+    /// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): the environment names a proxy that cannot be used.
     pub fn new(address: Address, options: HttpOptions, now: Timestamp) -> Result<Self> {
         let client = Client::new(&address.file(HEAD), options)?;
         let pace = Mutex::new(client.pace());

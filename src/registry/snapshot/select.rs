@@ -4,7 +4,7 @@
 use super::view::{
     Snapshot, all_known, as_known, dataset_of, instances, latest_known, subset_as_known,
 };
-use crate::error::{Detail, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Instance, Moment, Set,
     Timestamp, meant,
@@ -142,7 +142,7 @@ fn of_digest(read: &store::View, digest: Digest) -> Result<Option<Set>> {
 fn nothing_known(read: &store::View, dataset: DatasetKey, name: &DatasetName) -> Result<Error> {
     Ok(match read.first_instance(dataset)? {
         Some(Instance { recorded, .. }) => Error::new(
-            Detail::NotRecordedThen,
+            ErrorDetail::NotRecordedThen,
             format!("{name} had no history then: its first change was recorded at {recorded}"),
         ),
         None => Error::no_history(name),

@@ -50,7 +50,7 @@ pub struct UnevenGranule {
 /// # Examples
 ///
 /// ```
-/// use accession::registry::{Presence, SideBySide};
+/// use accession::history::{Presence, SideBySide};
 /// use accession::{GranuleId, ListingBuilder, Watcher};
 ///
 /// let mut sides = SideBySide::new(Watcher::new());

@@ -34,7 +34,7 @@ use crate::store::{self, DatasetKey};
 /// let held: Vec<String> = registry
 ///     .granules(&selected.set)
 ///     .map(|granule| Ok(granule?.granule_id.to_string()))
-///     .collect::<accession::error::Result<_>>()?;
+///     .collect::<accession::Result<_>>()?;
 /// assert_eq!(held, ["A"]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

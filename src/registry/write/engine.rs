@@ -12,7 +12,7 @@ use super::guard::{MAX_EXAMPLES, Replacements};
 use super::rewind::{Pass, resume_before};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
-use crate::error::{Detail, Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     CURRENT_DIRECTORY, Content, ContentChange, ContentUpdate, Coverage, Event, EventKind,
     GranuleId, Holding, Limits, Timestamp,
@@ -368,9 +368,9 @@ impl<'a> Entry<'a> {
         match event.granule_id.check_new() {
             Err(cause) if self.conduct != Conduct::Revert => {
                 let detail = if cause == CURRENT_DIRECTORY {
-                    Detail::CurrentDirectory
+                    ErrorDetail::CurrentDirectory
                 } else {
-                    Detail::ForbiddenCharacter
+                    ErrorDetail::ForbiddenCharacter
                 };
                 Err(Error::of_event(event, detail, format_args!("is refused: {cause}")))
             }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::applied::{ChangeReport, ReturnedGranules};
 use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
-use crate::error::{Detail, Error, Result};
+use crate::error::{Error, ErrorDetail, Result};
 use crate::model::{
     Confirmation, Coverage, DatasetName, DigestPrefix, EventKind, GranuleId, Holding, Identifier,
     Instance, Limits, ListingEntry, Moment, RefusedListing, Set, Timestamp, plural,
@@ -115,7 +115,7 @@ impl Registry {
                     held => format!("would lose all of its {}", plural(held, "granule")),
                 };
                 let message = format!("the listing is empty: {dataset} {what}");
-                return Err(Error::new(Detail::EmptyListing, message));
+                return Err(Error::new(ErrorDetail::EmptyListing, message));
             }
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);

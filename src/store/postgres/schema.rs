@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use super::connection::{Connection, value};
-use crate::error::Detail;
+use crate::error::ErrorDetail;
 use crate::store::statement::Value;
 use crate::store::{Error, Result};
 
@@ -248,7 +248,7 @@ pub(super) fn distribute(connection: &Connection) -> Result<u64> {
     const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
     if !has_citus(connection)? {
         let message = "the extension citus is not installed in the database";
-        return Err(Error::stored(Detail::NoCitus, message));
+        return Err(Error::stored(ErrorDetail::NoCitus, message));
     }
     connection.run(ALONE)?;
     distribute_rest(connection)

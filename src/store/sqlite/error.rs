@@ -6,7 +6,7 @@ use rusqlite::ErrorCode;
 
 use super::connection::{MAX_VALUE_BYTES, MEMORY_BYTES};
 use crate::disk::scratch;
-use crate::error::Detail;
+use crate::error::ErrorDetail;
 use crate::model::quoted;
 use crate::store::{Error, ErrorKind};
 
@@ -42,7 +42,7 @@ impl From<rusqlite::Error> for Error {
                 format!("a string is too long: a row has at most {MAX_VALUE_BYTES} bytes"),
             ),
             Some(ErrorCode::SystemIoFailure) => {
-                Error::stored(Detail::Disk, "the disk failed, or is full").because(error)
+                Error::stored(ErrorDetail::Disk, "the disk failed, or is full").because(error)
             }
             Some(ErrorCode::OutOfMemory) => Error::stored(
                 ErrorKind::Database,
@@ -67,7 +67,7 @@ impl Error {
     /// Whether SQLite cannot lock the file, or cannot create the files that it needs for locking:
     /// the file or its directory cannot be written, or the disk has no space for a `-shm` file.
     pub(super) fn is_of_locks(&self) -> bool {
-        if self.detail() == Some(Detail::Disk) {
+        if self.detail() == Some(ErrorDetail::Disk) {
             let cause = self.source().and_then(|cause| cause.downcast_ref());
             return cause.and_then(extended_code) == Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE);
         }
@@ -107,7 +107,7 @@ mod tests {
         assert_eq!(of(ffi::SQLITE_READONLY_DBMOVED).kind(), ErrorKind::Denied);
         assert_eq!(of(ffi::SQLITE_CANTOPEN).kind(), ErrorKind::Denied);
         assert_eq!(of(ffi::SQLITE_TOOBIG).kind(), ErrorKind::TooLong);
-        assert_eq!(of(ffi::SQLITE_IOERR_FSYNC).detail(), Some(Detail::Disk));
+        assert_eq!(of(ffi::SQLITE_IOERR_FSYNC).detail(), Some(ErrorDetail::Disk));
         assert_eq!(of(ffi::SQLITE_IOERR_GETTEMPPATH).kind(), ErrorKind::Temporary);
         assert_eq!(of(ffi::SQLITE_NOMEM).kind(), ErrorKind::Database);
         assert_eq!(of(ffi::SQLITE_INTERRUPT).kind(), ErrorKind::Interrupted);

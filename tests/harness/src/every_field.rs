@@ -1,7 +1,8 @@
 //! The metadata of a dataset in which every field has a value.
 
-use accession::model::Year;
-use accession::{DatasetMetadata, Limits};
+use accession::Limits;
+use accession::dataset::DatasetMetadata;
+use accession::dataset::Year;
 
 pub fn every_field(name: &str) -> impl Fn(&mut DatasetMetadata, &mut Limits) {
     let creators = ["Someone", "Someone Else"].map(|name| name.parse().unwrap());

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::path::Path;
 
-use accession::error::Result;
+use accession::Result;
 use accession::mirror::{OpenPrimary, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
 use accession::{ChangeReport, DatasetFilter, Error, IfMissing, Import, Registry};

@@ -1,7 +1,7 @@
 //! The identifier computed in the simplest way: sort all ids, and hash them one after another.
 
+use accession::Digest;
 use accession::Identifier;
-use accession::model::Digest;
 use md5::{Digest as _, Md5};
 use sha2::Sha256;
 

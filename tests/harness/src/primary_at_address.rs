@@ -74,7 +74,7 @@ impl World {
     }
 
     /// The comparison, and the ids that the mirror lacks.
-    pub fn compare(&self) -> accession::error::Result<(Comparison, BTreeSet<String>)> {
+    pub fn compare(&self) -> accession::Result<(Comparison, BTreeSet<String>)> {
         let compared = compare(&self.mirror, &name("mirror"), &self.primary())?;
         let mut missing = BTreeSet::new();
         for difference in compared.differences()? {
@@ -85,7 +85,7 @@ impl World {
         Ok((compared, missing))
     }
 
-    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::error::Result<PullReport> {
+    pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::Result<PullReport> {
         let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
         pull(&self.mirror, &name("mirror"), &self.primary(), options.at(second(at)))
     }

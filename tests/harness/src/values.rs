@@ -1,6 +1,7 @@
 //! Short ways to write the values and the changes that tests need.
 
-use accession::model::{Checksum, Content, Coverage, FilePath, FileRecord};
+use accession::FileRecord;
+use accession::file::{Checksum, Content, Coverage, FilePath};
 use accession::{
     Change, ChangeReport, Clock, DatasetName, GranuleId, IfMissing, Limit, ListingEntry, Registry,
     Timestamp,

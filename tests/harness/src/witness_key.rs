@@ -1,7 +1,7 @@
 //! The key of a witness that cosigns what an archive signs: `tlog-cosignature`.
 
 use accession::Timestamp;
-use accession::signed::{NoteSignature, SigningKey, VerificationKey};
+use accession::proof::{NoteSignature, SigningKey, VerificationKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};

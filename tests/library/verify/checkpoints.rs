@@ -1,6 +1,6 @@
 //! The first checkpoint that differs says where granule rows were lost; checkpoints are verified themselves.
 
-use accession::registry::FindingKind;
+use accession::verify::FindingKind;
 
 use super::sandbox::{Sandbox, codes, granule_id, micros, of_row, only};
 use harness::history::second;

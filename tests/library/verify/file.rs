@@ -5,7 +5,7 @@ use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use accession::registry::{FindingKind, Verifications};
+use accession::verify::{FindingKind, Verifications};
 use accession::{
     CancelToken, DatasetFilter, DatasetName, Observer, Progress, Registry, SubsetMembers, Work,
 };

@@ -1,6 +1,6 @@
 //! Alterations of the history or of the granule rows are found, with few findings.
 
-use accession::registry::FindingKind;
+use accession::verify::FindingKind;
 
 use super::sandbox::{Sandbox, codes, micros, only};
 use harness::history::second;

@@ -6,10 +6,10 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use accession::registry::{FindingKind, VerificationTotals};
+use accession::verify::{DatasetVerification, Finding};
+use accession::verify::{FindingKind, VerificationTotals};
 use accession::{
-    DatasetFilter, DatasetName, DatasetVerification, Finding, GranuleId, ListingBuilder, Moment,
-    Registry, SubsetMembers,
+    DatasetFilter, DatasetName, GranuleId, ListingBuilder, Moment, Registry, SubsetMembers,
 };
 use rusqlite::Connection;
 

@@ -1,6 +1,6 @@
 //! Alterations of cited subsets are found, and many subsets cost little more than a few.
 
-use accession::registry::FindingKind;
+use accession::verify::FindingKind;
 use accession::{Clock, ListingBuilder, Moment, Registry, SubsetMembers};
 use harness::values::clock;
 

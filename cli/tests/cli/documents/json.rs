@@ -271,7 +271,7 @@ fn the_reference_names_every_kind_of_error_and_of_warning() {
     let mut kinds = kinds_of("src/error/kind.rs");
     kinds.extend(KINDS_OF_THE_COMMAND_LINE.map(str::to_owned));
     assert_documented("Error kinds", &kinds);
-    assert_documented("Warning kinds", &kinds_of("src/model/message.rs"));
+    assert_documented("Warning kinds", &kinds_of("src/model/warning.rs"));
 }
 
 #[test]
