@@ -144,7 +144,7 @@ fn large() -> (Registry, Vec<u8>) {
     {
         let mut change = change;
         change.options = change.options.note(format!("change {seconds}"));
-        us.change(&name("us"), &change.at(second(100))).unwrap();
+        us.change(&name("us"), &change.at(second(seconds as i64))).unwrap();
     }
     let bytes = manifest_of(&us, "us");
     (us, bytes)
