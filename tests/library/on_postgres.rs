@@ -27,7 +27,7 @@ const OF_SQLITE: [(&str, &str); 19] = [
     ("pages::no_read_transaction", "looks at the log of SQLite"),
     ("records_of_others::", "writes records by SQLite's shell"),
     ("fuzz_corpus::", "the readers of input, which have no registry"),
-    ("citation::", "citations, which have no registry"),
+    ("recognise::", "citations, which have no registry"),
     (
         "all_small_histories::every_small_history",
         "thousands of registries; random_histories samples them",
