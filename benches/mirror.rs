@@ -87,8 +87,8 @@ fn median(work: impl FnMut()) -> f64 {
 /// Runs in a separate process. Prints the seconds that reading both lists, comparing and pulling
 /// take, and the peak memory in megabytes.
 fn child(directory: &Path) {
-    let mirror = Registry::open(&directory.join("mirror.db"), clock()).unwrap();
-    let other = Registry::open(&directory.join("primary.db"), clock()).unwrap();
+    let mirror = Registry::open(directory.join("mirror.db"), clock()).unwrap();
+    let other = Registry::open(directory.join("primary.db"), clock()).unwrap();
     let all = Selection::Dataset { name: dataset(), at: None };
     let read = median(|| {
         for registry in [&mirror, &other] {

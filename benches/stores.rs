@@ -120,7 +120,7 @@ fn import(registry: &Registry, granules: usize) -> f64 {
                 .with_clock(Clock::fixed(now()).confirmed())
                 .import(&dataset(), &import)
                 .unwrap(),
-        )
+        );
     })
 }
 
@@ -198,7 +198,7 @@ fn changes(stores: &Stores<'_>) {
                     .with_clock(Clock::fixed(now()).confirmed())
                     .change(&dataset(), change)
                     .unwrap(),
-            )
+            );
         })
     };
     heading("A bare client", "accession");

@@ -266,7 +266,7 @@ fn import() {
         return note("the import", "not measured");
     };
 
-    let registry = Registry::create(&directory.path().join("replay.db"), clock()).unwrap();
+    let registry = Registry::create(directory.path().join("replay.db"), clock()).unwrap();
     let mut by_day: Vec<Vec<String>> = vec![Vec::new(); 3_650];
     for event in million(1) {
         let n = (event.at.as_micros() / 86_400_000_000) as usize;

@@ -52,9 +52,7 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     for (note, questionable) in [("größer 値 🛰", true), ("1 2 3 -1 ", false), ("a\nb\t\"c\"", true)]
     {
         registry
-            .with_clock(Clock::fixed(
-                Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-            ))
+            .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
             .recorded_by("Zoë".parse().unwrap())
             .annotate(&at("ONE", 2), &new(note, questionable))
             .unwrap();
@@ -93,9 +91,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
         Selection::Identifier { identifier, dataset, at: None }
     };
     let annotated = registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .annotate(&of(None), &new("all", false))
         .unwrap();
@@ -104,9 +100,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
     let expected = [("ONE", 1), ("ONE", 3), ("TWO", 1), ("TWO", 3)];
     assert_eq!(where_, expected.map(|(name, at)| (name.to_owned(), second(at))));
     let annotated = registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .annotate(&of(Some("TWO")), &new("one", true))
         .unwrap();
@@ -125,9 +119,7 @@ fn an_identifier_annotates_each_instance_that_has_it() {
 fn the_same_note_is_added_once_and_the_first_is_returned() {
     let registry = registry();
     let first = registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .annotate(&at("ONE", 1), &new("note", true))
         .unwrap();
@@ -154,23 +146,17 @@ fn the_same_note_is_added_once_and_the_first_is_returned() {
 fn a_withdrawn_dataset_can_be_annotated_by_its_former_name() {
     let registry = registry();
     registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .rename_dataset(&name("ONE"), &name("NEW"))
         .unwrap();
     registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .withdraw_dataset(&name("NEW"), "why")
         .unwrap();
     let annotated = registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .annotate(&at("ONE", 1), &new("note", false))
         .unwrap();
@@ -186,9 +172,7 @@ fn what_cannot_be_annotated_is_refused() {
     let identifier = cited.period.set.identifier();
     let refused = |selection: &Selection| {
         let refused = registry
-            .with_clock(Clock::fixed(
-                Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-            ))
+            .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
             .recorded_by("A".parse().unwrap())
             .annotate(selection, &new("note", false));
         refused.unwrap_err().kind()
@@ -208,18 +192,14 @@ fn what_cannot_be_annotated_is_refused() {
     for number in 0..15 {
         let note = NewAnnotation::new(long(number).chars().take(4_096).collect::<String>());
         registry
-            .with_clock(Clock::fixed(
-                Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-            ))
+            .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
             .recorded_by("A".parse().unwrap())
             .annotate(&at("ONE", 1), &note.unwrap())
             .unwrap();
     }
     let last = NewAnnotation::new("é".repeat(4_096)).unwrap();
     let error = registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("A".parse().unwrap())
         .annotate(&at("ONE", 1), &last)
         .unwrap_err();
@@ -323,9 +303,7 @@ fn a_manifest_has_the_annotations_and_they_are_imported_once() {
     // Again, nothing is added; one that is new is, although the history has not changed.
     assert_eq!(import_of(&copy, "ONE", manifest.as_str()).unwrap().annotations.added, 0);
     registry
-        .with_clock(Clock::fixed(
-            Timestamp::from_micros(now().as_micros() + 0 * 1_000_000).unwrap(),
-        ))
+        .with_clock(Clock::fixed(Timestamp::from_micros(now().as_micros()).unwrap()))
         .recorded_by("Somebody".parse().unwrap())
         .annotate(&at("ONE", 3), &new("later", false))
         .unwrap();

@@ -228,7 +228,7 @@ fn a_subset_names_only_granules_that_were_held() {
 #[test]
 fn a_citation_and_what_its_reader_is_warned_of_are_of_one_state() {
     let directory = harness::directory();
-    let registry = Registry::create(&directory.path().join("accession.db"), clock()).unwrap();
+    let registry = Registry::create(directory.path().join("accession.db"), clock()).unwrap();
     step(&registry, "dataset", 0, ["A"], []);
     let before = registry.snapshot().unwrap();
     registry.withdraw_dataset(&name("dataset"), "replaced").unwrap();

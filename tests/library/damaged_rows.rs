@@ -95,7 +95,7 @@ const WRITE: TrialOfLastRow = ("manifest", |world| {
 const PUBLISH: TrialOfLastRow = ("publish", |world| world.publish(harness::directory().path()));
 const COPY: TrialOfLastRow = ("copy", |world| {
     let directory = harness::directory();
-    world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
+    world.registry.copy_to(directory.path().join("copy.db"), PaymentIds::Copied)?;
     Ok(())
 });
 const CITE: TrialOfLastRow = ("cite", |world| {

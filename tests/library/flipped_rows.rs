@@ -299,7 +299,7 @@ const TRIALS: &[Trial] = &[
     ("publish", [true, true], |world| world.publish(harness::directory().path())),
     ("copy", [true, true], |world| {
         let directory = harness::directory();
-        world.registry.copy_to(&directory.path().join("copy.db"), PaymentIds::Copied)?;
+        world.registry.copy_to(directory.path().join("copy.db"), PaymentIds::Copied)?;
         Ok(())
     }),
     ("cite a subset", [true, false], |world| {

@@ -68,7 +68,7 @@ type Open = fn(&Published) -> accession::Result<OpenPrimary>;
 impl Published {
     fn new() -> Self {
         let directory = harness::directory();
-        let us = Registry::create(&directory.path().join("us.db"), clock()).unwrap();
+        let us = Registry::create(directory.path().join("us.db"), clock()).unwrap();
         let server = WebServer::over(directory.path());
         Published { us, directory, server }
     }

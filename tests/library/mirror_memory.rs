@@ -373,7 +373,7 @@ fn a_failed_pull_is_recorded_whether_or_not_the_path_has_a_symbolic_link() {
     symlink(at("real"), at("link")).unwrap();
     write_manifest(&at("real/us.jsonl"), &sets(&["A"]));
     symlink(at("real/us.jsonl"), at("us.jsonl")).unwrap();
-    let us = Registry::create(&at("real/us.db"), clock()).unwrap();
+    let us = Registry::create(at("real/us.db"), clock()).unwrap();
     step(&us, "us", 0, ["A"], []);
     publish_all(&us, &at("real/www")).unwrap();
     let paths = ["real/us.jsonl", "link/us.jsonl", "us.jsonl", "link/us.db", "link/www"];
@@ -475,7 +475,7 @@ fn the_limits_of_bytes_and_of_age_apply_to_files_directories_and_streams() {
     let most = manifest.len() as u64;
     std::fs::write(at("us.jsonl"), &manifest).unwrap();
     std::fs::write(at("us.jsonl.gz"), gzip(&manifest)).unwrap();
-    let registry = Registry::create(&at("us.db"), clock()).unwrap();
+    let registry = Registry::create(at("us.db"), clock()).unwrap();
     step(&registry, "us", 0, ["A", "B"], []);
     drop(registry);
     let www = site.path().to_owned();

@@ -343,7 +343,7 @@ fn a_status_counts_what_was_found_and_lists_the_first_ten() {
     let registry = with_files(&granules.iter().map(String::as_str).collect::<Vec<_>>());
     at(&registry, 0).change(&name("NAMES"), &change(["A"], [])).unwrap();
     let status = |checked: Option<i64>| {
-        let checked = checked.map(|second| time(second));
+        let checked = checked.map(time);
         let oldest = StatusThresholds { seen: None, checked };
         // A dataset that is named twice is reported once, with all that is known of it.
         let names = [name("D"), name("NAMES"), name("D")];

@@ -150,7 +150,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
     let witness = TestWitness::start(Manner::Cosigns);
     let (last, shown) = state(&sign(&witness.address));
     assert_eq!(last.as_deref(), Some("0"));
-    let registry = Registry::open(&sandbox.path().join("accession.db"), clock()).unwrap();
+    let registry = Registry::open(sandbox.path().join("accession.db"), clock()).unwrap();
     let tree = registry.snapshot().unwrap().statement_log().unwrap().tree;
     let path = tree.consistency(1, 3).unwrap();
     let path: Vec<String> = path.iter().map(LogCheckpoint::hash_text).collect();

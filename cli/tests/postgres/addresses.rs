@@ -27,7 +27,7 @@ fn no_message_shows_a_password() {
         "postgresql:archive:verysecret@h/x",
     ] {
         let directory = harness::directory();
-        drop(Registry::create(&directory.path().join("accession.db"), clock()).unwrap());
+        drop(Registry::create(directory.path().join("accession.db"), clock()).unwrap());
         for arguments in [
             &["verify"][..],
             &["ingest", "D", "--create", "A"],

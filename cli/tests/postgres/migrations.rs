@@ -15,7 +15,7 @@ fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
     ] {
         let Some(scene) = Scene::new() else { return };
         scene.client().batch_execute(sql).unwrap();
-        let error = Registry::open(&scene.path(), clock()).err().unwrap();
+        let error = Registry::open(scene.path(), clock()).err().unwrap();
         assert_eq!(error.kind().as_str(), "other-schema", "{sql}");
         let text = error.to_string();
         assert!(text.contains("as those of testing versions have"), "{text}");
@@ -57,7 +57,7 @@ fn schema_of(scene: &Scene) -> (i32, bool) {
 #[test]
 fn a_registry_gets_the_migrations_that_it_lacks_once_however_many_write_to_it() {
     let Some(scene) = without_migrations() else { return };
-    let open = || Registry::open(&scene.path(), clock()).unwrap();
+    let open = || Registry::open(scene.path(), clock()).unwrap();
     let refused = open().snapshot().err().unwrap();
     assert_eq!(refused.kind().as_str(), "other-schema");
     assert_eq!(schema_of(&scene), (0, false));
@@ -81,11 +81,11 @@ fn a_failed_migration_changes_nothing() {
     // The last table of the migration is there already.
     scene.client().batch_execute("CREATE TABLE accession.payment_taken (x integer)").unwrap();
     for _ in 0..2 {
-        let registry = Registry::open(&scene.path(), clock()).unwrap();
+        let registry = Registry::open(scene.path(), clock()).unwrap();
         registry.check_writable().unwrap_err();
         assert_eq!(schema_of(&scene), (0, false));
     }
     scene.client().batch_execute("DROP TABLE accession.payment_taken").unwrap();
-    Registry::open(&scene.path(), clock()).unwrap().check_writable().unwrap();
+    Registry::open(scene.path(), clock()).unwrap().check_writable().unwrap();
     assert_eq!(schema_of(&scene), (1, true));
 }

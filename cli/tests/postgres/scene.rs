@@ -47,13 +47,13 @@ impl Scene {
     }
 
     pub fn open(&self) -> Registry {
-        Registry::open(&self.path(), clock()).unwrap()
+        Registry::open(self.path(), clock()).unwrap()
     }
 
     /// A handle that waits for a lock no longer than this.
     pub fn impatient(&self, milliseconds: u64) -> Registry {
         let wait = std::time::Duration::from_millis(milliseconds);
-        Registry::open(&self.path(), clock()).unwrap().with_busy_wait(wait)
+        Registry::open(self.path(), clock()).unwrap().with_busy_wait(wait)
     }
 
     pub fn client(&self) -> postgres::Client {

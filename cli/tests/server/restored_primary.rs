@@ -50,7 +50,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     };
     (1..4).for_each(|at| night(at, MirrorStatus::Stale));
     // It goes on another way.
-    let us = Registry::open(&world.directory.path().join("accession.db"), clock()).unwrap();
+    let us = Registry::open(world.directory.path().join("accession.db"), clock()).unwrap();
     step(&us, "US", 9, ["X", "Y", "Z"], []);
     (4..7).for_each(|at| night(at, MirrorStatus::Rewritten));
 

@@ -48,7 +48,7 @@ impl World {
         for sub in ["www", "tmp", "copies"] {
             std::fs::create_dir(directory.path().join(sub)).unwrap();
         }
-        let us = Registry::create(&directory.path().join("us.db"), clock()).unwrap();
+        let us = Registry::create(directory.path().join("us.db"), clock()).unwrap();
         let server = WebServer::over(&directory.path().join("www"));
         // So that a command can be killed while it waits for the primary.
         server.misbehave(|_, _| std::thread::sleep(Duration::from_millis(4)));

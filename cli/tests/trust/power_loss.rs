@@ -132,7 +132,7 @@ impl Run {
                 std::fs::write(directory.path().join(name), bytes).unwrap();
             }
             let acknowledged = self.ends.iter().rposition(|(at, _)| *at <= record.end).unwrap();
-            let found = Registry::open(&directory.path().join("accession.db"), clock())
+            let found = Registry::open(directory.path().join("accession.db"), clock())
                 .and_then(|registry| Answers::of(&registry))
                 .ok()
                 .map(Answers::timeless);

@@ -52,7 +52,7 @@ impl Arena {
     }
 
     fn registry(&self) -> Registry {
-        Registry::open(&self.directory.path().join("accession.db"), clock()).unwrap()
+        Registry::open(self.directory.path().join("accession.db"), clock()).unwrap()
     }
 
     /// Makes this many changes: ingests new ids, and deletes some of them again.

@@ -219,6 +219,6 @@ impl Place {
 
     /// Opens the registry for reading, and keeps it open.
     pub fn reader(&self) -> Registry {
-        Registry::open(&self.registry(), clock()).unwrap()
+        Registry::open(self.registry(), clock()).unwrap()
     }
 }

@@ -123,7 +123,7 @@ impl Load {
 
     /// Makes changes until the end, and opens the registry again after it was replaced.
     fn write(&self, mut dice: Dice) {
-        let mut registry = Registry::open(&self.path(), clock()).unwrap();
+        let mut registry = Registry::open(self.path(), clock()).unwrap();
         let mut held: Vec<String> = Vec::new();
         let mut at = 1_000;
         while !self.is_over.load(Ordering::Acquire) {
@@ -139,7 +139,7 @@ impl Load {
                 }
                 Err(error) => {
                     assert_eq!(error.kind().as_str(), "replaced", "{error}");
-                    registry = Registry::open(&self.path(), clock()).unwrap();
+                    registry = Registry::open(self.path(), clock()).unwrap();
                     held.clear();
                 }
             }

@@ -66,7 +66,7 @@ fn sign_that_is_killed_at_any_step_has_signed_what_the_next_run_continues() {
         for words in ["publish www", "sign --key us.key", "publish www", "verify"] {
             succeed(&directory, words);
         }
-        let registry = Registry::open(&directory.join("us.db"), clock()).unwrap();
+        let registry = Registry::open(directory.join("us.db"), clock()).unwrap();
         let log = registry.snapshot().unwrap().statement_log().unwrap();
         assert_eq!((log.tree.size(), log.tree.root(last.size)), (4, Some(last.root)), "{nth}");
         assert_eq!(log.signed.unwrap().checkpoint.size, 4);

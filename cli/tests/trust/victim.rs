@@ -107,7 +107,7 @@ impl Primary {
     /// Creates two dozen changes of 300 granules; the state after each is a registry and a manifest.
     pub fn new() -> Self {
         let directory = harness::directory();
-        let registry = Registry::create(&directory.path().join("primary.db"), clock()).unwrap();
+        let registry = Registry::create(directory.path().join("primary.db"), clock()).unwrap();
         let mut ledger = Ledger::of("PRIMARY");
         let mut dice = Dice::of(7);
         let mut held = BTreeSet::new();

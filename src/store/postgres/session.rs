@@ -260,11 +260,11 @@ impl ServerStore {
             row.replace(lease.open(&begin_sql)?);
             Ok(())
         };
-        let mut lease = self.lease(watch, busy_wait, &begin)?;
+        let mut lease = self.lease(watch, busy_wait, begin)?;
         if StatedSchema::of(&row.borrow())?.is_older() {
             drop(lease);
             self.migrate(busy_wait)?;
-            lease = self.lease(watch, busy_wait, &begin)?;
+            lease = self.lease(watch, busy_wait, begin)?;
         }
         let row = row.into_inner();
         let stated = StatedSchema::of(&row)?;
