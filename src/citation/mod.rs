@@ -5,10 +5,10 @@
 //! invented, and [`Citation::missing_fields`] lists it.
 //!
 //! - [`record`] reads the record of a dataset from CSL-JSON or DataCite JSON
-//! - [`references`] splits a text into references
-//! - [`recognise`] finds citations in pasted text
-//! - [`check`] compares recognised citations with a registry
-//! - [`typed`] reads what a person writes in the place of a set
+//! - [`references()`] splits a text into references
+//! - [`find`] finds citations in pasted text
+//! - [`Checker`] compares recognised citations with a registry
+//! - [`TypedSet`] reads what a person writes in the place of a set
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
 //! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{Algorithm, Day, Moment, NO_OFFSET, ParseError, Timestamp};
 
-/// The format of an input file. The table in [`crate::input`] describes each.
+/// The format of an input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InputFormat {
     /// One id per line.

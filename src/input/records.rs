@@ -44,7 +44,7 @@ crate::model::debug_fields!(Records);
 /// use accession::ListingOptions;
 /// use accession::listing;
 ///
-/// let records = input::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &ListingOptions::default())?;
+/// let records = listing::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &ListingOptions::default())?;
 /// let granule_ids: Vec<String> =
 ///     records.map(|record| Ok(record?.granule_id.to_string())).collect::<Result<_, accession::Error>>()?;
 /// assert_eq!(granule_ids, ["A", "B"]);
@@ -187,7 +187,7 @@ impl Records {
     /// use accession::ListingOptions;
     /// use accession::listing;
     ///
-    /// let mut records = input::open(&b"# March\nA\nB\n"[..], "ids.txt", &ListingOptions::default())?;
+    /// let mut records = listing::open(&b"# March\nA\nB\n"[..], "ids.txt", &ListingOptions::default())?;
     /// assert_eq!(records.by_ref().count(), 3);
     /// assert_eq!(
     ///     records.warnings()[0].to_string(),

@@ -196,7 +196,7 @@ impl Primary {
     /// # Errors
     ///
     /// The primary cannot be read;
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): what is wrong, and in which line.
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): what is wrong, and in which line.
     pub fn read_into(
         &self,
         dataset: &DatasetName,
@@ -309,7 +309,7 @@ impl Registry {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`]: the mirror does not exist; the primary cannot be read;
-    /// [`ErrorKind::NotPublished`](crate::ErrorKind::NotPublished): a line of its log.
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line of its log.
     pub fn compare_mirror(
         &self,
         mirror: &DatasetName,

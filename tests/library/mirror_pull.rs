@@ -21,7 +21,7 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> OpenPrimary {
         held = set;
     }
     us.edit_dataset(&name(dataset), |dataset| {
-        dataset.title = Some("OpenPrimary".to_owned());
+        dataset.title = Some("Primary".to_owned());
     })
     .unwrap();
     primary_of(manifest_of(&us, dataset)).unwrap()
@@ -45,7 +45,7 @@ const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
 
 #[test]
 fn a_mirror_that_is_behind_follows_and_only_a_new_one_gets_the_record_of_its_primary() {
-    for (is_new, title) in [(true, Some("OpenPrimary")), (false, None)] {
+    for (is_new, title) in [(true, Some("Primary")), (false, None)] {
         let mirror = new_registry();
         if !is_new {
             step(&mirror, "mirror", 8, ["A"], []);
