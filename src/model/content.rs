@@ -440,6 +440,19 @@ mod tests {
     const SHA1: &str = "da39a3ee5e6b4b0d3255bfef95601890afd80709";
 
     #[test]
+    fn a_file_of_another_size_is_replaced_and_one_with_more_checksums_is_described() {
+        let before = content(&[file("A.nc", Some(7), None)]);
+        let change = |after: FileRecord| {
+            ContentChange::of(before.encoded(), content(&[after]).encoded())
+        };
+        assert_eq!(change(file("A.nc", Some(7), None)), ContentChange::Nothing);
+        let md5 = Some(("md5", MD5));
+        assert_eq!(change(file("A.nc", Some(7), md5)), ContentChange::Describes);
+        assert_eq!(change(file("A.nc", Some(8), md5)), ContentChange::Replaces);
+        assert_eq!(change(file("A.nc", Some(8), None)), ContentChange::Replaces);
+    }
+
+    #[test]
     fn a_line_has_the_strongest_checksum_of_each_file_in_order_of_the_paths() {
         let content = content(&[
             file("b/meta.xml", Some(12), None),

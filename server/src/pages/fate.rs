@@ -73,7 +73,8 @@ pub(super) fn sentence(site: &Site, cited: &CitationFacts, still: Option<&StillH
                 @if set.subset().is_some() { "Its dataset changed on " } @else { "Replaced on " }
                 b { (date(at)) }
                 @if let Some(StillHeld { held, other }) = still {
-                    "; " b { (grouped(*held)) } " of " (grouped(set.granule_count())) " granules are still held"
+                    "; " b { (grouped(*held)) } " of " (grouped(set.granule_count()))
+                    @if set.granule_count() == 1 { " granule is still held" } @else { " granules are still held" }
                     @if let Some(other) = other { ", " b { (grouped(*other)) } " with different content" }
                 }
                 ". "

@@ -40,15 +40,15 @@ pub struct SetPage {
     pub citation: Citation,
     /// The subsets that were cited with this identifier, or the first of many.
     pub subsets: Vec<Set>,
-    /// How the set was asked for.
-    asked: AskedBy,
+    /// How the request named the set.
+    requested_by: RequestedBy,
     /// What its page shows besides. `None` means that it was not read.
     shown: Option<Details>,
 }
 
-/// How a set was asked for.
+/// How a request names a set.
 #[derive(Debug, Clone)]
-enum AskedBy {
+enum RequestedBy {
     Identifier,
     /// As that of a dataset at a time, as it was typed.
     Time(Moment),
@@ -96,7 +96,7 @@ impl SetPage {
             _ => snapshot.cite(&Selection::Identifier { identifier, dataset, at: None })?,
         };
         let subsets = snapshot.subsets_with(identifier, SHOWN_SUBSETS)?;
-        let page = SetPage::of(snapshot, cited, AskedBy::Identifier, periods, now, detail)?;
+        let page = SetPage::of(snapshot, cited, RequestedBy::Identifier, periods, now, detail)?;
         Ok(SetPage { subsets, ..page })
     }
 
@@ -114,28 +114,28 @@ impl SetPage {
     ) -> Result<Self> {
         let cited = snapshot.cite(&Selection::Dataset { name: name.clone(), at: Some(at) })?;
         let periods = vec![cited.period.clone()];
-        SetPage::of(snapshot, cited, AskedBy::Time(at), periods, now, detail)
+        SetPage::of(snapshot, cited, RequestedBy::Time(at), periods, now, detail)
     }
 
     /// The page of a set that was in force in these periods, without the subsets that have its identifier.
     fn of(
         snapshot: &Snapshot,
         cited: CitationFacts,
-        asked: AskedBy,
+        requested_by: RequestedBy,
         periods: Vec<Period>,
         now: Timestamp,
         detail: Detail,
     ) -> Result<Self> {
-        let at = match asked {
-            AskedBy::Identifier => None,
-            AskedBy::Time(at) => Some(at),
+        let at = match requested_by {
+            RequestedBy::Identifier => None,
+            RequestedBy::Time(at) => Some(at),
         };
         let citation = Citation::new(cited.clone(), at, now.day());
         let shown = match detail {
             Detail::Page => Some(Details::read(snapshot, &cited, periods)?),
             Detail::Record => None,
         };
-        Ok(SetPage { cited, citation, subsets: Vec::new(), asked, shown })
+        Ok(SetPage { cited, citation, subsets: Vec::new(), requested_by, shown })
     }
 
     /// The page with the address of the site that resolves identifiers in its citation.
@@ -160,9 +160,9 @@ impl SetPage {
     /// The path under which the set is known for ever.
     fn path(&self) -> String {
         let set = &self.cited.period.set;
-        match &self.asked {
-            AskedBy::Identifier => Site::set(set.identifier()),
-            AskedBy::Time(_) => Site::instance(set.dataset(), set.instance().timestamp),
+        match &self.requested_by {
+            RequestedBy::Identifier => Site::set(set.identifier()),
+            RequestedBy::Time(_) => Site::instance(set.dataset(), set.instance().timestamp),
         }
     }
 
@@ -176,7 +176,7 @@ impl SetPage {
         let (record, citation) = (&self.cited.dataset.dataset, Some(&self.citation));
         let (path, list) = (self.path(), self.list());
         let mut links = citing::links(site, record, Describes::Set, &path, Some(&list), citation);
-        if let AskedBy::Time(at) = self.asked
+        if let RequestedBy::Time(at) = self.requested_by
             && format!("/datasets/{}@{at}", record.name) != path
         {
             links.extend(site.canonical(&path).map(|it| Link::new("canonical", it)));
@@ -196,8 +196,8 @@ impl SetPage {
         let (title, identifier) = (record::title(record), set.identifier());
         let path = self.path();
         let head = PageHead {
-            title: match self.asked {
-                AskedBy::Time(_) => format!("{title}, {}", time_text(set.instance().timestamp)),
+            title: match self.requested_by {
+                RequestedBy::Time(_) => format!("{title}, {}", time_text(set.instance().timestamp)),
                 _ => format!("DI:{identifier}, {title}"),
             },
             description: Some(format!(
@@ -206,7 +206,7 @@ impl SetPage {
             )),
             links: self.links(site),
             meta: citing::meta(site, record, Some(identifier), &path),
-            canonical: matches!(self.asked, AskedBy::Identifier).then(|| path.clone()),
+            canonical: matches!(self.requested_by, RequestedBy::Identifier).then(|| path.clone()),
             printed: self.citation.permanent_address(),
             json_ld: Some(citing::described(
                 site,
@@ -226,8 +226,8 @@ impl SetPage {
         let (listed, set) = (&self.cited.dataset, &self.cited.period.set);
         let (record, identifier) = (&listed.dataset, set.identifier());
         // Not the exact timestamp: what is downloaded has the date of the citation that is shown.
-        let cited_path = match self.asked {
-            AskedBy::Time(at) => format!("/datasets/{}@{at}", record.name),
+        let cited_path = match self.requested_by {
+            RequestedBy::Time(at) => format!("/datasets/{}@{at}", record.name),
             _ => self.path(),
         };
         let list = site.href(&self.list());
@@ -252,14 +252,14 @@ impl SetPage {
                 div.top {
                     @let address = self.citation.permanent_address();
                     @let label = if address.is_some() { "Its permanent address" } else { "Its identifier" };
-                    @let is_other = matches!(self.asked, AskedBy::Time(_));
+                    @let is_other = matches!(self.requested_by, RequestedBy::Time(_));
                     @let other = is_other.then(|| site.href(&Site::set(identifier)));
                     (citing::set_address(label, address, identifier, other))
                     (fate::sentence(site, &self.cited, shown.still_held.as_ref()))
                     @for noted in self.cited.period.annotations().filter(|noted| !noted.questionable) {
                         p { (annotations(std::slice::from_ref(noted))) }
                     }
-                    @if let AskedBy::Time(_) = self.asked { (self.neighbours(site)) }
+                    @if let RequestedBy::Time(_) = self.requested_by { (self.neighbours(site)) }
                     (checked.actions())
                 }
                 (means(site))
@@ -286,8 +286,8 @@ impl SetPage {
     /// How the reader came here, in a line above the title.
     fn arrival(&self) -> Markup {
         html! {
-            @match (&self.asked, self.cited.period.set.subset()) {
-                (AskedBy::Time(at), _) => { "The dataset as it was held at " span.when { (at) } },
+            @match (&self.requested_by, self.cited.period.set.subset()) {
+                (RequestedBy::Time(at), _) => { "The dataset as it was held at " span.when { (at) } },
                 (_, Some(_)) => "You followed a citation to exactly these granules, a part of a dataset",
                 (_, None) => "You followed a citation to exactly these granules",
             }
