@@ -98,6 +98,12 @@ impl Error {
         self.library()?.granule()
     }
 
+    /// Whether the user stopped the command. A server that ends a statement is a failure.
+    pub fn is_stopped(&self) -> bool {
+        let is_from_store = self.library().is_some_and(|error| error.is_from_store());
+        self.kind() == ErrorKind::Interrupted && !is_from_store
+    }
+
     /// Whether a listing was rejected because of its content or its time.
     pub fn rejects_listing(&self) -> bool {
         self.library()

@@ -292,7 +292,8 @@ impl Primary {
     /// that cannot be remembered, the error is still reported.
     fn remember_failure(&self, registry: &Registry, mirror: &DatasetName, error: &Error) {
         if let Some(source) = self.source()
-            && error.kind() != ErrorKind::Interrupted
+            // A server that ends a statement is a failure; the caller who stops the work is none.
+            && (error.kind() != ErrorKind::Interrupted || error.is_from_store())
         {
             let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes());
         }

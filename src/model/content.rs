@@ -442,9 +442,8 @@ mod tests {
     #[test]
     fn a_file_of_another_size_is_replaced_and_one_with_more_checksums_is_described() {
         let before = content(&[file("A.nc", Some(7), None)]);
-        let change = |after: FileRecord| {
-            ContentChange::of(before.encoded(), content(&[after]).encoded())
-        };
+        let change =
+            |after: FileRecord| ContentChange::of(before.encoded(), content(&[after]).encoded());
         assert_eq!(change(file("A.nc", Some(7), None)), ContentChange::Nothing);
         let md5 = Some(("md5", MD5));
         assert_eq!(change(file("A.nc", Some(7), md5)), ContentChange::Describes);

@@ -19,3 +19,32 @@ impl From<DatasetName> for DatasetFilter {
         DatasetFilter::Only(vec![name])
     }
 }
+
+impl DatasetFilter {
+    /// The datasets that both filters name.
+    pub(crate) fn both(&self, other: &DatasetFilter) -> DatasetFilter {
+        match (self, other) {
+            (DatasetFilter::All, filter) | (filter, DatasetFilter::All) => filter.clone(),
+            (DatasetFilter::Only(names), DatasetFilter::Only(others)) => {
+                let of_both = names.iter().filter(|name| others.contains(name));
+                DatasetFilter::Only(of_both.cloned().collect())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_within_a_filter_selects_no_more() {
+        let only = |names: &[&str]| {
+            DatasetFilter::Only(names.iter().map(|name| name.parse().unwrap()).collect())
+        };
+        assert_eq!(only(&["A", "B"]).both(&only(&["B", "C"])), only(&["B"]));
+        assert_eq!(only(&["A"]).both(&DatasetFilter::All), only(&["A"]));
+        assert_eq!(DatasetFilter::All.both(&only(&["A"])), only(&["A"]));
+        assert_eq!(only(&[]).both(&DatasetFilter::All), only(&[]));
+    }
+}

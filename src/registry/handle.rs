@@ -231,9 +231,14 @@ impl Registry {
     }
 
     /// Returns the same registry as others may see it: its snapshots show only the datasets of the filter.
-    /// The others are as if they did not exist. Who recorded a change is shown of none.
+    /// The others are as if they did not exist. Who recorded a change is shown of none. A view of a view shows
+    /// what both show. It limits what is read, and not what is changed.
     #[must_use]
     pub fn public_view(&self, filter: DatasetFilter) -> Self {
+        let filter = match self.public.as_deref() {
+            Some(shown) => shown.both(&filter),
+            None => filter,
+        };
         Registry { public: Some(Arc::new(filter)), ..self.clone() }
     }
 

@@ -1,6 +1,7 @@
 //! Replaces a registry by a verified copy of a backup, and finds what the copy lacks.
 
 use std::collections::HashSet;
+use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
@@ -65,6 +66,7 @@ pub fn restore(
     // Where SQLite cannot create a file beside it, it reports that it is read-only.
     let of_copy = |error: Error| match error.kind() {
         _ if !error.is_from_store() => error,
+        ErrorKind::Denied if File::open(copy).is_err() => error.in_path(copy),
         ErrorKind::Full | ErrorKind::Denied | ErrorKind::InvalidPath => error.in_path(target),
         _ => error.in_path(copy),
     };

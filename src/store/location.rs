@@ -53,7 +53,18 @@ impl Location {
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied): the server does not say.
     pub fn exists(&self) -> Result<bool> {
         match self {
-            Location::File(path) => Ok(path.exists()),
+            // A link to nothing is not a place for a new registry.
+            Location::File(path) if path.is_symlink() => Ok(true),
+            Location::File(path) => {
+                use std::io::ErrorKind::{InvalidFilename, NotADirectory};
+                match path.try_exists() {
+                    // Opening or creating it says what is wrong with the path.
+                    Err(source) if matches!(source.kind(), InvalidFilename | NotADirectory) => {
+                        Ok(false)
+                    }
+                    exists => exists.map_err(|source| Error::cannot("look for", path, source)),
+                }
+            }
             Location::Server(address) => address.exists().map_err(|error| self.named(error)),
         }
     }

@@ -498,7 +498,7 @@ fn print_run(
     let finished = run.finish();
     match stopped {
         None => print_summary(session, finished?, verb, contents),
-        Some(error) if error.kind() == ErrorKind::Interrupted => {
+        Some(error) if error.kind() == ErrorKind::Interrupted && !error.is_from_store() => {
             print_summary(session, finished?, verb, contents)?;
             let what = match is_recorded {
                 true => format!("stopped: what was {verb} so far is recorded"),

@@ -245,7 +245,11 @@ impl Serve {
         let registration = if self.register {
             let (open, public) = (session.opener(), public.clone());
             // What cannot be registered is said now, and not to the first client.
-            open()?.check_writable()?;
+            match open()?.check_writable() {
+                // Another process writes it, so it can be written.
+                Err(error) if error.kind() == ErrorKind::Busy => {}
+                checked => checked?,
+            }
             Some(Registration {
                 open: Box::new(move || Ok(open()?.public_view(public.clone()))),
                 token,

@@ -213,6 +213,9 @@ impl Iterator for FileList {
     type Item = Result<Granule>;
 
     fn next(&mut self) -> Option<Result<Granule>> {
+        if self.failure.check().is_err() {
+            return None;
+        }
         let entry = self.failure.note(self.entries.next())?;
         Some(entry.map(|ListingEntry { granule_id, content, .. }| Granule {
             granule_id,

@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Identifier, Instance, Set, Subset, Timestamp};
-use crate::registry::clock::Clock;
 use crate::registry::handle::Registry;
 use crate::store::{self, DatasetKey};
 
@@ -41,6 +40,8 @@ use crate::store::{self, DatasetKey};
 pub struct Snapshot {
     pub(in crate::registry) registry: Registry,
     pub(super) read: store::View,
+    /// When it was taken.
+    now: Timestamp,
 }
 
 crate::model::debug_fields!(Snapshot: registry);
@@ -53,15 +54,16 @@ impl Registry {
     /// The error of a registry: the registry cannot be read, or another file has replaced it
     /// (`replaced`).
     pub fn snapshot(&self) -> Result<Snapshot> {
-        let (read, now) = (self.read()?, self.now());
-        Ok(Snapshot { read, registry: self.with_clock(Clock::fixed(now)) })
+        // Before the state is fixed: a time up to now can still change after that.
+        let now = self.now();
+        Ok(Snapshot { read: self.read()?, registry: self.clone(), now })
     }
 }
 
 impl Snapshot {
     /// The time at which the snapshot was taken, by the clock of the registry.
     pub fn now(&self) -> Timestamp {
-        self.registry.now()
+        self.now
     }
 
     /// The registry.
