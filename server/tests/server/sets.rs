@@ -122,7 +122,7 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
         &page,
         &[
             "<h1>FIRST</h1>",
-            "; <b>1</b> of 1 granules are still held. ",
+            "; <b>1</b> of 1 granule is still held. ",
             "Where and when it was held",
             "/datasets/MIRROR@2002-01-01T00:00:00Z#cite",
         ],
@@ -130,7 +130,7 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     // Of no names, the shell computes nothing.
     served.change("FIRST", "2005-01-01T00:00:00Z", &[], &["A", "B"]);
     let page = served.page("/datasets/FIRST@2002-06-01");
-    assert!(page.contains("; <b>0</b> of 1 granules are still held. "), "{page}");
+    assert!(page.contains("; <b>0</b> of 1 granule is still held. "), "{page}");
     let page = served.page("/DI:d41d8cd98f00b204e9800998ecf8427e");
     assert!(page.contains("accession identify - ") && !page.contains("It must print"), "{page}");
 }
