@@ -19,7 +19,7 @@ impl Listing {
     /// Of a directory, each file is a granule, with its size. Its id is its path below the directory, with `/`
     /// between the names. Subdirectories are read, too. Symbolic links to files are followed; links to
     /// directories, entries that are neither files nor directories, and names that begin with `.` are skipped
-    /// ([`Listing::skipped`]).
+    /// ([`Listing::skipped`]). A registry in the directory is listed like any file, so keep it elsewhere.
     ///
     /// # Errors
     ///
