@@ -71,10 +71,7 @@ impl Error {
     /// The same error after something was committed, so that nobody takes it for a refusal. What was
     /// interrupted, or was stated and not signed, says so itself.
     pub fn after_commit(self) -> Self {
-        let says_so =
-            self.kind() == ErrorKind::Interrupted || self.kind() == ErrorKind::TreeDiffers;
-        // A server that cancels a statement does not know what was committed before.
-        if says_so && !self.library().is_some_and(accession::Error::is_from_store) {
+        if self.kind() == ErrorKind::Interrupted || self.kind() == ErrorKind::TreeDiffers {
             return self;
         }
         self.with_hint(OF_COMMITTED)
@@ -96,12 +93,6 @@ impl Error {
     /// The granule that it is about.
     pub fn granule(&self) -> Option<&GranuleId> {
         self.library()?.granule()
-    }
-
-    /// Whether the user stopped the command. A server that ends a statement is a failure.
-    pub fn is_stopped(&self) -> bool {
-        let is_from_store = self.library().is_some_and(|error| error.is_from_store());
-        self.kind() == ErrorKind::Interrupted && !is_from_store
     }
 
     /// Whether a listing was rejected because of its content or its time.

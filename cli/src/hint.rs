@@ -60,7 +60,6 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
     Some(match kind {
         ErrorKind::InvalidPath => "use another name, or a shorter path",
         ErrorKind::Temporary => "nothing was changed; set TMPDIR to a directory with enough space",
-        ErrorKind::Interrupted if is_from_store => "nothing was changed; try again",
         ErrorKind::NotMounted => {
             "is it mounted? if it is the right one, and its files are gone, --mounted says so"
         }
@@ -249,6 +248,7 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         }
         ErrorDetail::NotAServer => "`accession copy` copies the registry to a server",
         ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
+        ErrorDetail::Cancelled => "nothing was changed; try again",
         ErrorDetail::NeverChanged => "`accession ingest` makes its first change",
         ErrorDetail::NotRecordedThen => "name a later time with --known-at, or omit it",
         ErrorDetail::NoChecksums => "`accession fixity add` records checksums",

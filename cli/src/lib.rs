@@ -71,6 +71,7 @@ use clap::{CommandFactory, FromArgMatches};
 
 pub use error::Exit;
 use error::{Error, Result};
+pub use hint::of_library as hint;
 use program::{Arguments, standard_input_uses};
 use session::{REGISTRY, RunOptions, Session};
 

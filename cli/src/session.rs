@@ -146,7 +146,7 @@ impl Session {
             .ok_or_else(|| CliError::usage("the system clock is not within the years 0000 to 9999"))
     }
 
-    /// The registry for changes that this user makes. A time that was stated for a change confirms the clock.
+    /// Returns the registry with this user as the author of changes. A time in `at` confirms the clock.
     pub fn recording(&self, registry: &Registry, at: Option<ChangeTime>) -> Result<Registry> {
         // The clock is checked once here, so that later readings can be trusted to succeed.
         self.now()?;
@@ -187,7 +187,7 @@ impl Session {
         Progress::new().noting(&self.committed)
     }
 
-    /// Opens the registry. `None` means that there is none.
+    /// Opens the registry. Returns `None` if it does not exist.
     pub fn open_existing(&self) -> Result<Option<Registry>> {
         match self.location().exists()? {
             true => Ok(Some(self.open()?)),

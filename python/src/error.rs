@@ -86,6 +86,7 @@ impl From<Failure> for PyErr {
 
 fn of_library(py: Python<'_>, error: &accession::Error) -> PyErr {
     let (kind, hint) = (error.kind().as_str(), hint::of_library(error));
+    let hint = hint.as_deref();
     let granule = error.granule().map(ToString::to_string);
     let (file, line) = match error.location() {
         Some(SourceLocation::Line { source, line }) => (Some(source.to_string()), Some(*line)),

@@ -8,7 +8,7 @@
 //! - [`references()`] splits a text into references
 //! - [`find`] finds citations in pasted text
 //! - [`Checker`] compares recognised citations with a registry
-//! - [`TypedSet`] reads what a person writes in the place of a set
+//! - [`TypedSet`] reads a set as a person writes it: a dataset, an identifier, or a citation
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
 //! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).

@@ -64,7 +64,7 @@ pub struct Part {
     pub identifiers: Vec<ParsedField<Identifier>>,
     /// Its digest.
     pub digest: Option<ParsedField<DigestPrefix>>,
-    /// The numbers of granules that are stated. `None` means that none are.
+    /// The numbers of granules in the citation. `None` if it has none.
     pub granules: Option<PartGranules>,
 }
 

@@ -67,7 +67,7 @@ details! {
     Markup: Input;
     /// A file is a table in a binary format.
     BinaryTable: Input;
-    /// A data file of an S3 Inventory is missing, or its content is not that of the manifest.
+    /// A data file of an S3 Inventory is missing, or its checksum differs from the manifest.
     DataFile: Input;
     /// The name of a file ends in `.gz`, and it is not gzip.
     NotGzip: Input;
@@ -77,9 +77,11 @@ details! {
     NotAServer: Unsupported;
     /// The database lacks the extension that distributes tables.
     NoCitus: Unsupported;
+    /// The server cancelled a statement, for its own reasons.
+    Cancelled: Database;
     /// The dataset has had no change yet.
     NeverChanged: NoHistory;
-    /// Nothing of the dataset's history had been recorded at the time as of which the registry is read.
+    /// At the time in `known_at`, nothing of the dataset's history had been recorded.
     NotRecordedThen: NoHistory;
     /// No file of a set has a checksum of the algorithm.
     NoChecksums: SelectsNothing;

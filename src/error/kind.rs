@@ -94,10 +94,10 @@ error_kinds! {
     DoiTaken = "doi-taken";
     /// The dataset was withdrawn and accepts no further changes.
     Withdrawn = "withdrawn";
-    /// The dataset had no history then: it has had no change yet, the time is before its first change, or
-    /// nothing had been recorded by the time as of which the registry is read.
+    /// The dataset had no history then: it has never changed, the time is before its first change, or
+    /// nothing had been recorded yet at the time in `known_at`.
     NoHistory = "no-history";
-    /// The identifier was never in force, or is that of a subset where an instance is needed.
+    /// The identifier was never in force; or it identifies a subset, and the operation needs an instance.
     IdentifierUnknown = "identifier-unknown";
     /// An abbreviation or an identifier stands for several sets.
     Ambiguous = "ambiguous";

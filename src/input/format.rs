@@ -203,8 +203,8 @@ impl ListingOptions {
         self
     }
 
-    /// The directory of the file, beside which the data files of an S3 Inventory are. Default: that of the path,
-    /// if the file is opened by one, else the current directory.
+    /// The directory with the data files of an S3 Inventory. Default: the directory of the manifest, or the
+    /// current directory if the manifest is read from a stream.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<Option<PathBuf>>) -> Self {
         self.directory = directory.into();

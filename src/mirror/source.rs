@@ -292,8 +292,7 @@ impl Primary {
     /// that cannot be remembered, the error is still reported.
     fn remember_failure(&self, registry: &Registry, mirror: &DatasetName, error: &Error) {
         if let Some(source) = self.source()
-            // A server that ends a statement is a failure; the caller who stops the work is none.
-            && (error.kind() != ErrorKind::Interrupted || error.is_from_store())
+            && error.kind() != ErrorKind::Interrupted
         {
             let _ = registry.remember_failed_attempt(mirror, &source, &error.with_causes());
         }

@@ -80,9 +80,9 @@ macro_rules! serde_as_text {
     )+ };
 }
 
-/// Converts values that are strings into these, and strings into them as they are parsed.
+/// Shows values as their string, converts them into it, and strings into them as they are parsed.
 macro_rules! converted_as_str {
-    ($($value:ty),+) => { $(
+    ($($value:ty),+) => { shown_as_str!($($value),+); $(
         impl AsRef<str> for $value {
             fn as_ref(&self) -> &str {
                 self.as_str()
@@ -134,19 +134,7 @@ converted_as_str!(
 // Not `Doi`, which ignores case.
 borrowed_as_str!(DatasetName, FilePath, GranuleId, Keyword, Orcid, WebAddress);
 
-shown_as_str!(
-    Algorithm,
-    DatasetName,
-    Doi,
-    FilePath,
-    GranuleId,
-    GranuleUrl,
-    Keyword,
-    Licence,
-    Orcid,
-    Pattern,
-    WebAddress
-);
+shown_as_str!(Algorithm);
 
 debug!(
     DatasetName: |name, f| fmt::Debug::fmt(name.as_str(), f),

@@ -239,3 +239,18 @@ fn every_phase_of_long_work_is_reported_one_after_the_other() {
         assert_eq!(*phases.begun.lock().unwrap(), expected);
     }
 }
+
+#[test]
+fn a_list_of_files_that_fails_ends_with_one_error() {
+    let (registry, _) = registry();
+    let selection = Selection::from(name("dataset"));
+    let set = registry.snapshot().unwrap().select(&selection).unwrap().set;
+    let token = CancelToken::new();
+    let mut files = registry.cancelled_by(&token).files(&set);
+    assert!(files.next().unwrap().is_ok());
+    token.cancel();
+    let errors = files.by_ref().take(2 * GRANULES).filter(Result::is_err).count();
+    assert_eq!(errors, 1);
+    assert!(files.next().is_none());
+    assert_eq!(files.finish().unwrap_err().kind().as_str(), "interrupted");
+}

@@ -57,6 +57,16 @@ fn a_registry_that_another_process_creates_is_read() {
 }
 
 #[test]
+fn a_link_to_nothing_is_not_a_place_for_a_registry() {
+    let directory = harness::directory();
+    let (link, gone) = (directory.path().join("link.db"), directory.path().join("gone.db"));
+    std::os::unix::fs::symlink(&gone, &link).unwrap();
+    let error = Registry::open_or_create(&link, clock()).unwrap_err();
+    assert_eq!(error.kind().as_str(), "not-a-registry");
+    assert!(!gone.exists());
+}
+
+#[test]
 fn a_temporary_registry_is_deleted_with_its_last_clone_and_snapshot() {
     let registry = Registry::temporary(clock()).unwrap();
     let Location::File(path) = registry.location().clone() else { unreachable!() };
@@ -94,8 +104,10 @@ fn a_snapshot_reads_the_clock_once() {
     let snapshot = registry.snapshot().unwrap();
     assert_eq!((snapshot.now(), snapshot.now()), (second(0), second(0)));
     assert_eq!(registry.now(), second(1));
+    // A change with its registry has a time of its own.
+    assert!(snapshot.registry().now() == second(2) && snapshot.now() == second(0));
     registry.change(&name("D"), &change(["A"], [])).unwrap();
     let instance = instances(&registry, &name("D")).remove(0);
-    assert!(instance.timestamp >= second(2) && instance.recorded > instance.timestamp);
+    assert!(instance.timestamp >= second(3) && instance.recorded > instance.timestamp);
     assert_eq!(instance.recorded_by.as_deref(), Some("curt"));
 }

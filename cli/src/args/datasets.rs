@@ -1,4 +1,4 @@
-//! The datasets that a command is about, of which its arguments name some or none.
+//! The datasets that the arguments of a command name.
 
 use accession::{DatasetFilter, DatasetName};
 

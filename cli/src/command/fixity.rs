@@ -389,7 +389,7 @@ enum Format {
 }
 
 impl ListChecksums {
-    /// The set, and the registry in which its files are listed.
+    /// Finds the set. Returns it with its registry, which lists its files.
     fn select(&self, session: &mut Session) -> Result<(Registry, Set)> {
         let snapshot = session.open()?.snapshot()?;
         session.warn_all(self.set.typed().unchecked(&snapshot)?);
@@ -498,7 +498,7 @@ fn print_run(
     let finished = run.finish();
     match stopped {
         None => print_summary(session, finished?, verb, contents),
-        Some(error) if error.kind() == ErrorKind::Interrupted && !error.is_from_store() => {
+        Some(error) if error.kind() == ErrorKind::Interrupted => {
             print_summary(session, finished?, verb, contents)?;
             let what = match is_recorded {
                 true => format!("stopped: what was {verb} so far is recorded"),

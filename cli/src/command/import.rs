@@ -7,7 +7,8 @@ use accession::ListingOptions;
 use accession::disk::scratch;
 use accession::mirror::{LogCopy, export, manifest, read_replica};
 use accession::{
-    ChangeOptions, ChangeReport, DatasetName, HistoryOptions, Import, Instance, Moment, Timestamp,
+    ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance, Moment,
+    Timestamp,
 };
 use accession::{Warning, WarningKind};
 
@@ -103,7 +104,7 @@ impl ImportArgs {
         if let Some(source) = remote.and_then(|remote| remote.source())
             && let Ok(registry) = session.open_to_change(None)
             && !self.dry_run.dry_run
-            && !error.is_stopped()
+            && error.kind() != ErrorKind::Interrupted
             && error.kind().as_str() != "usage"
         {
             let what = error.to_string();

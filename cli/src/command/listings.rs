@@ -54,7 +54,7 @@ pub struct Listings<'a> {
     pub format: &'a FormatArgs,
     pub options: ListingOptions,
     pub change: ChangeOptions,
-    /// The time that confirms the clock, if one was stated. That of a listing does not.
+    /// The time of the option `--at`, which confirms the clock. The date of a listing does not.
     clock: Option<ChangeTime>,
     dated: Vec<Dated>,
 }

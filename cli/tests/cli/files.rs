@@ -91,6 +91,15 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 }
 
 #[test]
+fn a_backup_that_cannot_be_read_is_named_and_not_the_registry() {
+    let sandbox = Sandbox::with_a_dataset();
+    sandbox.run("accession backup copy.db");
+    set_mode(&sandbox.path().join("copy.db"), 0o000);
+    let output = as_nobody(&sandbox, 0o777, "restore copy.db");
+    assert!(stderr(&output).contains("registry \"copy.db\""), "{}", stderr(&output));
+}
+
+#[test]
 fn changes_that_are_still_in_the_wal_file_are_read() {
     let sandbox = Sandbox::with_a_dataset();
     let registry = sandbox.path().join("accession.db");

@@ -35,7 +35,7 @@ fn only_what_the_server_calls_damage_is_damage_and_only_interference_is_tried_ag
         ("23505", "dataset_name_key", "conflict", 8),
         ("23505", "granule_pkey", "database", 1),
         ("23514", "granule_check", "database", 1),
-        ("57014", "", "interrupted", 1),
+        ("57014", "", "database", 1),
         ("22021", "", "database", 1),
     ] {
         fail_at_commit(&scene, code, constraint);

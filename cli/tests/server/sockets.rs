@@ -254,6 +254,16 @@ fn a_stream_that_breaks_off_has_no_last_chunk() {
 }
 
 #[test]
+fn a_server_that_registers_starts_while_another_process_writes() {
+    let server = Server::start(1, &[]);
+    let path = server.directory.path().join("accession.db");
+    let writer = rusqlite::Connection::open(&path).unwrap();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let registering = serve(&path, &["--register"]);
+    assert!(TcpStream::connect(&registering.address).is_ok());
+}
+
+#[test]
 fn a_request_that_names_no_host_or_several_is_refused() {
     let server = Server::start(1, &[]);
     for (version, hosts, status) in [

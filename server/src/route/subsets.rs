@@ -53,7 +53,7 @@ pub async fn register(
     let deadline = Deadline::after(state.source.permits.time(cost));
     let _waiting = deadline.waiting();
     let (registering, of) = (Arc::clone(registering), Arc::clone(&deadline));
-    let work = move || stored(&registering, &of, (&name, at, &members), now, (bytes, &limits));
+    let work = move || stored(&registering, &of, &name, at, &members, now, (bytes, &limits));
     let SubsetCitation { cited, state: stored, .. } =
         state.source.permits.run(cost, &deadline, work).await??;
     let set = &cited.period.set;
@@ -116,7 +116,9 @@ fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Mom
 fn stored(
     registering: &Registering,
     deadline: &Arc<Deadline>,
-    (name, at, members): (&DatasetName, Option<Moment>, &SubsetMembers),
+    name: &DatasetName,
+    at: Option<Moment>,
+    members: &SubsetMembers,
     now: Timestamp,
     (bytes, limits): (u64, &ServerLimits),
 ) -> Result<SubsetCitation, Problem> {

@@ -4,6 +4,7 @@ use std::fmt;
 
 use tokio_postgres::error::{DbError, SqlState};
 
+use crate::error::ErrorDetail;
 use crate::store::{Error, ErrorKind};
 
 /// The SQLSTATE of a statement that was cancelled.
@@ -114,7 +115,7 @@ fn of_server(reported: &DbError) -> Error {
         | SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT => Error::connection_lost(message),
         SqlState::QUERY_CANCELED => {
             let message = format!("the server cancelled a statement: {message}");
-            Error::stored(ErrorKind::Interrupted, message).reported_as(CANCELLED)
+            Error::stored(ErrorDetail::Cancelled, message).reported_as(CANCELLED)
         }
         _ if code.code().starts_with("08") || is_of_worker(reported) => {
             Error::connection_lost(message)
