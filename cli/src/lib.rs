@@ -60,6 +60,7 @@ mod paths;
 mod program;
 mod reading;
 mod session;
+mod sources;
 
 use std::ffi::OsString;
 use std::io::Write;

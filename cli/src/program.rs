@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use accession::SetSpec;
 use clap::{Arg, ArgMatches, CommandFactory, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
@@ -75,6 +76,9 @@ pub fn standard_input_uses(matches: &ArgMatches) -> usize {
 fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     if let Ok(Some(files)) = matches.try_get_many::<InputFile>(id) {
         return files.filter(|file| **file == InputFile::StandardInput).count();
+    }
+    if let Ok(Some(sets)) = matches.try_get_many::<SetSpec>(id) {
+        return sets.filter(|set| set.is_standard_input()).count();
     }
     if let Ok(Some(texts)) = matches.try_get_many::<CitationText>(id) {
         return texts.filter(|text| **text == CitationText::StandardInput).count();

@@ -7,10 +7,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::citation::TypedSet;
 use accession::history::WorkCounts;
 use accession::mirror::{PublishedSite, SiteRegistry};
-use accession::{Clock, DatasetName, ErrorKind, Location, Moment, Registry, Snapshot, Timestamp};
+use accession::{
+    Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot, Timestamp,
+};
 use accession::{ParseError, Warning, WarningKind};
 use clap::ArgAction;
 use serde::Serialize;
@@ -81,7 +82,7 @@ impl Session {
     }
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
-    pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
+    pub fn follow(&mut self, site: &PublishedSite, names: &[SetSpec]) -> Result<()> {
         let registry = site.read(names, self.now()?)?;
         self.options.registry = registry.path().to_owned();
         self.site = Some(registry);

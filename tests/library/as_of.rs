@@ -1,6 +1,5 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
-use accession::citation::TypedSet;
 use accession::{Clock, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection};
 use harness::values::AtTime;
 
@@ -114,7 +113,7 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
             let periods = snapshot.intervals_after(identifier, None, 9).unwrap();
             let instances = periods.into_iter().flat_map(|period| period.instances);
             assert_eq!(instances.collect::<Vec<_>>(), known);
-            let resolved = snapshot.resolve(identifier, None, None).unwrap();
+            let resolved = snapshot.periods(identifier, None, None).unwrap();
             let sets: Vec<Instance> =
                 resolved.rows.iter().map(|row| row.set.instance().clone()).collect();
             assert_eq!(sets, known);

@@ -208,6 +208,16 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
+    /// Which part of a listed path is the id.
+    pub fn paths(&self) -> &PathArgs {
+        &self.paths
+    }
+
+    /// Whether the sizes and checksums of files are ignored.
+    pub fn names_only(&self) -> bool {
+        self.files.no_files
+    }
+
     /// The list in the files, which must be all pages of a search result; and whether its first id is a path.
     pub fn listing(&self, session: &Session, files: &[InputFile]) -> Result<(Listing, bool)> {
         listing(session, files, self.files.reading(self.format.options()), &self.paths)

@@ -1,17 +1,12 @@
 //! Commands that make one change of a dataset: `ingest`, `delete`, `change`, `sync`, `revert`.
 
-use std::str::FromStr;
-
-use accession::ParseError;
-use accession::history::EarlierSet;
 use accession::ids::granule::{CollectionId, HashLength};
-use accession::{DatasetName, Listing, ListingBuilder, Moment};
+use accession::{DatasetName, Listing, ListingBuilder, SetSpec};
 
 use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};
 use crate::args::{
-    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, TypedName, if_missing,
-    refuse_future,
+    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, if_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::paths::{PathArgs, with_hint_of_paths};
@@ -322,42 +317,20 @@ pub struct Revert {
     /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an
     /// identifier or a digest that was in force
     #[arg(long, value_name = "T|DI|DIGEST")]
-    to: To,
+    to: SetSpec,
 
     #[command(flatten)]
     change: ChangeArgs,
 }
 
-/// An earlier state, as it is typed.
-#[derive(Debug, Clone)]
-enum To {
-    At(Moment),
-    Name(TypedName),
-}
-
-impl FromStr for To {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text.parse() {
-            Ok(name) => Ok(To::Name(name)),
-            Err(_) => text.parse().map(To::At),
-        }
-    }
-}
-
 impl Revert {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let to = match self.to {
-            To::At(at) => {
-                refuse_future(at, session.now()?)?;
-                EarlierSet::At(at)
-            }
-            To::Name(name) => {
-                let snapshot = session.open()?.snapshot()?;
-                name.earlier(&snapshot, &self.dataset)?
-            }
-        };
+        let snapshot = session.open()?.snapshot()?;
+        let resolution = snapshot.resolve(&self.to)?;
+        session.warn_all(resolution.warnings().to_vec());
+        let to = resolution.in_dataset(&self.dataset)?;
+        drop(resolution);
+        drop(snapshot);
         let options = self.change.options();
         let application = self.change.application(&self.dataset, false);
         let unchanged = Some("the dataset holds the same granules as then");

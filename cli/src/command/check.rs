@@ -1,7 +1,7 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::WarningKind;
+use accession::{SetSpec, WarningKind};
 use accession::citation::{self, FoundCitation, ParsedField};
 use accession::citation::{CheckedCitations, Checker, CitationVerdict};
 use accession::disk::scratch;
@@ -9,7 +9,7 @@ use accession::history::Period;
 use accession::text::quoted;
 use serde::Serialize;
 
-use crate::args::{SiteArgs, TypedName, TypedSet};
+use crate::args::SiteArgs;
 use crate::error::{Error, Exit, Result};
 use crate::output::{json, lines_below, one_line, plural, selected_in};
 use crate::reading::{CitationText, InputFile, read_citations, read_references};
@@ -130,11 +130,11 @@ impl Args {
 }
 
 /// What leads to the set of a citation on a published site. `None` means that nothing can be read that does.
-fn name_of(pasted: &FoundCitation) -> Option<TypedSet> {
+fn name_of(pasted: &FoundCitation) -> Option<SetSpec> {
     match (&pasted.identifier, &pasted.digest) {
         (Some(ParsedField::Read(identifier)), _) => Some((*identifier).into()),
         (_, Some(ParsedField::Read(digest))) => {
-            Some(TypedSet::Name(TypedName::Digest(digest.clone())))
+            Some(digest.clone().into())
         }
         _ => None,
     }

@@ -5,18 +5,18 @@ use std::io::Write;
 use accession::citation::record;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::{
-    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, RefusedListing, Temporal, WebAddress,
+    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, Temporal, WebAddress,
     Year,
 };
-use accession::dataset::{Edit as Change, MetadataVersion, SharedDoi, Withdrawn};
+use accession::dataset::{Edit as Change, SharedDoi, Withdrawn};
 use accession::text::quoted;
 use accession::{DatasetName, Limit, Limits, Registry};
 use accession::{Doi, Warning};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::applied::Created;
-use crate::args::{ClockArgs, Refusal, TypedDataset, edit, edit_as};
+use crate::args::{ClockArgs, Refusal, edit, edit_as};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in, in_words, plural, write_fields};
 use crate::reading::{InputFile, read_record};
@@ -28,7 +28,6 @@ commands! {
         Add(AddDataset),
         Edit(EditDataset),
         List(ListDatasets),
-        Show(Show),
         Rename(Rename),
         Withdraw(Withdraw),
         Reinstate(Reinstate),
@@ -373,95 +372,6 @@ fn apply_all<T: Clone>(options: &[Change<T>], field: &mut Vec<T>) {
     }
 }
 
-/// Show the metadata of a dataset, and its latest identifier
-///
-/// With --versions, show who changed the metadata, when, and what was changed.
-///
-/// Examples:
-///   accession dataset show US.FOOL2.002
-///   accession dataset show US.FOOL2.002 --versions
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Show {
-    /// The dataset, by its name or its DOI
-    name: TypedDataset,
-
-    /// List every version of the metadata, oldest first
-    #[arg(long)]
-    versions: bool,
-}
-
-/// A dataset, and whether its last listing was refused.
-#[derive(Serialize)]
-struct ShownDataset {
-    #[serde(flatten)]
-    listed: DatasetRecord,
-    refused: Option<RefusedListing>,
-}
-
-impl Show {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let name = self.name.name(&snapshot)?;
-        let mut listed = snapshot.dataset(&name)?;
-        session.warn_all(Warning::of_former_name(&name, &listed.dataset.name));
-        if self.versions {
-            let versions = snapshot.record_versions(&name)?;
-            drop(snapshot);
-            return print_versions(session, &versions);
-        }
-        let now = snapshot.now();
-        session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
-        snapshot.replace_future_instance(&mut listed)?;
-        let refused = snapshot.refusal(&listed.dataset.name)?;
-        drop(snapshot);
-        session.fields(DATASET, &ShownDataset { listed, refused })
-    }
-}
-
-fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result<Exit> {
-    const COLUMNS: &[Column] = &[
-        Column::text("recorded"),
-        Column::text("by"),
-        Column::text("action"),
-        Column::prose("changed"),
-    ];
-    let mut list = session.list(COLUMNS);
-    let mut before = None;
-    for version in versions {
-        let MetadataVersion { recorded, recorded_by: by, action, dataset, .. } = version;
-        match session.is_json() {
-            true => session.json(version)?,
-            false => {
-                let changed = changed(before, dataset);
-                let row = json!({
-                    "recorded": recorded, "by": by, "action": action, "changed": changed,
-                });
-                list.add(session, &row)?;
-            }
-        }
-        before = Some(dataset);
-    }
-    list.finish(session)?;
-    Ok(Exit::Done)
-}
-
-/// The fields that differ from the version before, with their values afterwards.
-fn changed(before: Option<&Value>, after: &Value) -> String {
-    let Some(fields) = after.as_object() else { return String::new() };
-    let mut changed = Vec::new();
-    for (field, value) in fields {
-        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        match before.and_then(|before| before.get(field)) {
-            Some(before) if before == value => {}
-            None if is_empty => {}
-            _ if is_empty => changed.push(format!("{field} removed")),
-            _ => changed.push(format!("{field} {}", in_words(value))),
-        }
-    }
-    changed.join("; ")
-}
-
 /// List the datasets, each with its latest identifier
 ///
 /// Datasets that were withdrawn are left out, unless --all is given.
@@ -519,7 +429,7 @@ impl ListDatasets {
 }
 
 /// What is shown of one dataset.
-const DATASET: &[Column] = &[
+pub const DATASET: &[Column] = &[
     Column::text("dataset").of("name"),
     Column::text("latest").by(latest).or("no history yet"),
     Column::prose("annotation").of("latest/annotations").by(annotation_in),

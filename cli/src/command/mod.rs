@@ -17,6 +17,7 @@ mod mirror;
 mod payment_id;
 mod publish;
 mod shell;
+mod show;
 mod sign;
 mod status;
 mod store;
@@ -34,14 +35,11 @@ commands! {
         Import(import::ImportArgs),
         Annotate(annotate::Args),
         History(history::ListHistory),
-        Lookup(history::Lookup),
+        Show(show::Args),
         Granules(granules::Args),
         Find(history::Find),
-        Resolve(history::Resolve),
-        Identify(compare::Identify),
         Compare(compare::Compare),
         Cite(cite::Args),
-        Subsets(history::Subsets),
         Check(check::Args),
         Status(status::Args),
         #[command(subcommand)]

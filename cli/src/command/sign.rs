@@ -12,10 +12,10 @@ use accession::proof::ask_witness;
 use accession::proof::{LogCheckpoint, Note, Policy, Witness};
 use accession::proof::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::text::quoted;
-use accession::{ErrorKind, Registry, Timestamp};
+use accession::{ErrorKind, Registry, SetSpec, Timestamp};
 use accession::{ParseError, WarningKind};
 
-use crate::args::{SetArgs, timeout};
+use crate::args::timeout;
 use crate::error::{Context, Error, Exit, Result};
 use crate::key_file::{self, KeyInUse};
 use crate::output::plural;
@@ -62,13 +62,13 @@ pub struct Sign {
 /// without this registry. An identifier means the latest set that has it.
 ///
 /// Examples:
-///   accession prove US.FOOL2.002 --at 2001-01-05 --output paper.tlog-proof
-///   accession prove US.FOOL2.002 --identifier DI:763122197bfb3ffbf0da14adbfb1b13b > paper.tlog-proof
+///   accession prove US.FOOL2.002@2001-01-05 --output paper.tlog-proof
+///   accession prove DI:763122197bfb3ffbf0da14adbfb1b13b > paper.tlog-proof
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Prove {
-    #[command(flatten)]
-    set: SetArgs,
+    /// The set: see `accession --help`
+    set: SetSpec,
 
     /// The file to create [default: standard output]
     #[arg(long, value_name = "FILE")]
@@ -346,9 +346,10 @@ impl Prove {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let now = session.now()?;
         let snapshot = session.open()?.snapshot()?;
-        let at = self.set.typed_at();
-        session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.into_selection(&snapshot)?;
+        let at = self.set.time();
+        let resolution = snapshot.resolve(&self.set)?;
+        session.warn_all(resolution.warnings().to_vec());
+        let selection = resolution.selection().clone();
         let ProvedSet { proof, is_witnessed, .. } = snapshot.prove(&selection, at)?;
         session.warn_all(snapshot.cite(&selection)?.warnings(at, now));
         drop(snapshot);

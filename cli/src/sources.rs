@@ -1,0 +1,69 @@
+//! The sets that a command reads: of the registry, or listings in files, directories and standard input.
+
+use accession::{
+    ChangeOptions, Clock, DatasetName, IfMissing, Limits, Listing, Registry, Resolution, Selection,
+    Set, SetSpec, Snapshot, Source,
+};
+
+use crate::args::ListArgs;
+use crate::error::{Error, Result};
+use crate::reading::InputFile;
+use crate::session::Session;
+
+/// What a [`SetSpec`] names.
+pub enum Named<'a> {
+    /// A set of the registry.
+    Set(Resolution<'a>),
+    /// A listing.
+    Listing(InputFile),
+}
+
+/// The registry as it is now. `None` means that it does not exist.
+pub fn snapshot(session: &Session) -> Result<Option<Snapshot>> {
+    Ok(session.open_existing()?.map(|registry| registry.snapshot()).transpose()?)
+}
+
+impl<'a> Named<'a> {
+    /// Finds what is named, and prints warnings about it. `None` means that there is no registry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SetSpec::source`]; the registry does not exist, and no file is named.
+    pub fn find(
+        session: &Session,
+        snapshot: Option<&'a Snapshot>,
+        spec: &SetSpec,
+    ) -> Result<Self> {
+        match spec.source(snapshot) {
+            Ok(Source::Registry(resolution)) => {
+                session.warn_all(resolution.warnings().to_vec());
+                Ok(Named::Set(resolution))
+            }
+            Ok(Source::Path(path)) => Ok(Named::Listing(InputFile::Path(path))),
+            Ok(Source::StandardInput) => Ok(Named::Listing(InputFile::StandardInput)),
+            // That the registry is missing is the better reason.
+            Err(_) if snapshot.is_none() => Err(match session.open() {
+                Err(missing) => missing.into(),
+                Ok(_) => Error::usage(format!("{spec} was created meanwhile: try again")),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Reads a listing, and returns it with the name of its source.
+pub fn listed(session: &Session, file: InputFile, lists: &ListArgs) -> Result<(String, Listing)> {
+    let name = file.name();
+    let (listing, _) = lists.listing(session, &[file])?;
+    Ok((name, listing))
+}
+
+/// Makes a listing the set of a temporary registry, so that it is read as any other set.
+pub fn as_set(session: &Session, listing: &Listing) -> Result<(Registry, Set)> {
+    let registry = Registry::temporary(Clock::fixed(session.now()?))?;
+    let name: DatasetName = "listing".parse()?;
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
+    registry.sync(&name, listing, Limits::NONE, &options)?;
+    let set = registry.snapshot()?.select(&Selection::from(name))?.set;
+    Ok((registry, set))
+}
