@@ -165,7 +165,7 @@ pub use crate::model::{
 pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
     DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
-    Import, Listing, ListingBuilder, Location, Observer, Progress, Registry, Periods, Selected,
+    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
     Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work, limit_memory,
 };
 
@@ -205,8 +205,8 @@ pub mod history {
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
-        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, IdPages,
-        ImportCounts, KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Periods, Presence,
+        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, IdPages, ImportCounts,
+        KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Periods, Presence,
         ReturnedGranules, SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState,
         TwoSides, UnevenGranule, WorkCounts,
     };

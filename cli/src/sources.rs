@@ -29,11 +29,7 @@ impl<'a> Named<'a> {
     /// # Errors
     ///
     /// Those of [`SetSpec::source`]; the registry does not exist, and no file is named.
-    pub fn find(
-        session: &Session,
-        snapshot: Option<&'a Snapshot>,
-        spec: &SetSpec,
-    ) -> Result<Self> {
+    pub fn find(session: &Session, snapshot: Option<&'a Snapshot>, spec: &SetSpec) -> Result<Self> {
         match spec.source(snapshot) {
             Ok(Source::Registry(resolution)) => {
                 session.warn_all(resolution.warnings().to_vec());

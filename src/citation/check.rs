@@ -12,7 +12,7 @@ use crate::model::{
     not_a_digest, quoted,
 };
 use crate::registry::{
-    Agreement, DigestPeriod, Period, Registry, Periods, Selection, Snapshot, SubsetMembers,
+    Agreement, DigestPeriod, Period, Periods, Registry, Selection, Snapshot, SubsetMembers,
 };
 
 /// The result of checking several citations.

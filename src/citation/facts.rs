@@ -8,7 +8,8 @@ use super::record;
 use super::set_spec::{Meaning, NamedDataset, SetSpec, When};
 use crate::model::{
     Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Doi, Identifier, Instance,
-    Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural, quoted,
+    Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural,
+    quoted,
 };
 use crate::registry::{CitationFacts, ListingSummary, Period};
 
@@ -309,10 +310,7 @@ pub(super) fn encoded(address: &str) -> String {
 /// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn listed_dataset(
-    of: &[SetSpec],
-    record: Option<&str>,
-) -> Result<DatasetMetadata, ParseError> {
+pub fn listed_dataset(of: &[SetSpec], record: Option<&str>) -> Result<DatasetMetadata, ParseError> {
     let (mut named, mut doi) = (None, None);
     for given in of {
         let is_new = match &given.meaning {
@@ -323,7 +321,10 @@ pub fn listed_dataset(
                 doi.replace(given.clone()).is_none()
             }
             _ => {
-                let message = format!("{} is neither a DOI nor the name of a dataset", quoted(given.as_str()));
+                let message = format!(
+                    "{} is neither a DOI nor the name of a dataset",
+                    quoted(given.as_str())
+                );
                 return Err(ParseError::new(message));
             }
         };

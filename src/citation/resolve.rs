@@ -159,7 +159,8 @@ impl SetSpec {
             Meaning::Path { refusal: Some(refusal), .. } => return Err(refused(self, refusal)),
             Meaning::Path { .. } => "a path",
         };
-        let message = format!("{} is {is}; this needs the name of a dataset", quoted(self.as_str()));
+        let message =
+            format!("{} is {is}; this needs the name of a dataset", quoted(self.as_str()));
         Err(Error::new(ErrorKind::Usage, message))
     }
 
@@ -276,7 +277,10 @@ impl Snapshot {
         let identifier = self.identifier_beginning(&given.digits, None)?;
         if let Some(at) = given.at {
             refuse_future(at, self.now())?;
-            return Ok((Selection::Identifier { identifier, dataset: None, at: Some(at) }, Vec::new()));
+            return Ok((
+                Selection::Identifier { identifier, dataset: None, at: Some(at) },
+                Vec::new(),
+            ));
         }
         let selection = given.cited.selection(identifier, self)?;
         Ok((selection, given.unchecked(identifier, self)?))

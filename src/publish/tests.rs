@@ -10,8 +10,8 @@ use crate::mirror::{self, OpenPrimary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, PaymentIds,
-    Registry, SubsetMembers,
+    Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
+    Selection, SubsetMembers,
 };
 use crate::store::Fault;
 

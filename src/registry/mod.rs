@@ -50,7 +50,7 @@ pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
     FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
-    LastSubsets, Neighbours, NotedPeriod, Period, Presence, Periods, Selected, Selection,
+    LastSubsets, Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection,
     SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
@@ -61,8 +61,8 @@ pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, Edit, FileCheck,
-    IfMissing, Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, Edit, FileCheck, IfMissing,
+    Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
     ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState,
     WorkCounts,
 };

@@ -143,8 +143,8 @@ fn a_citation_that_was_true_on_its_day_selects_what_was_held_then() {
         .unwrap();
     let selected = |day: &str| {
         let citation = format!("FOO. [Dataset]. (DI:{identifier}, as held at {day}).");
-        let typed: TypedSet = citation.parse().unwrap();
-        typed.into_selection(&registry.snapshot().unwrap())
+        let snapshot = registry.snapshot().unwrap();
+        snapshot.resolve(&citation.parse().unwrap()).map(|it| it.selection().clone())
     };
     let of = |dataset, at| Selection::Identifier { identifier, dataset, at: Some(at) };
     let day = "2001-01-03".parse().unwrap();

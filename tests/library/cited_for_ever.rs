@@ -157,7 +157,8 @@ impl World {
                 let Some(to) = self.changes.get(number % self.changes.len().max(1)) else { return };
                 let (to, held) = (to.at, to.held.clone());
                 let at = tenths.map(|tenths| self.between(tenths));
-                let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(to)) };
+                let to =
+                    Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(to)) };
                 let options = ChangeOptions::new().at(at);
                 let applied = self.confirmed().revert(&dataset, &to, &options).unwrap();
                 if held != self.held() {

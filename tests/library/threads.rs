@@ -16,8 +16,7 @@ use accession::verify::{DatasetVerification, Finding};
 use accession::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetFilter,
     Difference, Differences, Error, ErrorKind, Granules, History, HistoryOptions, Import, Listing,
-    ListingBuilder, Registry, Periods, Selected, Selection, Set, Snapshot, SubsetMembers,
-    Watcher,
+    ListingBuilder, Periods, Registry, Selected, Selection, Set, Snapshot, SubsetMembers, Watcher,
 };
 
 #[test]

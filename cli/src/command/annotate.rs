@@ -1,7 +1,7 @@
 use std::io::Write;
 
-use accession::{Moment, SetSpec, Warning};
 use accession::history::NewAnnotation;
+use accession::{Moment, SetSpec, Warning};
 
 use crate::args::ClockArgs;
 use crate::error::{Error, Exit, Result};

@@ -1,12 +1,12 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::{SetSpec, WarningKind};
 use accession::citation::{self, FoundCitation, ParsedField};
 use accession::citation::{CheckedCitations, Checker, CitationVerdict};
 use accession::disk::scratch;
 use accession::history::Period;
 use accession::text::quoted;
+use accession::{SetSpec, WarningKind};
 use serde::Serialize;
 
 use crate::args::SiteArgs;
@@ -133,9 +133,7 @@ impl Args {
 fn name_of(pasted: &FoundCitation) -> Option<SetSpec> {
     match (&pasted.identifier, &pasted.digest) {
         (Some(ParsedField::Read(identifier)), _) => Some((*identifier).into()),
-        (_, Some(ParsedField::Read(digest))) => {
-            Some(digest.clone().into())
-        }
+        (_, Some(ParsedField::Read(digest))) => Some(digest.clone().into()),
         _ => None,
     }
 }

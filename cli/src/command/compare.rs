@@ -190,13 +190,15 @@ impl Compare {
                 report(session, compared, &sides, is_digest_equal, self.summary)
             }
             (Side::Set(registry, set), Side::Listing { source, listing, directory }) => {
-                let listing = described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let listing =
+                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
                 let (compared, sides) =
                     compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
                 report(session, compared, &sides, false, self.summary)
             }
             (Side::Listing { source, listing, directory }, Side::Set(registry, set)) => {
-                let listing = described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let listing =
+                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
                 let places = [PLACES[1], PLACES[0]];
                 let ([set, list], mut sides) =
                     compare_with(session, (&registry, &set), (source, &listing), places, limit)?;
@@ -211,7 +213,8 @@ impl Compare {
                 };
                 let (registry, set) = as_set(session, &left)?;
                 let set = registry.snapshot()?.contents(&set.dataset().clone().into())?;
-                let listing = described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let listing =
+                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
                 let ([_, right], sides) =
                     compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
                 let of_left = &set[0].set;
@@ -245,7 +248,9 @@ impl Compare {
                         (Ok(contents), Some(snapshot)) => {
                             Found::Side(Side::Set(snapshot.registry().clone(), contents))
                         }
-                        (Ok(_), None) => return Err(Error::usage(format!("{spec} is in no registry"))),
+                        (Ok(_), None) => {
+                            return Err(Error::usage(format!("{spec} is in no registry")));
+                        }
                         (Err(error), _) => Found::Side(unknown(spec, error.into())?),
                     },
                     Err(error) => Found::Side(unknown(spec, error)?),
@@ -340,7 +345,10 @@ fn compare_unknown(
         if identical {
             writeln!(out, "identical: {}", plural(granules, "granule"))?;
         } else {
-            writeln!(out, "different: the registry does not know {expected}, so not which granules")?;
+            writeln!(
+                out,
+                "different: the registry does not know {expected}, so not which granules"
+            )?;
         }
         writeln!(out, "identifier  {identifier}")?;
         writeln!(out, "digest      {digest}")

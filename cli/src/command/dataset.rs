@@ -5,8 +5,7 @@ use std::io::Write;
 use accession::citation::record;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::{
-    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, Temporal, WebAddress,
-    Year,
+    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, Temporal, WebAddress, Year,
 };
 use accession::dataset::{Edit as Change, SharedDoi, Withdrawn};
 use accession::text::quoted;

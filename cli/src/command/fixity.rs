@@ -20,8 +20,7 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::applied::apply;
 use crate::args::{
-    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, Refusal,
-    named_path,
+    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, Refusal, named_path,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, plural};

@@ -156,7 +156,8 @@ impl Args {
         if found.agreement().is_some() {
             found.rows.retain(|row| row.agreement.is_some());
         } else if found.is_unknown_then() {
-            let what = format!("{spec} is a subset here: whether it was the same then is not known");
+            let what =
+                format!("{spec} is a subset here: whether it was the same then is not known");
             session.warn(WarningKind::NotInForce, &what);
         } else {
             // It says why there is none.
@@ -175,7 +176,8 @@ impl Args {
         let set = set.unwrap_or(resolution.names()?.set);
         let (identifier, granules) = (set.identifier(), set.granule_count());
         let is_single = candidates.len() == 1;
-        let contents = if is_single { Vec::new() } else { candidates.iter().map(Contents::of).collect() };
+        let contents =
+            if is_single { Vec::new() } else { candidates.iter().map(Contents::of).collect() };
         Ok(Shown::Set(Box::new(ShownSet {
             identifier,
             digest: is_single.then(|| set.digest()),

@@ -7,7 +7,8 @@ use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorDetail, Result};
 use crate::model::{
-    Confirmation, Coverage, DatasetName, EventKind, GranuleId, Holding, Instance, Limits, ListingEntry, RefusedListing, Set, Timestamp, plural,
+    Confirmation, Coverage, DatasetName, EventKind, GranuleId, Holding, Instance, Limits,
+    ListingEntry, RefusedListing, Set, Timestamp, plural,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
