@@ -1,13 +1,13 @@
 //! The sets that a command reads: of the registry, or listings in files, directories and standard input.
 
 use accession::{
-    ChangeOptions, Clock, DatasetName, IfMissing, Limits, Listing, Registry, Resolution, Selection,
-    Set, SetSpec, Snapshot, Source,
+    ChangeOptions, Clock, DatasetName, IfMissing, Limits, Listing, ListingBuilder, ListingOptions,
+    Registry, Resolution, Selection, Set, SetSpec, Snapshot, Source,
 };
 
-use crate::args::ListArgs;
 use crate::error::{Error, Result};
-use crate::reading::InputFile;
+use crate::paths::PathArgs;
+use crate::reading::{Entries, InputFile, MissingPages};
 use crate::session::Session;
 
 /// What a [`SetSpec`] names.
@@ -48,10 +48,17 @@ impl<'a> Named<'a> {
 }
 
 /// Reads a listing, and returns it with the name of its source.
-pub fn listed(session: &Session, file: InputFile, lists: &ListArgs) -> Result<(String, Listing)> {
-    let name = file.name();
-    let (listing, _) = lists.listing(session, &[file])?;
-    Ok((name, listing))
+pub fn listed(
+    session: &Session,
+    file: InputFile,
+    (options, paths): (ListingOptions, &PathArgs),
+) -> Result<(String, Listing)> {
+    let (name, mut builder) = (file.name(), ListingBuilder::new());
+    let files = [file];
+    for entry in Entries::new(session, &[], &files, options, paths, MissingPages::Refuse) {
+        builder.add(entry?)?;
+    }
+    Ok((name, builder.finish()))
 }
 
 /// Makes a listing the set of a temporary registry, so that it is read as any other set.

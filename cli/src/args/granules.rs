@@ -17,7 +17,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Error, Result};
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages, listing};
+use crate::reading::{Entries, InputFile, MissingPages};
 use crate::session::Session;
 
 /// Granule ids as arguments and in files.
@@ -208,19 +208,32 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// Which part of a listed path is the id.
-    pub fn paths(&self) -> &PathArgs {
-        &self.paths
+    /// How lists are read, and which part of a listed path is the id.
+    pub fn reading(&self) -> (ListingOptions, &PathArgs) {
+        (self.files.reading(self.format.options()), &self.paths)
     }
 
     /// Whether the sizes and checksums of files are ignored.
     pub fn names_only(&self) -> bool {
         self.files.no_files
     }
+}
 
-    /// The list in the files, which must be all pages of a search result; and whether its first id is a path.
-    pub fn listing(&self, session: &Session, files: &[InputFile]) -> Result<(Listing, bool)> {
-        listing(session, files, self.files.reading(self.format.options()), &self.paths)
+/// How a list whose format is detected is read.
+#[derive(clap::Args)]
+pub struct DetectedListArgs {
+    /// The column or field of a listing that has the ids [default: the usual one]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+impl DetectedListArgs {
+    /// The options of the library.
+    pub fn options(&self) -> ListingOptions {
+        ListingOptions::new().column(self.column.clone())
     }
 }
 

@@ -10,7 +10,8 @@ pub use crate::paths::named_path;
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
 pub use datasets::named_or_all;
 pub use granules::{
-    ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs, ListArgs,
+    ContentArgs, DetectedListArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs,
+    ListArgs,
 };
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
 pub use set::{KnownAtArgs, Refusal, SiteArgs, edit, edit_as, public_url, resolver};

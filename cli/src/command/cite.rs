@@ -11,7 +11,7 @@ use accession::{
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
-use crate::args::{ListArgs, SiteArgs, named_path};
+use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
 use crate::output::Progress;
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
@@ -75,7 +75,10 @@ pub struct Args {
     digest: bool,
 
     #[command(flatten)]
-    lists: ListArgs,
+    lists: DetectedListArgs,
+
+    #[command(flatten)]
+    files: FileArgs,
 }
 
 /// What is written: a citation, or a crate.
@@ -169,7 +172,8 @@ impl Args {
             Error::usage(error.to_string())
                 .with_hint("--of names the dataset: its DOI, a name, or a file with its metadata")
         })?;
-        let (_, listing) = listed(session, file, &self.lists)?;
+        let options = self.files.reading(self.lists.options());
+        let (_, listing) = listed(session, file, (options, &self.lists.paths))?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
@@ -200,7 +204,7 @@ impl Args {
         let members = match &self.select_from {
             Some(file) => {
                 let mut listing = ListingBuilder::new();
-                for entry in Entries::of_file(session, file, self.lists.paths()) {
+                for entry in Entries::of_file(session, file, &self.lists.paths) {
                     listing.add(entry?)?;
                 }
                 let listing = listing.finish();

@@ -261,7 +261,7 @@ impl Compare {
             Found::Side(side) => Ok(side),
             Found::Listing(file) => {
                 let directory = file.path().filter(|path| path.is_dir()).map(Path::to_owned);
-                let (source, listing) = listed(session, file, &self.lists)?;
+                let (source, listing) = listed(session, file, self.lists.reading())?;
                 Ok(Side::Listing { source, listing, directory })
             }
         };

@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
+use crate::args::{DetectedListArgs, KnownAtArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Progress};
 use crate::session::Session;
@@ -68,7 +68,7 @@ pub struct Args {
     producer: Option<GranuleId>,
 
     #[command(flatten)]
-    lists: ListArgs,
+    lists: DetectedListArgs,
 }
 
 /// How granules are listed.
@@ -168,7 +168,8 @@ impl Args {
             Named::Set(resolution) => (resolution, snapshot.as_ref()),
             Named::Listing(file) => {
                 drop(snapshot);
-                let (_, listing) = listed(session, file, &self.lists)?;
+                let (_, listing) =
+                    listed(session, file, (self.lists.options(), &self.lists.paths))?;
                 let (registry, set) = as_set(session, &listing)?;
                 return Ok(Listed { registry, set, url: None });
             }

@@ -126,7 +126,7 @@ impl Args {
             Named::Set(resolution) => (resolution, snapshot.as_ref()),
             Named::Listing(file) => {
                 drop(snapshot);
-                let (source, listing) = listed(session, file, &self.lists)?;
+                let (source, listing) = listed(session, file, self.lists.reading())?;
                 let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
                 let summary = listing.identify_watched(&watcher)?;
                 warn_of_repeated(session, summary.repeated);
