@@ -176,8 +176,11 @@ impl Args {
         let set = set.unwrap_or(resolution.names()?.set);
         let (identifier, granules) = (set.identifier(), set.granule_count());
         let is_single = candidates.len() == 1;
-        let contents =
-            if is_single { Vec::new() } else { candidates.iter().map(Contents::of).collect() };
+        let contents = if is_single {
+            Vec::new()
+        } else {
+            candidates.iter().map(|it| Contents::of(it, &candidates)).collect()
+        };
         Ok(Shown::Set(Box::new(ShownSet {
             identifier,
             digest: is_single.then(|| set.digest()),
@@ -212,10 +215,10 @@ impl Args {
 }
 
 impl Contents {
-    fn of(contents: &HeldContents) -> Self {
+    fn of(contents: &HeldContents, all: &[HeldContents]) -> Self {
         let HeldContents { set, from, until, .. } = contents;
         Contents {
-            set: format!("DI:{}@{from}", set.identifier()),
+            set: contents.spec_among(all),
             dataset: set.dataset().to_string(),
             from: *from,
             until: *until,
