@@ -47,6 +47,18 @@ impl<'a> Named<'a> {
     }
 }
 
+/// Refuses an option of reading listings if none is read.
+///
+/// # Errors
+///
+/// Such an option was given.
+pub fn refuse_unread(given: Option<&'static str>) -> Result<()> {
+    given.map_or(Ok(()), |option| {
+        let message = format!("{option} says how a listing is read, and no listing is named");
+        Err(Error::usage(message).with_hint(format!("omit {option}")))
+    })
+}
+
 /// Reads a listing, and returns it with the name of its source.
 pub fn listed(
     session: &Session,

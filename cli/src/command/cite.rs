@@ -16,7 +16,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::Progress;
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
-use crate::sources::{Named, listed, snapshot};
+use crate::sources::{Named, listed, refuse_unread, snapshot};
 
 /// Print a citation
 ///
@@ -128,6 +128,8 @@ impl Args {
                 return self.cite_listing(session, file);
             }
         };
+        let of_paths = self.select_from.is_none().then(|| self.lists.paths.given()).flatten();
+        refuse_unread(self.lists.given().or(of_paths).or(self.files.given()))?;
         if !self.of.is_empty() {
             return Err(Error::usage("--of names the dataset of a listing")
                 .with_hint("the registry knows the dataset of this set"));

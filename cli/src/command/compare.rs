@@ -24,7 +24,7 @@ use crate::paths::OF_PATHS;
 use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
-use crate::sources::{Named, as_set, listed, snapshot};
+use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
 /// Show how sets, listings or directories differ
 ///
@@ -256,6 +256,9 @@ impl Compare {
                     Err(error) => Found::Side(unknown(spec, error)?),
                 });
             }
+        }
+        if !found.iter().any(|it| matches!(it, Found::Listing(_))) {
+            refuse_unread(self.lists.given())?;
         }
         let read = |found| match found {
             Found::Side(side) => Ok(side),

@@ -20,7 +20,7 @@ use crate::output::{
 };
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
-use crate::sources::{Named, listed, snapshot};
+use crate::sources::{Named, listed, refuse_unread, snapshot};
 
 /// Describe a dataset, identifier, citation, listing or directory
 ///
@@ -42,7 +42,7 @@ pub struct Args {
     sets: Vec<SetSpec>,
 
     /// List every version of the metadata of a dataset, oldest first
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["site", "known_at"])]
     versions: bool,
 
     #[command(flatten)]
@@ -103,6 +103,10 @@ struct ShownListing {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if !self.sets.iter().any(|spec| spec.is_standard_input() || spec.path().is_some()) {
+            let no_files = self.lists.names_only().then_some("--no-files");
+            refuse_unread(self.lists.given().or(no_files))?;
+        }
         self.site.follow(session, &self.sets)?;
         if self.versions {
             return self.print_versions(session);
@@ -126,6 +130,7 @@ impl Args {
             Named::Set(resolution) => (resolution, snapshot.as_ref()),
             Named::Listing(file) => {
                 drop(snapshot);
+                self.known_at.refuse_for_listing()?;
                 let (source, listing) = listed(session, file, self.lists.reading())?;
                 let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
                 let summary = listing.identify_watched(&watcher)?;
@@ -203,6 +208,7 @@ impl Args {
         let [spec] = self.sets.as_slice() else {
             return Err(Error::usage("--versions lists the metadata of one dataset"));
         };
+
         let snapshot = session.open()?.snapshot()?;
         let name = spec.dataset(&snapshot)?;
         let versions = snapshot.record_versions(&name)?;
