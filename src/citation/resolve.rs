@@ -337,7 +337,8 @@ fn unknown_name(name: &DatasetName) -> Error {
 
 /// Why a text names neither a set nor a file.
 fn refused(spec: &SetSpec, refusal: &ParseError) -> Error {
-    Error::new(ErrorKind::Usage, refusal.to_string()).about(spec.as_str())
+    let message = format!("{} is neither a set nor a file: {refusal}", quoted(spec.as_str()));
+    Error::new(ErrorKind::Usage, message).about(spec.as_str())
 }
 
 fn not_of_registry(what: &str) -> Error {

@@ -220,9 +220,16 @@ impl Meaning {
         if is_path(text) {
             return Ok(path(None));
         }
+        let is_word = !text.contains(char::is_whitespace);
         if DigestPrefix::is_meant(text) {
-            let digest = text.parse().map(Meaning::Digest);
-            return digest.or_else(|refused: ParseError| digest_in(text).ok_or(refused));
+            return text.parse().map(Meaning::Digest).or_else(|refused: ParseError| {
+                if text.contains('@') && is_word {
+                    let message =
+                        "a digest covers the files of a set, so it has no time after an @";
+                    return Err(ParseError::new(message));
+                }
+                digest_in(text).filter(|_| !is_word).ok_or(refused)
+            });
         }
         if let Some(identifier) = identifier_at(text) {
             return identifier.map(Meaning::Identifier);
@@ -238,6 +245,9 @@ impl Meaning {
         }
         if let Some((doi, when)) = doi_at(text) {
             return Ok(Meaning::Dataset(NamedDataset::Doi(doi), when));
+        }
+        if is_word && strip_prefix_of_any_case(text, "doi:").is_some() {
+            return Err(text.parse::<Doi>().err().unwrap_or_else(|| ParseError::new("not a DOI")));
         }
         if text.contains("://") {
             return Err(ParseError::new(format!(
@@ -299,6 +309,15 @@ fn identifier_at(text: &str) -> Option<Result<CitedIdentifier, ParseError>> {
         Some((digits, time)) => (digits, Some(time)),
         None => (text, None),
     };
+    let is_name = |digits: &str| strip_prefix_of_any_case(digits, "DI:").is_none();
+    if let Some((digits, _)) = digits.split_once('~')
+        && digits.parse::<IdentifierPrefix>().is_ok()
+        && (!is_name(digits) || digits.parse::<Identifier>().is_ok())
+    {
+        let message =
+            "the number after a ~ counts the changes of a dataset, and this is an identifier";
+        return Some(Err(ParseError::new(message)));
+    }
     let is_marked = strip_prefix_of_any_case(digits, "DI:")
         .is_some_and(|digits| digits.trim_start().bytes().all(|byte| byte.is_ascii_alphanumeric()));
     if !is_marked && digits.parse::<Identifier>().is_err() {

@@ -1,49 +1,83 @@
 //! Commands that search histories: `history` and `find`.
 
-use accession::history::{FoundPeriod, GranulePrefix};
+use std::io::Write;
+
+use accession::history::{Exported, FoundPeriod, GranulePrefix};
 use accession::text::quoted;
-use accession::{GranuleId, HistoryOptions, Moment, SetSpec, WarningKind};
+use accession::{
+    DatasetName, EventKind, GranuleId, HistoryOptions, Instance, Moment, Registry, SetSpec,
+    Timestamp, WarningKind,
+};
+use serde::Serialize;
 
 use super::show::sides_in;
 use crate::args::KnownAtArgs;
 use crate::error::{Error, Exit, Result};
-use crate::output::Column;
+use crate::output::{Column, one_line, plural};
 use crate::session::Session;
 
-/// List the changes of a dataset, oldest first
+/// List the changes of datasets, oldest first
+///
+/// Without a name, the changes of all datasets are listed in the order in which they were recorded.
 ///
 /// Examples:
 ///   accession history US.FOOL2.002
-///   accession history US.FOOL2.002 -n 10
+///   accession history US.FOOL2.002 -n 1 --changes
+///   accession history
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct ListHistory {
-    /// The dataset, by its name or its DOI
+    /// The datasets, by their names or DOIs [default: all]
     #[arg(value_name = "NAME")]
-    dataset: SetSpec,
+    datasets: Vec<SetSpec>,
+
+    /// List the last N changes of each; without a name, of all [default without a name: 100]
+    #[arg(short = 'n', value_name = "N")]
+    last: Option<u32>,
+
+    /// List the granules of each change: + ingested, - deleted, ~ other files
+    #[arg(long, requires = "datasets")]
+    changes: bool,
 
     /// Only changes that took effect at or after this time
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", requires = "datasets")]
     since: Option<Moment>,
 
     /// Only changes that took effect at or before this time; a date means the end of that day
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", requires = "datasets")]
     until: Option<Moment>,
-
-    /// List the last N changes
-    #[arg(short = 'n', value_name = "N")]
-    last: Option<u32>,
 
     #[command(flatten)]
     known_at: KnownAtArgs,
 }
 
+/// How many changes are listed without a name.
+const LISTED: u32 = 100;
+
+/// A granule of a change.
+#[derive(Serialize)]
+struct ChangedGranule {
+    dataset: DatasetName,
+    timestamp: Timestamp,
+    granule: GranuleId,
+    event: &'static str,
+}
+
 impl ListHistory {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let dataset = self.dataset.dataset(&snapshot)?;
-        let registry = snapshot.registry().clone();
+        let registry = session.open()?;
+        if self.datasets.is_empty() {
+            let snapshot = self.known_at.apply(registry.snapshot()?, session)?;
+            let last = snapshot.recorded_last(self.last.unwrap_or(LISTED))?;
+            drop(snapshot);
+            session.rows(OF_ALL, last.into_iter().map(Ok))?;
+            return Ok(Exit::Done);
+        }
+        let snapshot = registry.snapshot()?;
+        let names = self.datasets.iter().map(|spec| spec.dataset(&snapshot));
+        let names = names.collect::<accession::Result<Vec<_>>>()?;
         drop(snapshot);
+        let columns = if names.len() > 1 { OF_ALL } else { INSTANCES };
         let mut options = self.known_at.of_history(HistoryOptions::new(), session)?;
         if let Some(since) = self.since {
             options = options.since(since.first_instant());
@@ -51,17 +85,95 @@ impl ListHistory {
         if let Some(until) = self.until {
             options = options.until(until.last_instant());
         }
-        let Some(last) = self.last else {
-            session.rows(INSTANCES, registry.history(&dataset, &options))?;
-            return Ok(Exit::Done);
-        };
-        // The last changes are few, so they are turned round in memory.
-        let newest = registry.history(&dataset, &options.newest_first());
-        let newest = newest.take(last as usize).collect::<accession::Result<Vec<_>>>()?;
-        session.rows(INSTANCES, newest.into_iter().rev().map(Ok))?;
+        let mut list = session.list(columns);
+        for name in &names {
+            let first = self.first(&registry, name, &options)?;
+            let options = match first {
+                Some(first) => options.clone().since(first),
+                None => options.clone(),
+            };
+            if self.changes {
+                list_changes(session, &registry, name, &options)?;
+                continue;
+            }
+            for instance in registry.history(name, &options) {
+                list.add(session, &instance?)?;
+            }
+        }
+        list.finish(session)?;
         Ok(Exit::Done)
     }
+
+    /// When the first of the last N changes took effect. `None` means that all are listed.
+    fn first(
+        &self,
+        registry: &Registry,
+        name: &DatasetName,
+        options: &HistoryOptions,
+    ) -> Result<Option<Timestamp>> {
+        let Some(last) = self.last else { return Ok(None) };
+        let newest = registry.history(name, &options.clone().newest_first());
+        let first = newest.take(last as usize).last().transpose()?;
+        // Of no changes, none is listed.
+        Ok(Some(first.map_or(Timestamp::MAX, |first| first.timestamp)))
+    }
 }
+
+/// Prints each change in a line, and below it its granules.
+fn list_changes(
+    session: &mut Session,
+    registry: &Registry,
+    name: &DatasetName,
+    options: &HistoryOptions,
+) -> Result<()> {
+    let mut changes = registry.history(name, options);
+    let Some(first) = changes.next().transpose()? else { return Ok(()) };
+    let before = Timestamp::from_micros(first.timestamp.as_micros() - 1);
+    let mut exported = registry.export(name, before)?;
+    for instance in std::iter::once(Ok(first)).chain(changes) {
+        let instance = instance?;
+        let is_json = session.is_json();
+        if is_json {
+            session.json(&instance)?;
+        } else {
+            let Instance { timestamp, identifier, granules, note, .. } = &instance;
+            let note = note.as_deref().map(one_line).map(|it| format!("  {it}"));
+            let (granules, note) = (plural(*granules, "granule"), note.unwrap_or_default());
+            writeln!(session.out(), "{timestamp}  DI:{identifier}  {granules}{note}")?;
+        }
+        for exported in exported.by_ref() {
+            let (mark, event, changed) = match exported? {
+                Exported::Event(it) => match it.kind {
+                    EventKind::Ingested => ('+', "ingested", it),
+                    EventKind::Deleted => ('-', "deleted", it),
+                    EventKind::Described => ('~', "described", it),
+                    EventKind::Replaced => ('~', "replaced", it),
+                },
+                Exported::Change(_) => break,
+            };
+            if is_json {
+                let (dataset, timestamp) = (name.clone(), changed.at);
+                let granule = changed.granule_id;
+                session.json(&ChangedGranule { dataset, timestamp, granule, event })?;
+            } else {
+                let granule = one_line(changed.granule_id.as_str());
+                writeln!(session.out(), "  {mark} {granule}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The columns of the histories of several datasets.
+const OF_ALL: &[Column] = &[
+    Column::text("recorded"),
+    Column::text("dataset"),
+    Column::text("timestamp"),
+    Column::text("identifier"),
+    Column::number("granules"),
+    Column::text("change").of("").by(sides_in),
+    Column::prose("note"),
+];
 
 /// The columns of a history.
 pub const INSTANCES: &[Column] = &[
