@@ -79,6 +79,11 @@ impl KnownAtArgs {
         }
     }
 
+    /// Whether a time was given.
+    pub fn is_given(&self) -> bool {
+        self.known_at.is_some()
+    }
+
     /// Refuses the option for a listing.
     ///
     /// # Errors

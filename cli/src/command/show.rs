@@ -5,8 +5,8 @@ use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
 use accession::history::{ChangeCounts, HeldContents, Period, Periods, Subset};
 use accession::listing::ListingSummary;
 use accession::{
-    Digest, Identifier, Instance, Selection, SetSpec, Snapshot, Timestamp, Warning, WarningKind,
-    Watcher,
+    Digest, ErrorKind, Identifier, Instance, Resolution, Selection, SetSpec, Snapshot, Timestamp,
+    Warning, WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -145,7 +145,8 @@ impl Args {
         self.known_at.refuse_for_identifier(selection)?;
         if let Selection::Dataset { name, .. } = selection {
             session.warn_of_dataset(snapshot, name)?;
-            if spec.is_dataset() {
+            // The metadata of a dataset are those of now.
+            if spec.is_dataset() && !self.known_at.is_given() {
                 return self.dataset(session, snapshot, spec);
             }
             let selected = resolution.names()?;
@@ -158,15 +159,15 @@ impl Args {
             return Ok(Shown::Set(Box::new(shown)));
         }
         let mut found = spec.periods(snapshot, None, None)?;
+        let is_unknown_then = found.agreement().is_none() && found.is_unknown_then();
         if found.agreement().is_some() {
             found.rows.retain(|row| row.agreement.is_some());
-        } else if found.is_unknown_then() {
+        } else if is_unknown_then {
             let what =
                 format!("{spec} is a subset here: whether it was the same then is not known");
             session.warn(WarningKind::NotInForce, &what);
         } else {
-            // It says why there is none.
-            found = Periods { rows: vec![snapshot.period(resolution.names()?.set)?] };
+            found = self.resolved(session, snapshot, spec, &resolution, found)?;
         }
         let mut datasets: Vec<_> = found.rows.iter().map(|row| row.set.dataset()).collect();
         datasets.dedup();
@@ -176,13 +177,19 @@ impl Args {
         for row in &mut found.rows {
             row.is_of_site = self.site.is_given();
         }
-        let candidates = resolution.candidates()?;
-        let set = candidates.last().map(|contents| contents.set.clone());
-        let set = set.unwrap_or(resolution.names()?.set);
+        // A subset has no contents at a time when it is not known to be the same.
+        let candidates = match resolution.candidates() {
+            Err(error) if is_unknown_then && error.kind() == ErrorKind::IdentifierUnknown => Vec::new(),
+            candidates => candidates?,
+        };
+        let set = match (candidates.last(), found.rows.last()) {
+            (Some(contents), _) => contents.set.clone(),
+            (None, Some(row)) => row.set.clone(),
+            (None, None) => resolution.names()?.set,
+        };
         let (identifier, granules) = (set.identifier(), set.granule_count());
-        let is_single = candidates.len() == 1;
-        let contents =
-            if is_single { Vec::new() } else { candidates.iter().map(Contents::of).collect() };
+        let is_single = candidates.len() <= 1;
+        let contents = if is_single { Vec::new() } else { Contents::of(&candidates) };
         Ok(Shown::Set(Box::new(ShownSet {
             identifier,
             digest: is_single.then(|| set.digest()),
@@ -191,6 +198,26 @@ impl Args {
             contents,
             others: Vec::new(),
         })))
+    }
+
+    /// The period of a set that no row agrees with. The error says when the identifier was in force.
+    fn resolved(
+        &self,
+        session: &Session,
+        snapshot: &Snapshot,
+        spec: &SetSpec,
+        resolution: &Resolution<'_>,
+        found: Periods,
+    ) -> Result<Periods> {
+        match (resolution.names(), found.rows.first()) {
+            (Ok(selected), _) => Ok(Periods { rows: vec![snapshot.period(selected.set)?] }),
+            (Err(error), Some(row)) if spec.time().is_some() => {
+                let (program, identifier) = (session.program(), row.set.identifier());
+                let hint = format!("`{program} show DI:{identifier}` lists when it was");
+                Err(Error::from(error).with_hint(hint))
+            }
+            (Err(error), _) => Err(error.into()),
+        }
     }
 
     fn dataset(&self, session: &Session, snapshot: &Snapshot, spec: &SetSpec) -> Result<Shown> {
@@ -218,15 +245,21 @@ impl Args {
 }
 
 impl Contents {
-    fn of(contents: &HeldContents) -> Self {
-        let HeldContents { set, from, until, .. } = contents;
-        Contents {
-            set: format!("DI:{}@{from}", set.identifier()),
-            dataset: set.dataset().to_string(),
-            from: *from,
-            until: *until,
-            digest: set.digest(),
-        }
+    /// Names each of several contents: by the time from which it was held, or by its digest if another dataset
+    /// held other contents then.
+    fn of(candidates: &[HeldContents]) -> Vec<Self> {
+        let is_held = |at: Timestamp, held: &HeldContents| {
+            held.from <= at && held.until.is_none_or(|until| at < until)
+        };
+        let named = |held: &HeldContents| {
+            let HeldContents { set, from, until, .. } = held;
+            let (identifier, digest) = (set.identifier(), set.digest());
+            let is_alone = candidates.iter().filter(|other| is_held(*from, other)).count() == 1;
+            let name = if is_alone { format!("DI:{identifier}@{from}") } else { digest.to_string() };
+            let dataset = set.dataset().to_string();
+            Contents { set: name, dataset, from: *from, until: *until, digest }
+        };
+        candidates.iter().map(named).collect()
     }
 }
 
@@ -236,7 +269,9 @@ fn print(session: &mut Session, shown: &Shown) -> Result<()> {
     }
     match shown {
         Shown::Dataset(dataset) => {
-            write_fields(session.out(), DATASET, dataset)?;
+            let (first, others) = DATASET.split_at(2);
+            let columns = [first, &[Column::text("digest").of("latest/digest")], others].concat();
+            write_fields(session.out(), &columns, dataset)?;
             session.rows(SUBSETS, dataset.subsets.iter().map(Ok))?;
         }
         Shown::Set(set) => {
