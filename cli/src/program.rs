@@ -24,7 +24,7 @@ const GLOBAL_OPTIONS: &str =
 ///
 /// Examples:
 ///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
-///   accession lookup US.FOOL2.002 --at 2001-01-05
+///   accession show US.FOOL2.002@2001-01-05
 #[derive(Parser)]
 #[command(name = "accession", version, max_term_width = 100, verbatim_doc_comment)]
 pub struct Arguments {

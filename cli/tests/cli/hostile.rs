@@ -159,9 +159,9 @@ fn a_message_quotes_and_escapes_what_it_names() {
         &["import", "DATASET", name],
         &["mirror", "compare", "DATASET", name],
         &["mirror", "compare", "DATASET", EVIL],
-        &["--registry", EVIL, "lookup", "DATASET"],
-        &["--registry", name, "lookup", "DATASET"],
-        &["lookup", EVIL],
+        &["--registry", EVIL, "show", "DATASET"],
+        &["--registry", name, "show", "DATASET"],
+        &["show", EVIL],
         &[EVIL],
     ];
     for arguments in cases {

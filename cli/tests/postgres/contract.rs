@@ -102,7 +102,7 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
     for arguments in COMMANDS {
         for json in [&[][..], &["--json"]] {
             // A change is made once.
-            let reads = ["lookup", "granules", "history", "find", "resolve", "compare", "check"];
+            let reads = ["show", "granules", "history", "find", "compare", "check"];
             let is_read = reads.iter().any(|name| arguments.starts_with(name));
             if !json.is_empty() && !is_read {
                 continue;
