@@ -144,11 +144,11 @@ impl Args {
         let selection = resolution.selection();
         self.known_at.refuse_for_identifier(selection)?;
         if let Selection::Dataset { name, .. } = selection {
-            session.warn_of_dataset(snapshot, name)?;
             // The metadata of a dataset are those of now.
             if spec.is_dataset() && !self.known_at.is_given() {
                 return self.dataset(session, snapshot, spec);
             }
+            session.warn_of_dataset(snapshot, name)?;
             let selected = resolution.names()?;
             session.warn_all(Warning::of_others(spec.time(), &selected.others));
             let period = snapshot.period(selected.set)?;
@@ -224,6 +224,8 @@ impl Args {
         let name = spec.dataset(snapshot)?;
         let mut record = snapshot.dataset(&name)?;
         let now = snapshot.now();
+        // That it was withdrawn is among its fields.
+        session.warn_all(Warning::of_former_name(&name, &record.dataset.name));
         session.warn_all(record.latest.iter().filter_map(|it| Warning::of_future(it, now)));
         snapshot.replace_future_instance(&mut record)?;
         let refused = snapshot.refusal(&record.dataset.name)?;

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A write: its arguments, what it reads, and whether the pages of a dataset show it.
+/// A write: its arguments, what it reads, and whether the pages of a show it.
 #[derive(Debug)]
 pub struct Write {
     pub arguments: &'static [&'static str],
