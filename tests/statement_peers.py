@@ -59,7 +59,7 @@ def main(directory):
         after = sign()
     finally:
         serving.terminate()
-    run("proof", "create", "D", "--at", "2001-03-01", "--output", "d.tlog-proof")
+    run("proof", "create", "D@2001-03-01", "--output", "d.tlog-proof")
     subprocess.run([go, "read", statements, directory / "d.tlog-proof", log, witness], check=True)
     read_tiles(statements, [log, witness])
     verify_checkpoints(statements, before, after, log)

@@ -40,7 +40,7 @@ pub fn of_warning(warning: &Warning, program: &str) -> Option<String> {
             "if `b2sum` printed them, --algorithm blake2b-512 says so".to_owned()
         }
         (WarningKind::CameBack, (Some(dataset), Some(at))) => format!(
-            "if they were never gone, `{program} annotate {dataset}@{at} --note WHY --questionable` marks that set"
+            "if they were never gone, `{program} annotate {dataset}@{at} WHY --questionable` marks that set"
         ),
         (WarningKind::MirrorNotChanged, _) => {
             "`accession mirror compare` shows the differences, and --reset replaces what the mirror holds".to_owned()
@@ -121,7 +121,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::Ambiguous => "name one of them; the set of one dataset is DATASET@TIME",
         ErrorKind::PagesMissing => PAGES_MISSING,
         ErrorKind::SelectsNothing => {
-            "`accession granules` lists the granules held; --at names another time"
+            "`accession granules DATASET@TIME` lists the granules held at that time"
         }
         ErrorKind::ClockAhead => {
             "nothing was changed; correct the clock, or confirm it by a change with --at now if it is right"
@@ -142,16 +142,16 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         }
         ErrorKind::Empty => "name granules as arguments, or a file with --from (- is stdin)",
         ErrorKind::TooManyDeletions => {
-            "nothing was changed; check that the listing is complete: `accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
+            "nothing was changed; check that the listing is complete: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
         }
         ErrorKind::TooManyAdditions => {
-            "nothing was changed; check that the listing is of this dataset: `accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-add N or P% allows more"
+            "nothing was changed; check that the listing is of this dataset: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-add N or P% allows more"
         }
         ErrorKind::BeingChecked => {
             "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
         }
         ErrorKind::ContentContradicts => {
-            "nothing was changed; `accession compare DATASET --from FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
+            "nothing was changed; `accession compare DATASET FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
         }
         ErrorKind::NotStated => "`accession proof sign` states what is new, and signs it",
         ErrorKind::TreeDiffers => {

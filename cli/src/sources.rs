@@ -1,7 +1,8 @@
 //! The sets that a command reads: of the registry, or listings in files, directories and standard input.
 
+use accession::text::quoted;
 use accession::{
-    ChangeOptions, Clock, DatasetName, IfMissing, Limits, Listing, ListingBuilder, ListingOptions,
+    ChangeOptions, Clock, DatasetName, ErrorKind, IfMissing, Limits, Listing, ListingBuilder, ListingOptions,
     Registry, Resolution, Selection, Set, SetSpec, Snapshot, Source,
 };
 
@@ -39,12 +40,29 @@ impl<'a> Named<'a> {
             Ok(Source::StandardInput) => Ok(Named::Listing(InputFile::StandardInput)),
             // That the registry is missing is the better reason.
             Err(_) if snapshot.is_none() => Err(match session.open() {
+                Err(missing) if spec.is_dataset() => {
+                    let message = format!("{missing}, and no file {}", quoted(spec.as_str()));
+                    Error::new(ErrorKind::RegistryMissing, message)
+                        .with_hint("name a file that exists, or the registry with --registry")
+                }
                 Err(missing) => missing.into(),
                 Ok(_) => Error::usage(format!("{spec} was created meanwhile: try again")),
             }),
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// Refuses an option of reading listings if none is read.
+///
+/// # Errors
+///
+/// Such an option was given.
+pub fn refuse_unread(given: Option<&'static str>) -> Result<()> {
+    given.map_or(Ok(()), |option| {
+        let message = format!("{option} says how a listing is read, and no listing is named");
+        Err(Error::usage(message).with_hint(format!("omit {option}")))
+    })
 }
 
 /// Reads a listing, and returns it with the name of its source.

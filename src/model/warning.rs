@@ -125,8 +125,6 @@ warning_kinds! {
     NeverHeld = "never-held",
     /// Files or granules without a checksum of the algorithm were left out.
     NoChecksum = "no-checksum",
-    /// The identifier of a list is not the expected one.
-    NotAsExpected = "not-as-expected",
     /// The identifier was never in force, or not at the time given.
     NotInForce = "not-in-force",
     /// The registry does not have a dataset that was published.

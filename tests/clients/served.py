@@ -108,7 +108,7 @@ class Site:
         self.run("delete", "US.FOOL2.002", "--at", "2001-02-03", "A.1")
         self.run("ingest", "THEM", "--create", "--at", "2001-02-01", "A.1", "A.2", "B.1")
         self.run("cite", "US.FOOL2.002@2001-01-05", "--select", "B.*")
-        (subset,) = self.rows("subsets", "US.FOOL2.002")
+        (subset,) = self.rows("show", "US.FOOL2.002")[0]["subsets"]
         self.part = subset["identifier"]
         self.run("ingest", "BARE", "--create", "--at", "2001-01-01", "x")
         self.run("dataset", "create", "EMPTY", "--title", "Nothing yet")

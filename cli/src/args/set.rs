@@ -79,6 +79,23 @@ impl KnownAtArgs {
         }
     }
 
+    /// Whether a time was given.
+    pub fn is_given(&self) -> bool {
+        self.known_at.is_some()
+    }
+
+    /// Refuses the option for a listing.
+    ///
+    /// # Errors
+    ///
+    /// The option was given.
+    pub fn refuse_for_listing(&self) -> Result<()> {
+        if self.known_at.is_none() {
+            return Ok(());
+        }
+        Err(Error::usage("--known-at needs a dataset, and this is a listing"))
+    }
+
     /// Restricts a history to the state of the registry at that time.
     ///
     /// # Errors

@@ -8,10 +8,10 @@ use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in};
 use crate::session::Session;
 
-/// Add a note to a set that is in the history, without changing the history
+/// Add a note to a set
 ///
-/// It is shown wherever the set is: by history, show, check and cite, and on web pages. An identifier that was in force several times is annotated each time. The same note is added only
-/// once.
+/// The history does not change. The note is shown wherever the set is: by history, show, check and cite, and on web pages. An identifier that was
+/// in force several times is annotated each time. The same note is added only once.
 ///
 /// Examples:
 ///   accession annotate US.FOOL2.002@2001-01-05 'the listing was incomplete' --questionable

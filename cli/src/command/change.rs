@@ -281,17 +281,16 @@ impl Sync {
 /// the identifier and the digest are those of the earlier set.
 ///
 /// Examples:
-///   accession revert US.FOOL2.002 --to 2001-02-03 --note 'the listing was incomplete'
-///   accession revert US.FOOL2.002 --to DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession revert US.FOOL2.002 US.FOOL2.002@2001-02-03 --note 'the listing was incomplete'
+///   accession revert US.FOOL2.002 DI:763122197bfb3ffbf0da14adbfb1b13b
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Revert {
     /// The dataset
     dataset: DatasetName,
 
-    /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an
-    /// identifier or a digest that was in force
-    #[arg(long, value_name = "T|DI|DIGEST")]
+    /// The earlier set: see `accession --help`
+    #[arg(value_name = "SET")]
     to: SetSpec,
 
     #[command(flatten)]

@@ -16,7 +16,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::Progress;
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
-use crate::sources::{Named, listed, snapshot};
+use crate::sources::{Named, listed, refuse_unread, snapshot};
 
 /// Print a citation
 ///
@@ -128,9 +128,11 @@ impl Args {
                 return self.cite_listing(session, file);
             }
         };
+        let of_paths = self.select_from.is_none().then(|| self.lists.paths.given()).flatten();
+        refuse_unread(self.lists.given().or(of_paths).or(self.files.given()))?;
         if !self.of.is_empty() {
-            return Err(Error::usage("--of names the dataset of a listing")
-                .with_hint("the registry knows the dataset of this set"));
+            let message = "--of names the dataset of a listing, and the registry knows that of this set";
+            return Err(Error::usage(message).with_hint("omit --of"));
         }
         let now = session.now()?;
         let (selection, at) = match resolution.selection().clone() {

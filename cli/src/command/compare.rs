@@ -24,7 +24,7 @@ use crate::paths::OF_PATHS;
 use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
-use crate::sources::{Named, as_set, listed, snapshot};
+use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
 /// Show how sets, listings or directories differ
 ///
@@ -179,13 +179,15 @@ impl Compare {
                     true => (left.len() - 1, right.len() - 1),
                     false => registry.nearest(&left, &right)?,
                 };
-                let compared = [compared(&left, one), compared(&right, two)];
+                let contents = [&left, &right];
                 let (left, right) = (&left[one].set, &right[two].set);
                 let differences = match names_only {
                     true => registry.compare(left, right),
                     false => registry.compare_files(left, right),
                 };
                 let sides = TwoSides::read(differences, PLACES, limit)?;
+                let compared =
+                    [compared(contents[0], one, &sides), compared(contents[1], two, &sides)];
                 let is_digest_equal = left.digest() == right.digest();
                 report(session, compared, &sides, is_digest_equal, self.summary)
             }
@@ -257,6 +259,9 @@ impl Compare {
                 });
             }
         }
+        if !found.iter().any(|it| matches!(it, Found::Listing(_))) {
+            refuse_unread(self.lists.given())?;
+        }
         let read = |found| match found {
             Found::Side(side) => Ok(side),
             Found::Listing(file) => {
@@ -310,7 +315,7 @@ fn compare_with(
     }
     warn_of_repeated(session, listing.repeated(granules)?);
     let list = Compared::List { source, identifier: sides.counts.right, granules };
-    Ok(([compared(contents, nearest), list], sides))
+    Ok(([compared(contents, nearest, &sides), list], sides))
 }
 
 /// Whether the first id of a listing is a path.
@@ -345,10 +350,7 @@ fn compare_unknown(
         if identical {
             writeln!(out, "identical: {}", plural(granules, "granule"))?;
         } else {
-            writeln!(
-                out,
-                "different: the registry does not know {expected}, so not which granules"
-            )?;
+            writeln!(out, "different: the granules of {expected} are not known here")?;
         }
         writeln!(out, "identifier  {identifier}")?;
         writeln!(out, "digest      {digest}")
@@ -429,13 +431,15 @@ pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
     session.rows(COLUMNS, sides.map(Ok)).map(drop)
 }
 
-/// A set, named as itself: a subset is not the instance from which it is selected.
-fn compared(contents: &[HeldContents], index: usize) -> Compared {
+/// A set, named as itself: a subset is not the instance from which it is selected. Which of its contents it is
+/// was found only if files were compared.
+fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compared {
     let compared = &contents[index];
     let HeldContents { ref set, from, until, .. } = *compared;
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
-    let held = (contents.len() > 1).then(|| HeldPeriod {
+    let is_found = contents.len() > 1 && sides.counts.contents.compared > 0;
+    let held = is_found.then(|| HeldPeriod {
         from,
         until,
         contents: contents.len(),

@@ -17,11 +17,11 @@ use crate::args::{DetectedListArgs, KnownAtArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Progress};
 use crate::session::Session;
-use crate::sources::{Named, as_set, listed, snapshot};
+use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
-/// List the granules of a set, in canonical order
+/// List the granules of a set
 ///
-/// A complete list is verified against the identifier of the set; a partial list is not. --count prints the
+/// Granules are listed in canonical order. /// A complete list is verified against the identifier of the set; a partial list is not. --count prints the
 /// number that the history states.
 ///
 /// Formats: ids; checksums, as `sha256sum --check` reads them; bagit, a manifest of BagIt; list, the canonical
@@ -135,6 +135,7 @@ impl Args {
         self.refuse_without_effect()?;
         self.site.follow(session, std::slice::from_ref(&self.set))?;
         if let Some(producer) = &self.producer {
+            refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
             let snapshot = session.open()?.snapshot()?;
             let dataset = self.set.dataset(&snapshot)?;
             return list_of_producer(session, snapshot, &dataset, producer);
@@ -168,6 +169,7 @@ impl Args {
             Named::Set(resolution) => (resolution, snapshot.as_ref()),
             Named::Listing(file) => {
                 drop(snapshot);
+                self.known_at.refuse_for_listing()?;
                 let (_, listing) =
                     listed(session, file, (self.lists.options(), &self.lists.paths))?;
                 let (registry, set) = as_set(session, &listing)?;
@@ -177,6 +179,7 @@ impl Args {
         let Some(snapshot) = snapshot else {
             return Err(Error::usage(format!("{} is not in a registry", self.set)));
         };
+        refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
         self.known_at.refuse_for_identifier(resolution.selection())?;
         let mut selected = resolution.names()?;
         let reads_files = self.format != Format::Ids || (session.is_json() && !self.filter.count);

@@ -5,8 +5,8 @@ use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
 use accession::history::{ChangeCounts, HeldContents, Period, Periods, Subset};
 use accession::listing::ListingSummary;
 use accession::{
-    Digest, Identifier, Instance, Selection, SetSpec, Snapshot, Timestamp, Warning, WarningKind,
-    Watcher,
+    Digest, ErrorKind, Identifier, Instance, Resolution, Selection, SetSpec, Snapshot, Timestamp,
+    Warning, WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use crate::output::{
 };
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
-use crate::sources::{Named, listed, snapshot};
+use crate::sources::{Named, listed, refuse_unread, snapshot};
 
 /// Describe a dataset, identifier, citation, listing or directory
 ///
@@ -42,7 +42,7 @@ pub struct Args {
     sets: Vec<SetSpec>,
 
     /// List every version of the metadata of a dataset, oldest first
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["site", "known_at"])]
     versions: bool,
 
     #[command(flatten)]
@@ -103,6 +103,10 @@ struct ShownListing {
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if !self.sets.iter().any(|spec| spec.is_standard_input() || spec.path().is_some()) {
+            let no_files = self.lists.names_only().then_some("--no-files");
+            refuse_unread(self.lists.given().or(no_files))?;
+        }
         self.site.follow(session, &self.sets)?;
         if self.versions {
             return self.print_versions(session);
@@ -126,6 +130,7 @@ impl Args {
             Named::Set(resolution) => (resolution, snapshot.as_ref()),
             Named::Listing(file) => {
                 drop(snapshot);
+                self.known_at.refuse_for_listing()?;
                 let (source, listing) = listed(session, file, self.lists.reading())?;
                 let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
                 let summary = listing.identify_watched(&watcher)?;
@@ -139,10 +144,11 @@ impl Args {
         let selection = resolution.selection();
         self.known_at.refuse_for_identifier(selection)?;
         if let Selection::Dataset { name, .. } = selection {
-            session.warn_of_dataset(snapshot, name)?;
-            if spec.is_dataset() {
+            // The metadata of a dataset are those of now.
+            if spec.is_dataset() && !self.known_at.is_given() {
                 return self.dataset(session, snapshot, spec);
             }
+            session.warn_of_dataset(snapshot, name)?;
             let selected = resolution.names()?;
             session.warn_all(Warning::of_others(spec.time(), &selected.others));
             let period = snapshot.period(selected.set)?;
@@ -153,15 +159,15 @@ impl Args {
             return Ok(Shown::Set(Box::new(shown)));
         }
         let mut found = spec.periods(snapshot, None, None)?;
+        let is_unknown_then = found.agreement().is_none() && found.is_unknown_then();
         if found.agreement().is_some() {
             found.rows.retain(|row| row.agreement.is_some());
-        } else if found.is_unknown_then() {
+        } else if is_unknown_then {
             let what =
                 format!("{spec} is a subset here: whether it was the same then is not known");
             session.warn(WarningKind::NotInForce, &what);
         } else {
-            // It says why there is none.
-            found = Periods { rows: vec![snapshot.period(resolution.names()?.set)?] };
+            found = self.resolved(session, snapshot, spec, &resolution, found)?;
         }
         let mut datasets: Vec<_> = found.rows.iter().map(|row| row.set.dataset()).collect();
         datasets.dedup();
@@ -171,9 +177,16 @@ impl Args {
         for row in &mut found.rows {
             row.is_of_site = self.site.is_given();
         }
-        let candidates = resolution.candidates()?;
-        let set = candidates.last().map(|contents| contents.set.clone());
-        let set = set.unwrap_or(resolution.names()?.set);
+        // A subset has no contents at a time when it is not known to be the same.
+        let candidates = match resolution.candidates() {
+            Err(error) if is_unknown_then && error.kind() == ErrorKind::IdentifierUnknown => Vec::new(),
+            candidates => candidates?,
+        };
+        let set = match (candidates.last(), found.rows.last()) {
+            (Some(contents), _) => contents.set.clone(),
+            (None, Some(row)) => row.set.clone(),
+            (None, None) => resolution.names()?.set,
+        };
         let (identifier, granules) = (set.identifier(), set.granule_count());
         let is_single = candidates.len() == 1;
         let contents = if is_single {
@@ -191,10 +204,32 @@ impl Args {
         })))
     }
 
+    /// The period of a set that no row agrees with. The error says when the identifier was in force.
+    fn resolved(
+        &self,
+        session: &Session,
+        snapshot: &Snapshot,
+        spec: &SetSpec,
+        resolution: &Resolution<'_>,
+        found: Periods,
+    ) -> Result<Periods> {
+        match (resolution.names(), found.rows.first()) {
+            (Ok(selected), _) => Ok(Periods { rows: vec![snapshot.period(selected.set)?] }),
+            (Err(error), Some(row)) if spec.time().is_some() => {
+                let (program, identifier) = (session.program(), row.set.identifier());
+                let hint = format!("`{program} show DI:{identifier}` lists when it was");
+                Err(Error::from(error).with_hint(hint))
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
     fn dataset(&self, session: &Session, snapshot: &Snapshot, spec: &SetSpec) -> Result<Shown> {
         let name = spec.dataset(snapshot)?;
         let mut record = snapshot.dataset(&name)?;
         let now = snapshot.now();
+        // That it was withdrawn is among its fields.
+        session.warn_all(Warning::of_former_name(&name, &record.dataset.name));
         session.warn_all(record.latest.iter().filter_map(|it| Warning::of_future(it, now)));
         snapshot.replace_future_instance(&mut record)?;
         let refused = snapshot.refusal(&record.dataset.name)?;
@@ -206,6 +241,7 @@ impl Args {
         let [spec] = self.sets.as_slice() else {
             return Err(Error::usage("--versions lists the metadata of one dataset"));
         };
+
         let snapshot = session.open()?.snapshot()?;
         let name = spec.dataset(&snapshot)?;
         let versions = snapshot.record_versions(&name)?;
@@ -233,7 +269,9 @@ fn print(session: &mut Session, shown: &Shown) -> Result<()> {
     }
     match shown {
         Shown::Dataset(dataset) => {
-            write_fields(session.out(), DATASET, dataset)?;
+            let (first, others) = DATASET.split_at(2);
+            let columns = [first, &[Column::text("digest").of("latest/digest")], others].concat();
+            write_fields(session.out(), &columns, dataset)?;
             session.rows(SUBSETS, dataset.subsets.iter().map(Ok))?;
         }
         Shown::Set(set) => {

@@ -39,7 +39,7 @@ fn warnings(printed: &str) -> Vec<String> {
 #[test]
 fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future() {
     let sandbox = sandbox();
-    for command in ["lookup D", "dataset list", "cite D --format tuple"] {
+    for command in ["show D", "dataset list", "cite D --format tuple"] {
         let printed = sandbox.run(&format!("accession {command} --json"));
         assert!(printed.contains(BEFORE), "{command}: {printed}");
         let warnings = warnings(&printed);
@@ -48,7 +48,7 @@ fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future()
     let granules = sandbox.run("accession granules D 2> /dev/null");
     assert_eq!(granules, "A\n");
     let compared =
-        sandbox.run("printf 'A\\n' | accession compare D --from - --summary 2> /dev/null");
+        sandbox.run("printf 'A\\n' | accession compare D - --summary 2> /dev/null");
     assert!(compared.starts_with("identical: 1 granule\n"), "{compared}");
 }
 

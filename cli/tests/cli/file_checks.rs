@@ -118,7 +118,7 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
         summary,
         "{\"summary\":{\"files\":2,\"bytes\":3,\"findings\":1,\"complete\":false}}\n"
     );
-    let listed = sandbox.command("fixity list D").output().unwrap();
+    let listed = sandbox.command("granules D --format checksums").output().unwrap();
     let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  A\n";
     assert_eq!(String::from_utf8(listed.stdout).unwrap(), known);
 }
@@ -193,7 +193,7 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(["\"A\"", "\"C\""].iter().all(|id| described.contains(id)), "{described}");
         assert!(!described.contains("\"B\""), "{described}");
-        let listed = sandbox.run("accession fixity list D | grep -v B | accession identify");
+        let listed = sandbox.run("accession granules D --format checksums | grep -v B | accession show -");
         let digest = listed.lines().find_map(|line| line.strip_prefix("digest      "));
         assert_eq!((cited.as_str(), digest.is_some()), (digest, true));
         // The same as of one that is saved.

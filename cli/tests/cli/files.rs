@@ -9,7 +9,7 @@ use crate::running::nobody::{as_nobody, set_mode};
 fn a_command_that_reads_leaves_no_file_behind() {
     let sandbox = Sandbox::with_a_dataset();
     let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();
-    for arguments in ["history DATASET", "lookup DATASET", "granules DATASET", "verify"] {
+    for arguments in ["history DATASET", "show DATASET", "granules DATASET", "verify"] {
         assert!(sandbox.command(arguments).output().unwrap().status.success());
         assert_eq!(sandbox.files(), [".bin", "accession.db", "fixtures"]);
         assert_eq!(std::fs::read(sandbox.path().join("accession.db")).unwrap(), bytes);
@@ -77,7 +77,7 @@ fn a_registry_that_cannot_be_written_can_be_read() {
     set_mode(&registry, 0o444);
     let bytes = std::fs::read(&registry).unwrap();
     for directory_mode in [0o555, 0o777] {
-        for arguments in ["lookup DATASET", "granules DATASET --at 2001-01-02", "verify"] {
+        for arguments in ["show DATASET", "granules DATASET@2001-01-02", "verify"] {
             let output = as_nobody(&sandbox, directory_mode, arguments);
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         }
@@ -115,7 +115,7 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     for (directory_mode, path) in
         [(0o555, "accession.db"), (0o777, "accession.db"), (0o777, "elsewhere/link.db")]
     {
-        let show = format!("--registry {path} dataset show DATASET");
+        let show = format!("--registry {path} show DATASET");
         let output = as_nobody(&sandbox, directory_mode, &show);
         assert!(output.status.success(), "{}", stderr(&output));
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -128,7 +128,7 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     drop(writer);
     set_mode(&registry, 0o444);
     std::fs::write(&wal, bytes).unwrap();
-    let output = as_nobody(&sandbox, 0o555, "--json dataset show DATASET");
+    let output = as_nobody(&sandbox, 0o555, "--json show DATASET");
     assert_refused(&output, "denied", "a -wal file after a crash");
 }
 
@@ -156,7 +156,7 @@ fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
 fn a_registry_that_cannot_be_read_has_its_own_error_kind() {
     let sandbox = Sandbox::with_a_dataset();
     set_mode(&sandbox.path().join("accession.db"), 0o000);
-    let output = as_nobody(&sandbox, 0o755, "--json lookup DATASET");
+    let output = as_nobody(&sandbox, 0o755, "--json show DATASET");
     assert_eq!(output.status.code(), Some(2));
     let error = stderr(&output);
     assert!(error.contains("\"kind\":\"denied\"") || error.contains("\"kind\":\"io\""), "{error}");

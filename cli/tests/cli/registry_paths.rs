@@ -49,7 +49,7 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     let registry = format!("{directory}/accession.db");
     sandbox.refused(&format!("--registry {registry} ingest DATASET --create A"), "invalid-path");
     std::fs::copy(sandbox.path().join("accession.db"), sandbox.path().join(&registry)).unwrap();
-    sandbox.refused(&format!("--registry {registry} lookup DATASET"), "invalid-path");
+    sandbox.refused(&format!("--registry {registry} show DATASET"), "invalid-path");
 }
 
 /// The backup was reported as successful, and the next command deleted it.

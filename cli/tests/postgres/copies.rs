@@ -26,7 +26,7 @@ pub fn filled(directory: &Path) -> String {
         &["delete", "US", "--at", "2001-01-03", "a"],
         &["ingest", "US", "--at", "2001-01-04", "a", "値"],
         &["cite", "US", "--select", "A*"],
-        &["cite", "US", "--at", "2001-01-02", "--select", "*a*"],
+        &["cite", "US@2001-01-02", "--select", "*a*"],
         &["dataset", "edit", "US", "--title", "other"],
         &["dataset", "rename", "US", "OURS"],
         &["ingest", "LARGE", "--create", "--at", "2002-01-02", "--from", many.to_str().unwrap()],
@@ -58,9 +58,8 @@ pub fn reports(registry: &str) -> Vec<String> {
         for arguments in [
             &["dataset", "export", name][..],
             &["history", name, "--json"],
-            &["dataset", "show", name, "--versions", "--json"],
-            &["dataset", "show", name, "--json"],
-            &["subsets", name, "--json"],
+            &["show", name, "--versions", "--json"],
+            &["show", name, "--json"],
         ] {
             let output = command(registry, arguments).output().unwrap();
             reports.push(String::from_utf8([output.stdout, output.stderr].concat()).unwrap());

@@ -68,7 +68,7 @@ fn the_commands_of_the_guide_work_in_its_order() {
         assert_eq!(succeed(&on_server("archive", database), &history), expected);
     }
     succeed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "C"]);
-    succeed(&on_server("www", "archive"), &["lookup", "US.FOOL2.002"]);
+    succeed(&on_server("www", "archive"), &["show", "US.FOOL2.002"]);
 
     // What somebody tries who has read less.
     let target = on_server("archive", "archive");

@@ -24,9 +24,9 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     for arguments in [
         &["history", "D"][..],
         &["granules", "D@2001-01-01T00:00:20Z"],
-        &["--json", "dataset", "show", "D"],
+        &["--json", "show", "D"],
         &["cite", "D"],
-        &["subsets", "D"],
+        &["show", "D"],
         &["compare", "D@2001-01-01T00:00:20Z", "D"],
         &["find", "G7"],
         &["dataset", "export", "D", "--output", "-"],

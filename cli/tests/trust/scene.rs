@@ -74,7 +74,7 @@ impl Scene {
             ("delete", "delete OWN --at LATER --from DIR/delete.txt"),
             ("change", "change OWN --at LATER --ingest DIR/ingest.txt --delete DIR/delete.txt"),
             ("sync", "sync OWN --at LATER --note night --from DIR/listing.txt"),
-            ("revert", "revert OWN --to EARLY --at LATER"),
+            ("revert", "revert OWN OWN@EARLY --at LATER"),
             ("import", "import OWN DIR/changes.tsv"),
             (
                 "mirror pull",

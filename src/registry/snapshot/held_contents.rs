@@ -38,10 +38,13 @@ impl HeldContents {
         HeldContents { set, from: timestamp, until }
     }
 
-    /// What names these contents among others of the same identifier: `DI:…@TIME`, or the first digits of the digest
-    /// where several datasets had the identifier.
+    /// What names these contents among others of the same identifier: the time from which they were held, or the
+    /// first digits of their digest if another dataset held other contents then.
     pub fn spec_among(&self, others: &[HeldContents]) -> String {
-        if others.iter().all(|other| other.set.dataset() == self.set.dataset()) {
+        let is_held = |other: &&HeldContents| {
+            other.from <= self.from && other.until.is_none_or(|until| self.from < until)
+        };
+        if others.iter().filter(is_held).count() == 1 {
             return format!("DI:{}@{}", self.set.identifier(), self.from);
         }
         let digest = self.set.digest().to_string();

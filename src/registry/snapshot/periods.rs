@@ -21,7 +21,7 @@ use crate::store::SubsetKey;
 /// only what is known of the files changed. Of a subset that was cited, the period of the set from which it
 /// was selected.
 ///
-/// Its JSON has the fields of the command line's `resolve`.
+/// Its JSON has the fields of a period that the command line's `show` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Period {
