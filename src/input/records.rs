@@ -70,6 +70,9 @@ impl OpenedFile {
         options.check_files(format).map_err(|error: Error| error.at_line(&name, 1))?;
         let with_dates = options.with_dates;
         match format {
+            InputFormat::Lines | InputFormat::Checksums if options.column.is_some() => {
+                return Err(Error::not_a_table().at_line(&name, 1));
+            }
             InputFormat::Lines
             | InputFormat::Esgf
             | InputFormat::Rclone

@@ -64,7 +64,7 @@ fn calls(consoles: &str) -> Vec<Vec<String>> {
 }
 
 /// The long options in a help.
-fn options_of(help: &str) -> BTreeSet<String> {
+pub fn options_of(help: &str) -> BTreeSet<String> {
     let lines = help.lines().skip_while(|line| !line.starts_with("Options:")).skip(1);
     let options = lines.filter_map(|line| {
         let line = line.trim_start();

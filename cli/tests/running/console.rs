@@ -292,7 +292,7 @@ fn without_now(line: &str) -> String {
 
 /// The text with all times masked that depend on the clock. The width of columns depends on these times and
 /// on the path of the directory, so it is masked, too.
-fn masked(text: &str) -> String {
+pub fn masked(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(without_now).collect();
     let outputs = lines.chunk_by(|_, line| !line.starts_with("$ ") && !line.starts_with("```"));
     let mut masked = String::new();
