@@ -231,11 +231,7 @@ fn is_for_people(line: &str) -> bool {
 }
 
 /// The commands that the page of the program does not list: those for packages, and those that others replace.
-const NOT_ON_PAGE: [&str; 7] =
-    ["change", "completions", "identify", "lookup", "man", "resolve", "subsets"];
-
-/// A command that the page lists and that does not exist yet.
-const NOT_YET: &str = "show";
+const NOT_ON_PAGE: [&str; 3] = ["change", "completions", "man"];
 
 /// The commands that a help text lists. A line that continues a description does not name one.
 pub fn commands_in(help: &str) -> Vec<&str> {
@@ -248,12 +244,12 @@ pub fn commands_in(help: &str) -> Vec<&str> {
             lines.take_while(|line| !line.is_empty()).collect()
         }
     };
-    let (not_on_page, not_yet) = page.map_or((&[][..], ""), |_| (&NOT_ON_PAGE, NOT_YET));
+    let not_on_page = page.map_or(&[][..], |_| &NOT_ON_PAGE);
     lines
         .into_iter()
         .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
         .filter_map(|line| line.split_whitespace().next())
-        .filter(|command| *command != "help" && *command != not_yet)
+        .filter(|command| *command != "help")
         .chain(not_on_page.iter().copied())
         .collect()
 }
