@@ -216,8 +216,8 @@ pub mod history {
 pub mod status {
     pub use crate::model::{FailedAttempt, LastPull, LineCheck, LogChange};
     pub use crate::registry::{
-        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, Mirrored, NewCheck,
-        OpenFinding, RootState, StatusThresholds, StoredSource,
+        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
+        NewCheck, OpenFinding, RootState, StatusThresholds, StoredSource,
     };
 }
 

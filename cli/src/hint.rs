@@ -64,7 +64,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "is it mounted? if it is the right one, and its files are gone, --mounted says so"
         }
         ErrorKind::RegistryMissing => {
-            "if a file was lost, `accession restore` restores it from a backup; `accession dataset add NAME` and --create create a new one"
+            "if a file was lost, `accession registry restore` restores it from a backup; `accession dataset create NAME` and --create create a new one"
         }
         ErrorKind::AlreadyExists if is_from_store => {
             "name a file that does not exist, or an empty database"
@@ -72,7 +72,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::AlreadyExists => "move it away, or write elsewhere",
         ErrorKind::NotARegistry => "name another file with --registry",
         ErrorKind::OtherSchema => {
-            "if another version of accession wrote it, use that version; its `export` writes what `import` reads into a new registry"
+            "if another version of accession wrote it, use that version; its `dataset export` writes what `import` reads into a new registry"
         }
         ErrorKind::Busy => "wait until the other command has finished, and try again",
         ErrorKind::Full => "nothing was changed; free some space, and try again",
@@ -153,9 +153,9 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::ContentContradicts => {
             "nothing was changed; `accession compare DATASET FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
         }
-        ErrorKind::NotStated => "`accession sign` states what is new, and signs it",
+        ErrorKind::NotStated => "`accession proof sign` states what is new, and signs it",
         ErrorKind::TreeDiffers => {
-            "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name"
+            "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession proof sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name"
         }
         ErrorKind::Backfill => {
             "nothing was changed; name the time of the change with --at; say --at now if it is now"
@@ -164,7 +164,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "nothing was changed; an import must be later than the last change of the dataset"
         }
         ErrorKind::NotAfterLast => {
-            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession export --until`"
+            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession dataset export --until`"
         }
         ErrorKind::Future if is_read => {
             "nothing was changed; correct the time, or import the file when that time has come"
@@ -244,9 +244,9 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         }
         ErrorDetail::NotGzip => "download the file again, or rename it",
         ErrorDetail::NotAFile => {
-            "`accession copy` copies a registry in a file to a server, and one on a server to a file"
+            "`accession registry copy` copies a registry in a file to a server, and one on a server to a file"
         }
-        ErrorDetail::NotAServer => "`accession copy` copies the registry to a server",
+        ErrorDetail::NotAServer => "`accession registry copy` copies the registry to a server",
         ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         ErrorDetail::Cancelled => "nothing was changed; try again",
         ErrorDetail::NeverChanged => "`accession ingest` makes its first change",

@@ -287,7 +287,7 @@ impl Events {
         if let Some(deletion) = self.deletion.take() {
             return Some(Ok(deletion));
         }
-        let Record { granule_id, location, ingested, deleted, files, .. } =
+        let Record { granule_id, producer_granule, location, ingested, deleted, files, .. } =
             match self.records.next()? {
                 Ok(record) => record,
                 Err(error) => return Some(Err(error)),
@@ -307,7 +307,7 @@ impl Events {
                     event(granule_id.clone(), location.clone(), deleted, EventKind::Deleted)
                 });
                 let (event, moment) = event(granule_id, location, ingested, EventKind::Ingested);
-                (Event { content, ..event }, moment)
+                (Event { producer_granule, content, ..event }, moment)
             }
             (None, Some(deleted)) => event(granule_id, location, deleted, EventKind::Deleted),
             (None, None) => return None,

@@ -55,7 +55,8 @@ pub use snapshot::{
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
-    DatasetStatus, FilesChecked, KnownPrimary, LastChange, Mirrored, StatusThresholds,
+    DatasetStatus, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
+    StatusThresholds,
 };
 pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,

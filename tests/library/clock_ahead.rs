@@ -65,7 +65,7 @@ const WRITES: [Write; 10] = [
         import.add(event(second(9), EventKind::Ingested, "imported"))?;
         registry.import(&name("D"), &import).map(drop)
     }),
-    ("dataset add", |registry| registry.add_dataset(&DatasetMetadata::named(name("ADDED")))),
+    ("dataset create", |registry| registry.add_dataset(&DatasetMetadata::named(name("ADDED")))),
     ("dataset edit", |registry| registry.edit_dataset(&name("EMPTY"), set_title).map(drop)),
     ("dataset rename", |registry| {
         registry.rename_dataset(&name("EMPTY"), &name("RENAMED")).map(drop)

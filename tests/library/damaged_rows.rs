@@ -88,7 +88,7 @@ fn a_flip_in_the_last_row_of_a_history_is_neither_handed_out_nor_continued() {
     }
 }
 
-/// A log with its annotations and subsets, as `export` and `publish` write it.
+/// A log with its annotations and subsets, as `dataset export` and `publish` write it.
 const WRITE: TrialOfLastRow = ("manifest", |world| {
     Ok(manifest::write(&world.registry, &name("dataset"), None, &mut Vec::new())?)
 });

@@ -10,7 +10,7 @@ use accession::history::DigestPrefix;
 use accession::mirror::{PullOptions, pull};
 use accession::{
     Change, ChangeOptions, Error, ErrorKind, Identifier, IfMissing, Limit, Limits, ListingBuilder,
-    ListingEntry, Moment, Registry, Selection, Set, SubsetMembers, Timestamp,
+    ListingEntry, Moment, Registry, Selection, Set, SetSpec, SubsetMembers, Timestamp,
 };
 use accession::{Digest, FileRecord};
 use proptest::prelude::*;
@@ -508,9 +508,13 @@ fn assert_contents(registry: &Registry, model: &Model) {
                 later.push(state);
             }
         }
-        let contents = |at| {
-            let selection = Selection::Identifier { identifier, dataset: None, at };
-            registry.snapshot().unwrap().contents(&selection).unwrap()
+        let contents = |at: Option<Moment>| {
+            let spec = match at {
+                Some(at) => format!("DI:{identifier}@{at}"),
+                None => format!("DI:{identifier}"),
+            };
+            let spec: SetSpec = spec.parse().unwrap();
+            registry.snapshot().unwrap().resolve(&spec).unwrap().candidates().unwrap()
         };
         let found = contents(None);
         assert_eq!(found.len(), expected.len(), "{identifier}: {expected:?} {found:#?}");

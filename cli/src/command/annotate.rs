@@ -8,9 +8,9 @@ use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in};
 use crate::session::Session;
 
-/// Add a note to a set that is in the history, without changing the history
+/// Add a note to a set
 ///
-/// It is shown wherever the set is: by history, show, check and cite, and on web pages. An identifier that was
+/// The history does not change. The note is shown wherever the set is: by history, show, check and cite, and on web pages. An identifier that was
 /// in force several times is annotated each time. The same note is added only once.
 ///
 /// Examples:

@@ -1,9 +1,7 @@
 //! Commands that make one change of a dataset: `ingest`, `delete`, `change`, `sync`, `revert`.
 
-use accession::ids::granule::{CollectionId, HashLength};
 use accession::{DatasetName, Listing, ListingBuilder, SetSpec};
 
-use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};
 use crate::args::{
     ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, if_missing,
@@ -47,19 +45,6 @@ pub struct Ingest {
     #[arg(long)]
     skip_existing: bool,
 
-    /// Treat the ids as producer ids of this collection (name___version): add a unique id
-    /// made from each, and keep both (see granule-id)
-    #[arg(long, value_name = "COLLECTION")]
-    uniquify: Option<CollectionId>,
-
-    /// The number of hash characters in a unique id
-    #[arg(long, value_name = "N", default_value = "8", requires = "uniquify")]
-    hash_length: HashLength,
-
-    /// Also hash the current time, so that every ingest makes different unique ids
-    #[arg(long, requires = "uniquify")]
-    timestamp: bool,
-
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
@@ -71,10 +56,6 @@ pub struct Ingest {
 
 impl Ingest {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let uniquify = self.uniquify.map(|collection| {
-            let (hash_length, hashes_time) = (self.hash_length, self.timestamp);
-            Uniquify { collection, hash_length, hashes_time }
-        });
         let mut change = accession::Change::new();
         change.options = self
             .change
@@ -82,16 +63,10 @@ impl Ingest {
             .skip_existing(self.skip_existing)
             .max_replace(self.contradicting.max_replace)
             .if_missing(if_missing(self.create));
-        let now = session.now()?;
         let missing = MissingPages::when(self.partial);
         self.granules.refuse_patterns()?;
-        let entries = self.granules.entries(session, Some(&self.files), missing)?.recorded();
-        for (index, entry) in (0..).zip(entries) {
-            let entry = match &uniquify {
-                Some(uniquify) => uniquify.apply(entry?, index, now)?,
-                None => entry?,
-            };
-            change.ingest(entry)?;
+        for entry in self.granules.entries(session, Some(&self.files), missing)?.recorded() {
+            change.ingest(entry?)?;
         }
         make(session, &self.change.application(&self.dataset, self.create), &change)
     }

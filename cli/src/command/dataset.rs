@@ -14,6 +14,7 @@ use accession::{Doi, Warning};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::export::ExportArgs;
 use crate::applied::Created;
 use crate::args::{ClockArgs, Refusal, edit, edit_as};
 use crate::error::{Error, Exit, Result};
@@ -22,26 +23,27 @@ use crate::reading::{InputFile, read_record};
 use crate::session::{Create, Session};
 
 commands! {
-    /// Add datasets, and show and change their metadata
+    /// Create, edit, list, export, correct or withdraw datasets
     enum Command {
-        Add(AddDataset),
+        Create(CreateDataset),
         Edit(EditDataset),
         List(ListDatasets),
+        Export(ExportArgs),
         Rename(Rename),
         Withdraw(Withdraw),
         Reinstate(Reinstate),
     }
 }
 
-/// Add a dataset
+/// Create a dataset
 ///
-/// Creates the registry if it does not exist.
+/// Creates the registry, too, if it does not exist.
 ///
 /// Example:
-///   accession dataset add US.FOOL2.002 --doi 10.9999/US/FOOL2.v2 --title 'FOO Level 2' --year 2001
+///   accession dataset create FOO --doi 10.9999/FOO.v2 --title 'FOO Level 2' --year 2001
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct AddDataset {
+pub struct CreateDataset {
     /// The name of the dataset: letters, digits and . _ - :
     name: DatasetName,
 
@@ -65,15 +67,15 @@ pub struct EditDataset {
     record: RecordArgs,
 }
 
-/// The JSON that `dataset add` prints.
+/// The JSON that `dataset create` prints.
 #[derive(Serialize)]
-struct Added<'a> {
+struct CreatedDataset<'a> {
     #[serde(flatten)]
     listed: &'a DatasetRecord,
     created: Created,
 }
 
-impl AddDataset {
+impl CreateDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut dataset = DatasetMetadata::named(self.name);
         let mut limits = Limits::default();
@@ -87,7 +89,7 @@ impl AddDataset {
         let listed = session.open()?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
         let registry = session.registry_path();
-        session.confirm(&Added { listed: &listed, created }, |out| {
+        session.confirm(&CreatedDataset { listed: &listed, created }, |out| {
             if created.registry {
                 writeln!(out, "created registry {}", quoted(&registry.to_string_lossy()))?;
             }
@@ -215,8 +217,9 @@ pub struct RecordArgs {
     #[command(flatten)]
     fields: FieldArgs,
 
-    /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
-    /// precedence over it
+    /// Metadata from doi.org (CSL-JSON or DataCite JSON), or -
+    ///
+    /// Other options take precedence.
     #[arg(long, value_name = "FILE")]
     from: Option<InputFile>,
 
@@ -239,13 +242,16 @@ struct FieldArgs {
     #[arg(long, value_name = "T", value_parser = edit::<String>)]
     title: Option<Change<String>>,
 
-    /// What the dataset contains; search engines expect 50 to 5,000 characters
+    /// What the dataset contains
+    ///
+    /// Search engines expect 50 to 5,000 characters.
     #[arg(long, value_name = "X", value_parser = edit::<String>)]
     description: Option<Change<String>>,
 
-    /// A creator: "Family, Given", "Family, Given (ORCID)", or an organisation, in braces if its
-    /// name contains a comma (can be repeated, in the order of the citation; they replace all
-    /// creators that the dataset has)
+    /// "Family, Given (ORCID)", or an organisation (repeatable)
+    ///
+    /// Creators are in the order of the citation, and replace all creators of the dataset. The ORCID can be left
+    /// out. The name of an organisation is in braces if it contains a comma.
     #[arg(long = "creator", value_name = "C", value_parser = edit::<Creator>)]
     creators: Vec<Change<Creator>>,
 
@@ -273,16 +279,19 @@ struct FieldArgs {
     #[arg(long, visible_alias = "license", value_name = "L", value_parser = edit::<Licence>)]
     licence: Option<Change<Licence>>,
 
-    /// Where a granule can be fetched: an address with {granule} in the place of its id
+    /// The address of a granule, with {granule} for its id
     #[arg(long, value_name = "URL", value_parser = edit::<GranuleUrl>)]
     granule_url: Option<Change<GranuleUrl>>,
 
-    /// The address of the site that resolves identifiers, which citations name: https://data.example.org
-    /// for https://data.example.org/DI:…
+    /// The site that resolves identifiers, for citations
+    ///
+    /// Write https://data.example.org if identifiers are at https://data.example.org/DI:…
     #[arg(long, value_name = "URL", value_parser = edit::<WebAddress>)]
     resolver: Option<Change<WebAddress>>,
 
-    /// A keyword (can be repeated; they replace all keywords that the dataset has)
+    /// A keyword (repeatable)
+    ///
+    /// Keywords replace all keywords of the dataset.
     #[arg(long = "keyword", value_name = "K", value_parser = edit::<Keyword>)]
     keywords: Vec<Change<Keyword>>,
 
@@ -290,23 +299,28 @@ struct FieldArgs {
     #[arg(long, value_name = "yes|no", value_parser = |text: &str| edit_as(text, yes_or_no))]
     free_access: Option<Change<bool>>,
 
-    /// The time that the data are about: two dates or times, of which one may be ..
+    /// The time that the data are about; one end may be ..
     #[arg(long, value_name = "START/END", value_parser = edit::<Temporal>)]
     temporal: Option<Change<Temporal>>,
 
-    /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
-    /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
-    /// one. It is not published
+    /// The greatest number of granules that a sync may delete
+    ///
+    /// A number, or a percentage of the held granules. An empty string restores the default: the larger of 10
+    /// granules and 2%, never more than half, but at least one. The limit is not published.
     #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_delete: Option<Change<Limit>>,
 
-    /// How many granules a sync may add: a number, or a percentage of those held. An empty string
-    /// goes back to the default: the larger of 1,000 granules and 100%. It is not published
+    /// The greatest number of granules that a sync may add
+    ///
+    /// A number, or a percentage of the held granules. An empty string restores the default: the larger of 1,000
+    /// granules and 100%. The limit is not published.
     #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
     max_add: Option<Change<Limit>>,
 
-    /// Of how many granules a change may state other bytes than are known, without a note: a number, or a
-    /// percentage of those held. An empty string goes back to the default: 0. It is not published
+    /// The greatest number of granules that may get another checksum
+    ///
+    /// A number, or a percentage of the held granules; changes without a note are limited. An empty string restores
+    /// the default: 0. The limit is not published.
     #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_replace: Option<Change<Limit>>,
 }

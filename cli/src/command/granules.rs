@@ -19,9 +19,9 @@ use crate::output::{Column, Progress};
 use crate::session::Session;
 use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
-/// List the granules of a set, in canonical order
+/// List the granules of a set
 ///
-/// A complete list is verified against the identifier of the set; a partial list is not. --count prints the
+/// Granules are listed in canonical order. /// A complete list is verified against the identifier of the set; a partial list is not. --count prints the
 /// number that the history states.
 ///
 /// Formats: ids; checksums, as `sha256sum --check` reads them; bagit, a manifest of BagIt; list, the canonical

@@ -16,9 +16,9 @@ use crate::error::{Error, Exit, Result};
 use crate::output::{Column, one_line, plural};
 use crate::session::Session;
 
-/// List the changes of datasets, oldest first
+/// List the changes of datasets
 ///
-/// Without a name, the changes of all datasets are listed in the order in which they were recorded.
+/// Changes are listed oldest first. Without a name, the changes of all datasets are listed in the order in which they were recorded.
 ///
 /// Examples:
 ///   accession history US.FOOL2.002
@@ -184,7 +184,7 @@ pub const INSTANCES: &[Column] = &[
     Column::prose("note"),
 ];
 
-/// List every dataset and period in which a granule was held
+/// Show where and when a granule was held
 ///
 /// Datasets that were withdrawn are marked. The exit status is 1 if none of the granules was ever held.
 ///

@@ -188,8 +188,12 @@ impl Args {
             (None, None) => resolution.names()?.set,
         };
         let (identifier, granules) = (set.identifier(), set.granule_count());
-        let is_single = candidates.len() <= 1;
-        let contents = if is_single { Vec::new() } else { Contents::of(&candidates) };
+        let is_single = candidates.len() == 1;
+        let contents = if is_single {
+            Vec::new()
+        } else {
+            candidates.iter().map(|it| Contents::of(it, &candidates)).collect()
+        };
         Ok(Shown::Set(Box::new(ShownSet {
             identifier,
             digest: is_single.then(|| set.digest()),
@@ -247,21 +251,15 @@ impl Args {
 }
 
 impl Contents {
-    /// Names each of several contents: by the time from which it was held, or by its digest if another dataset
-    /// held other contents then.
-    fn of(candidates: &[HeldContents]) -> Vec<Self> {
-        let is_held = |at: Timestamp, held: &HeldContents| {
-            held.from <= at && held.until.is_none_or(|until| at < until)
-        };
-        let named = |held: &HeldContents| {
-            let HeldContents { set, from, until, .. } = held;
-            let (identifier, digest) = (set.identifier(), set.digest());
-            let is_alone = candidates.iter().filter(|other| is_held(*from, other)).count() == 1;
-            let name = if is_alone { format!("DI:{identifier}@{from}") } else { digest.to_string() };
-            let dataset = set.dataset().to_string();
-            Contents { set: name, dataset, from: *from, until: *until, digest }
-        };
-        candidates.iter().map(named).collect()
+    fn of(contents: &HeldContents, all: &[HeldContents]) -> Self {
+        let HeldContents { set, from, until, .. } = contents;
+        Contents {
+            set: contents.spec_among(all),
+            dataset: set.dataset().to_string(),
+            from: *from,
+            until: *until,
+            digest: set.digest(),
+        }
     }
 }
 

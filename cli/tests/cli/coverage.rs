@@ -75,7 +75,7 @@ fn options_of(help: &str) -> BTreeSet<String> {
         let end = name.find(|c| !is_of_name(c)).unwrap_or(name.len());
         Some(format!("--{}", &name[..end]))
     });
-    options.filter(|name| name.len() > 2).collect()
+    options.filter(|name| name.len() > 2 && name != "--help").collect()
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_checked() {
 #[test]
 fn a_mirror_can_be_compared_if_the_registry_is_read_only() {
     let sandbox = sandbox();
-    sandbox.run("accession export D --output us.jsonl");
+    sandbox.run("accession dataset export D --output us.jsonl");
     sandbox.run("accession mirror pull M us.jsonl --create --at 2001-02-01");
     set_mode(&sandbox.path().join("accession.db"), 0o444);
     let output = as_nobody(&sandbox, 0o555, "--json mirror compare M us.jsonl");

@@ -43,7 +43,7 @@ const READERS: [&str; 14] = [
     "verify",
     "verify DATASET",
     "compare DATASET DATASET@2001-01-02",
-    "export DATASET",
+    "dataset export DATASET",
     "mirror compare DATASET accession.db",
     "--registry mine.db mirror compare DATASET accession.db",
     "--registry mine.db mirror pull DATASET accession.db --dry-run",
@@ -72,7 +72,7 @@ fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
              UPDATE instance SET note = '{evil}'"
         ),
     );
-    for command in READERS.into_iter().filter(|command| *command != "export DATASET") {
+    for command in READERS.into_iter().filter(|command| *command != "dataset export DATASET") {
         for json in ["", " --json"] {
             let output = sandbox.command(&format!("{command}{json}")).output().unwrap();
             let printed = both(&output);
@@ -126,7 +126,7 @@ fn an_id_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
         "granules DATASET",
         "compare DATASET EMPTY",
         "--registry other.db mirror compare DATASET accession.db",
-        "export DATASET",
+        "dataset export DATASET",
         &format!("cite DATASET --select {turned}"),
     ] {
         sandbox.run("accession ingest EMPTY --create --at 2001-01-02 B");
@@ -221,7 +221,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         };
         std::fs::write(sandbox.path().join(Path::new(&path(".txt"))), "A\nB\n").unwrap();
         succeeds("ingest DATASET --create --at 2001-01-02 --from", &path(".txt"));
-        succeeds("export DATASET --output", &path(".jsonl"));
+        succeeds("dataset export DATASET --output", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".db"));
         let refused = run("ingest DATASET --at now --from", &path(".txt"));
@@ -274,7 +274,7 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
 #[test]
 fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     let sandbox = Sandbox::with_a_dataset();
-    sandbox.run("accession key generate us.example.org/statements --output us.key > us.vkey");
+    sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
     let policy = "(printf 'log '; cat us.vkey; echo quorum none; yes '# a comment' | head -c 262144; echo wrong) > policy";
     sandbox.run(policy);
     sandbox.run("accession publish www --quiet; (yes '' | head -c 2000000) > proof");
@@ -285,10 +285,10 @@ fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     sandbox.run("yes '' | head -c 16777217 > long.pem");
     sandbox.run("(echo '{}'; yes '' | head -c 16777216) > record.json; echo A > list.txt");
     for (command, file, bytes) in [
-        ("sign --key us.key --policy policy", "policy", 262_144),
-        ("verify --proof www/index.html --policy policy", "policy", 262_144),
-        ("verify --proof proof --vkey $(cat us.vkey)", "proof", 185_536),
-        ("key show long.key", "long.key", 1_024),
+        ("proof sign --key us.key --policy policy", "policy", 262_144),
+        ("proof verify www/index.html --policy policy", "policy", 262_144),
+        ("proof verify proof --vkey $(cat us.vkey)", "proof", 185_536),
+        ("proof pubkey long.key", "long.key", 1_024),
         ("serve --listen 127.0.0.1:0 --register --register-token token", "token", 514),
         ("cite list.txt --of X --of record.json", "record.json", 16_777_216),
         ("cite list.txt --of X --of /dev/zero", "/dev/zero", 16_777_216),
@@ -308,18 +308,18 @@ fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
 #[test]
 fn no_number_is_too_large_or_too_small_for_the_program() {
     let sandbox = Sandbox::with_a_dataset();
-    sandbox.run("accession key generate us.example.org/statements --output us.key; mkdir files");
+    sandbox.run("accession proof keygen us.example.org/statements --output us.key; mkdir files");
     sandbox.run("accession publish www --quiet; echo A > list.txt");
     let seconds = ["18446744073709551615", "0", "-1", "1e400"];
     let ages = ["18446744073709551615s", "213503982334601d", "99999999999999999999d", "0s"];
     let counts = ["18446744073709551615", "340282366920938463463374607431768211456", "0"];
     let shares = ["18446744073709551615", "18446744073709551615%", "1e400%", "0%"];
     for (command, values) in [
-        ("sign --key us.key --timeout", &seconds[..]),
+        ("proof sign --key us.key --timeout", &seconds[..]),
         ("mirror compare DATASET https://127.0.0.1:1/datasets/X/ --timeout", &seconds),
         ("mirror compare DATASET www --max-bytes", &counts),
         ("mirror compare DATASET www --max-age", &ages),
-        ("mirror status --max-age", &ages),
+        ("status --max-age", &ages),
         ("status --max-age", &ages),
         ("status --checked-within", &ages),
         ("fixity check DATASET --root files --for", &ages),
@@ -333,9 +333,9 @@ fn no_number_is_too_large_or_too_small_for_the_program() {
         ("sync DATASET --from list.txt --dry-run --note x --max-replace", &shares),
         ("mirror pull DATASET www --dry-run --max-replace", &shares),
         ("dataset edit DATASET --year", &counts),
-        ("payment-id new --worker", &counts),
-        ("payment-id new --worker 1 --count", &["18446744073709551616", "0"]),
-        ("granule-id new A --collection C___1 --hash-length", &counts),
+        ("ids payment --worker", &counts),
+        ("ids payment --worker 1 --count", &["18446744073709551616", "0"]),
+        ("ids granule A --collection C___1 --hash-length", &counts),
         ("serve --listen 127.0.0.1:99999 --max-connections", &counts),
     ] {
         for value in values {
@@ -347,7 +347,7 @@ fn no_number_is_too_large_or_too_small_for_the_program() {
     }
     for value in ["0", "3601", "18446744073709551615"] {
         let printed =
-            sandbox.run(&format!("accession sign --key us.key --timeout {value}; echo $?"));
+            sandbox.run(&format!("accession proof sign --key us.key --timeout {value}; echo $?"));
         assert!(printed.starts_with("error: invalid value"), "{printed}");
     }
     assert_eq!(sandbox.run("[ -e us.key.last ] || echo nothing"), "nothing\n");

@@ -30,10 +30,10 @@ fn new_world() -> Sandbox {
         "accession ingest US --create --at 2001-01-02 A B",
         "accession delete US --at 2001-01-03 B",
         "accession ingest THEM --create --at 2001-01-04 A B",
-        "accession dataset add EMPTY",
+        "accession dataset create EMPTY",
         "accession --registry emptied.db ingest US --create --at 2001-01-02 A",
         "accession --registry emptied.db delete US --at 2001-01-03 A",
-        "accession export US --output us.jsonl",
+        "accession dataset export US --output us.jsonl",
     ]);
     std::fs::write(sandbox.path().join("held.txt"), "A\n").unwrap();
     std::fs::write(sandbox.path().join("new.txt"), "C\n").unwrap();
@@ -75,9 +75,9 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
     // With a new registry, these used to end with 0 as text and with 2 as JSON, and left the
     // registry behind.
     let cases = [
-        ("dataset add OTHER", 0),
-        ("--registry new.db dataset add OTHER", 0),
-        ("dataset add US", 2),
+        ("dataset create OTHER", 0),
+        ("--registry new.db dataset create OTHER", 0),
+        ("dataset create US", 2),
         ("dataset edit US --title T", 0),
         ("dataset edit US", 2),
         ("dataset list", 0),
@@ -113,8 +113,8 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("dataset rename US THEM", 2),
         ("dataset withdraw US --note obsolete", 0),
         ("dataset reinstate US", 0),
-        ("restore emptied.db", 0),
-        ("restore held.txt", 2),
+        ("registry restore emptied.db", 0),
+        ("registry restore held.txt", 2),
         ("compare US held.txt", 0),
         ("compare US new.txt", 1),
         ("import LOG fixtures/input/changes.tsv --create", 0),
@@ -144,18 +144,18 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("status US --max-age 0s", 1),
         ("verify", 0),
         ("verify OTHER", 2),
-        ("key generate data.example.org/statements --output archive.key", 0),
-        ("key show held.txt", 2),
-        ("sign --key held.txt", 2),
-        ("prove US", 2),
-        ("backup copy.db", 0),
-        ("backup accession.db", 2),
-        ("copy accession.db other.db", 0),
-        ("copy accession.db accession.db", 2),
-        ("distribute", 2),
-        ("export US", 0),
-        ("export US --output copy.jsonl", 0),
-        ("export US --output held.txt", 2),
+        ("proof keygen data.example.org/statements --output archive.key", 0),
+        ("proof pubkey held.txt", 2),
+        ("proof sign --key held.txt", 2),
+        ("proof create US", 2),
+        ("registry backup copy.db", 0),
+        ("registry backup accession.db", 2),
+        ("registry copy accession.db other.db", 0),
+        ("registry copy accession.db accession.db", 2),
+        ("registry distribute", 2),
+        ("dataset export US", 0),
+        ("dataset export US --output copy.jsonl", 0),
+        ("dataset export US --output held.txt", 2),
         ("publish www", 0),
         ("publish www OTHER", 2),
         ("mirror compare US us.jsonl", 0),
@@ -167,11 +167,11 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("mirror pull NEW emptied.db --primary-dataset US --create", 0),
         ("--registry new.db mirror pull US emptied.db --create", 0),
         ("--registry new.db mirror pull US us.jsonl --create --at 2001-02-03", 0),
-        ("granule-id new A --collection C___1", 0),
-        ("granule-id explain A_B --collection C___1", 1),
-        ("payment-id new --worker 1", 0),
-        ("payment-id new --worker 1000", 2),
-        ("payment-id decode 000000300", 0),
+        ("ids granule A --collection C___1", 0),
+        ("ids explain A_B --collection C___1", 1),
+        ("ids payment --worker 1", 0),
+        ("ids payment --worker 1000", 2),
+        ("ids explain 000000300", 0),
         ("completions bash", 0),
         ("serve NONE --listen 127.0.0.1:0", 2),
         ("man ingest", 0),
@@ -250,11 +250,11 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
     for redirection in redirections {
         let commands = [
             "ingest US --at 2001-02-03 C",
-            "payment-id new --worker 1 --count 3",
+            "ids payment --worker 1 --count 3",
             "mirror pull THEM us.jsonl --at 2001-02-03",
             "dataset edit US --title T",
             "cite THEM@2001-01-05 --select A --format tuple",
-            "backup copy.db",
+            "registry backup copy.db",
         ];
         for arguments in commands {
             let sandbox = world();
@@ -299,7 +299,7 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
         sandbox.run(&format!("accession --registry m.db mirror pull {mirror} us.jsonl --create"));
     }
     sandbox.run("accession ingest US --at 2001-01-06 C");
-    sandbox.run("accession export US --output us.jsonl");
+    sandbox.run("accession dataset export US --output us.jsonl");
     let (printed, status) = shell(&sandbox, "accession --registry m.db mirror pull --all >&-");
     assert_eq!(status, Some(2), "{printed}");
     assert!(printed.starts_with(lost), "{printed}");
@@ -370,7 +370,7 @@ fn a_closed_standard_output_is_an_error_if_there_is_output() {
             "{arguments}"
         );
     }
-    let (printed, status) = shell(&sandbox, "accession export US --output copy.jsonl >&-");
+    let (printed, status) = shell(&sandbox, "accession dataset export US --output copy.jsonl >&-");
     assert_eq!((printed.as_str(), status), ("", Some(0)), "nothing is written to stdout");
     // The runtime of Rust opens this device in place of a closed stdout.
     let (printed, status) = shell(&sandbox, "accession history US 1<>/dev/null");

@@ -198,7 +198,7 @@ impl<'primary> Victim<'primary> {
             Kind::Payment => {
                 // Few, so that the next lease after a kill is often one of the same worker.
                 let worker = dice.within(0..3);
-                let arguments = format!("payment-id new --worker {worker} --count {PAYMENT_IDS}");
+                let arguments = format!("ids payment --worker {worker} --count {PAYMENT_IDS}");
                 Plan::new(kind, &arguments, Vec::new())
             }
             Kind::Create => {
@@ -210,7 +210,11 @@ impl<'primary> Victim<'primary> {
             }
             Kind::Backup => {
                 self.created += 1;
-                Plan::new(kind, &format!("backup {}", self.created().display()), Vec::new())
+                Plan::new(
+                    kind,
+                    &format!("registry backup {}", self.created().display()),
+                    Vec::new(),
+                )
             }
             Kind::Annotate => {
                 let arguments = format!("annotate OWN note-{} --at now", self.notes.len());
