@@ -188,7 +188,7 @@ impl Args {
             (None, None) => resolution.names()?.set,
         };
         let (identifier, granules) = (set.identifier(), set.granule_count());
-        let is_single = candidates.len() == 1;
+        let is_single = candidates.len() <= 1;
         let contents = if is_single {
             Vec::new()
         } else {
