@@ -57,12 +57,6 @@ const CASES: &[Case] = &[
         hidden: &["--at"],
     },
     Case {
-        command: "dataset edit",
-        lines: &["THEM --title Other", "THEM --year 1999", "THEM --doi 10.9999/us"],
-        values: FIELDS,
-        hidden: &["--at"],
-    },
-    Case {
         command: "dataset export",
         lines: &["US"],
         values: &[("--output", "new.jsonl"), ("--until", "2001-01-02")],
@@ -103,6 +97,28 @@ const CASES: &[Case] = &[
         ],
         // The manifest was written just now.
         hidden: &["--all", "--max-age"],
+    },
+    Case {
+        command: "mirror pull",
+        lines: &["OTHER us.jsonl", "OTHER us.jsonl --reset"],
+        values: &[
+            ("--all", ""),
+            ("--at", "2001-02-01"),
+            ("--ca-file", "list.txt"),
+            ("--create", ""),
+            ("--dry-run", ""),
+            ("--insecure", ""),
+            ("--max-add", "0"),
+            ("--max-age", "0s"),
+            ("--max-bytes", "1"),
+            ("--max-delete", "0"),
+            ("--max-replace", "1"),
+            ("--primary-dataset", "NONE"),
+            ("--reset", ""),
+            ("--timeout", "1"),
+        ],
+        // The mirrors exist, no checksums are known, and the manifest was written just now.
+        hidden: &["--create", "--max-age", "--max-replace"],
     },
     Case {
         command: "proof create",
@@ -149,14 +165,18 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Commands with several options whose pairs are not tried yet, or that print something else each time.
+/// Commands with several options whose pairs are not tried yet, or that print something else each time. The options
+/// of `dataset edit` are those of `dataset create`.
 const NOT_TRIED: &[&str] = &[
     "annotate",
     "change",
     "check",
     "cite",
     "compare",
+    "dataset edit",
+    "dataset withdraw",
     "delete",
+    "find",
     "fixity add",
     "fixity check",
     "fixity compute",
@@ -168,13 +188,10 @@ const NOT_TRIED: &[&str] = &[
     "ingest",
     "ids payment",
     "lookup",
-    "mirror pull",
     "resolve",
     "revert",
     "serve",
     "sync",
-    "dataset withdraw",
-    "find",
 ];
 
 /// A directory with everything that the cases name.
@@ -185,6 +202,7 @@ fn world() -> Sandbox {
     );
     sandbox.run("accession dataset edit US --doi 10.9999/us");
     sandbox.run("accession ingest THEM --create --at 2001-01-04 A B");
+    sandbox.run("accession ingest OTHER --create --at 2001-01-04 A X");
     sandbox.run("accession dataset export US --output us.jsonl");
     sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
     sandbox.run("accession proof sign --key us.key");
