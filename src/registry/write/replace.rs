@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::applied::{ChangeReport, ReturnedGranules};
 use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
-use crate::error::{Error, ErrorDetail, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     Confirmation, Coverage, DatasetName, DigestPrefix, EventKind, GranuleId, Holding, Identifier,
     Instance, Limits, ListingEntry, Moment, RefusedListing, Set, Timestamp, plural,
@@ -22,6 +22,8 @@ use crate::store::{DatasetKey, Transaction, View};
 /// An earlier set of a dataset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EarlierSet {
+    /// The set that it held before its last change.
+    BeforeLastChange,
     /// The set that it held at a time. A day means its last instant.
     At(Moment),
     /// The set that it held when this identifier was in force.
@@ -45,8 +47,8 @@ impl Registry {
     /// nothing changes; the listing is empty (`empty`), unless the dataset is empty again; or more
     /// would be deleted or added than the limits allow (`too-many-deletions`, `too-many-additions`): those
     /// given or, where there are none, those of the dataset or the default;
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules held are not those of the
+    /// [`ErrorKind::DatasetUnknown`];
+    /// [`ErrorKind::Damaged`]: the granules held are not those of the
     /// identifier in force.
     pub fn sync(
         &self,
@@ -150,8 +152,11 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset;
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules of either set are not those
+    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset. For
+    /// [`EarlierSet::BeforeLastChange`]: [`ErrorKind::NoHistory`], there was one change only, or none;
+    /// [`ErrorKind::Ambiguous`], the last change went back to the set before the previous one already, so it
+    /// is not clear which change is to be taken back.
+    /// [`ErrorKind::Damaged`]: the granules of either set are not those
     /// of its identifier.
     pub fn revert(
         &self,
@@ -164,14 +169,19 @@ impl Registry {
             let target = Target::lock(registry, transaction, dataset, options)?;
             target.refuse_backfill()?;
             let name = dataset.clone();
-            let selection = match to {
-                EarlierSet::At(at) => Selection::Dataset { name, at: Some(*at) },
-                EarlierSet::Identifier(identifier) => {
-                    Selection::Identifier { identifier: *identifier, dataset: Some(name), at: None }
+            let selected = |selection| Ok(select(transaction, &selection)?.set);
+            let mut set = match to {
+                EarlierSet::BeforeLastChange => {
+                    before_last_change(transaction, &target).map(Set::Instance)
                 }
-                EarlierSet::Digest(prefix) => Selection::Digest(prefix.clone()),
-            };
-            let mut set = select(transaction, &selection)?.set;
+                EarlierSet::At(at) => selected(Selection::Dataset { name, at: Some(*at) }),
+                EarlierSet::Identifier(identifier) => selected(Selection::Identifier {
+                    identifier: *identifier,
+                    dataset: Some(name),
+                    at: None,
+                }),
+                EarlierSet::Digest(prefix) => selected(Selection::Digest(prefix.clone())),
+            }?;
             if matches!(to, EarlierSet::Digest(_)) && *set.dataset() != target.name {
                 // Another dataset had this digest as well, and last.
                 let identifier = set.identifier();
@@ -197,6 +207,35 @@ impl Registry {
             let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
             Ok(applied.ended(options.dry_run))
         })
+    }
+}
+
+/// The set that a dataset held before its last change.
+fn before_last_change(read: &View, target: &Target<'_>) -> Result<Instance> {
+    let name = &target.name;
+    let last = target.latest.as_ref().ok_or_else(|| Error::no_history(name))?;
+    let Some(before) = instance_before(read, target.dataset, last.timestamp)? else {
+        let message = format!("{name} has had one change only, so there is no set before it");
+        return Err(Error::new(ErrorKind::NoHistory, message));
+    };
+    let earlier = instance_before(read, target.dataset, before.timestamp)?;
+    if let Some(earlier) = earlier
+        && (earlier.identifier, earlier.digest) == (last.identifier, last.digest)
+    {
+        let message = format!(
+            "the last change of {name}, at {}, went back to the set of {} already",
+            last.timestamp, earlier.timestamp
+        );
+        return Err(Error::new(ErrorKind::Ambiguous, message));
+    }
+    Ok(before)
+}
+
+/// The instance in force before an instant.
+fn instance_before(read: &View, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
+    match Timestamp::from_micros(at.as_micros() - 1) {
+        Some(before) => read.instance_at(dataset, before),
+        None => Ok(None),
     }
 }
 
