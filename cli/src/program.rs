@@ -22,7 +22,7 @@ const GLOBAL_OPTIONS: &str =
 /// alike. Nothing is ever erased, so that every identifier can always be resolved to its granules.
 ///
 /// Examples:
-///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
+///   accession ingest US.FOOL2.002 ids.txt --create --at 2001-01-02
 ///   accession lookup US.FOOL2.002 --at 2001-01-05
 #[derive(Parser)]
 #[command(name = "accession", version, max_term_width = 100, verbatim_doc_comment)]
@@ -46,7 +46,11 @@ impl Arguments {
 
 /// Names the global options after the help of a command, and of each below it.
 fn refer_to_global_options(command: clap::Command) -> clap::Command {
-    command.after_help(GLOBAL_OPTIONS).mut_subcommands(refer_to_global_options)
+    let after_help = match command.get_after_help() {
+        Some(examples) => format!("{examples}\n\n{GLOBAL_OPTIONS}"),
+        None => GLOBAL_OPTIONS.to_owned(),
+    };
+    command.after_help(after_help).mut_subcommands(refer_to_global_options)
 }
 
 /// Lets the terminal wrap the description of a command, and of each below it. Only the lines of examples

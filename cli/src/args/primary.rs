@@ -90,24 +90,24 @@ pub fn timeout() -> RangedU64ValueParser {
 pub struct HttpArgs {
     /// Give up if the server sends nothing, or less than 10 kB a second, for this many seconds
     /// [default: 30]
-    #[arg(long, value_name = "S", value_parser = timeout(), help_heading = "Options for addresses")]
+    #[arg(long, value_name = "S", value_parser = timeout(), help_heading = "Options for addresses", hide_short_help = true)]
     timeout: Option<u64>,
 
     /// Give up after this many bytes, counted after decompression [default: 64 GiB]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", hide_short_help = true)]
     max_bytes: Option<u64>,
 
     /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. For a manifest or a
     /// published directory, the time of its last write counts
-    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration, hide_short_help = true)]
     max_age: Option<Duration>,
 
     /// Trust the certificates in this PEM file, and no others
-    #[arg(long, value_name = "F", help_heading = "Options for addresses")]
+    #[arg(long, value_name = "F", help_heading = "Options for addresses", hide_short_help = true)]
     ca_file: Option<PathBuf>,
 
     /// Accept http for any host: anyone on the way can change what is read
-    #[arg(long, help_heading = "Options for addresses")]
+    #[arg(long, help_heading = "Options for addresses", hide_short_help = true)]
     insecure: bool,
 }
 
@@ -123,6 +123,13 @@ impl HttpArgs {
             ca_file: ca_file.map(|path| path.to_string_lossy().into_owned()),
             insecure: self.insecure,
         })
+    }
+
+    /// Whether an option is given.
+    pub fn are_given(&self) -> bool {
+        let HttpArgs { timeout, max_bytes, max_age, ca_file, insecure } = self;
+        let numbers = timeout.is_some() || max_bytes.is_some() || max_age.is_some();
+        numbers || ca_file.is_some() || *insecure
     }
 
     /// The dataset at an address. Sends no request yet. Returns `None` if the file is not an address and none

@@ -28,7 +28,6 @@ commands! {
         Dataset(dataset::Command),
         Ingest(change::Ingest),
         Delete(change::Delete),
-        Change(change::ChangeBoth),
         Sync(change::Sync),
         Revert(change::Revert),
         Import(import::ImportArgs),
