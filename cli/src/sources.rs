@@ -2,8 +2,8 @@
 
 use accession::text::quoted;
 use accession::{
-    ChangeOptions, Clock, DatasetName, ErrorKind, IfMissing, Limits, Listing, ListingBuilder, ListingOptions,
-    Registry, Resolution, Selection, Set, SetSpec, Snapshot, Source,
+    ChangeOptions, Clock, DatasetName, ErrorKind, IfMissing, Limits, Listing, ListingBuilder,
+    ListingOptions, Registry, Resolution, Selection, Set, SetSpec, Snapshot, Source,
 };
 
 use crate::error::{Error, Result};

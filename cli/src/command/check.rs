@@ -97,7 +97,9 @@ impl Args {
         for citation in &self.citations {
             let file = match citation {
                 CitationText::StandardInput => InputFile::StandardInput,
-                CitationText::Text(text) if Path::new(text).exists() => InputFile::Path(text.into()),
+                CitationText::Text(text) if Path::new(text).exists() => {
+                    InputFile::Path(text.into())
+                }
                 CitationText::Text(text) => {
                     let found = found(text)?.into_iter();
                     items.extend(found.map(|pasted| Item { pasted, key: None, line: None }));

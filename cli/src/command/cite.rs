@@ -131,7 +131,8 @@ impl Args {
         let of_paths = self.select_from.is_none().then(|| self.lists.paths.given()).flatten();
         refuse_unread(self.lists.given().or(of_paths).or(self.files.given()))?;
         if !self.of.is_empty() {
-            let message = "--of names the dataset of a listing, and the registry knows that of this set";
+            let message =
+                "--of names the dataset of a listing, and the registry knows that of this set";
             return Err(Error::usage(message).with_hint("omit --of"));
         }
         let now = session.now()?;

@@ -179,7 +179,9 @@ impl Args {
         }
         // A subset has no contents at a time when it is not known to be the same.
         let candidates = match resolution.candidates() {
-            Err(error) if is_unknown_then && error.kind() == ErrorKind::IdentifierUnknown => Vec::new(),
+            Err(error) if is_unknown_then && error.kind() == ErrorKind::IdentifierUnknown => {
+                Vec::new()
+            }
             candidates => candidates?,
         };
         let set = match (candidates.last(), found.rows.last()) {

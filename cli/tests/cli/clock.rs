@@ -47,8 +47,7 @@ fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future()
     }
     let granules = sandbox.run("accession granules D 2> /dev/null");
     assert_eq!(granules, "A\n");
-    let compared =
-        sandbox.run("printf 'A\\n' | accession compare D - --summary 2> /dev/null");
+    let compared = sandbox.run("printf 'A\\n' | accession compare D - --summary 2> /dev/null");
     assert!(compared.starts_with("identical: 1 granule\n"), "{compared}");
 }
 

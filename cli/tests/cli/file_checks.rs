@@ -193,7 +193,8 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(["\"A\"", "\"C\""].iter().all(|id| described.contains(id)), "{described}");
         assert!(!described.contains("\"B\""), "{described}");
-        let listed = sandbox.run("accession granules D --format checksums | grep -v B | accession show -");
+        let listed =
+            sandbox.run("accession granules D --format checksums | grep -v B | accession show -");
         let digest = listed.lines().find_map(|line| line.strip_prefix("digest      "));
         assert_eq!((cited.as_str(), digest.is_some()), (digest, true));
         // The same as of one that is saved.

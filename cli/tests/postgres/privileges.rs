@@ -235,13 +235,13 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
         succeed(&ingest_url, &["mirror", "pull", "M", &us, "--primary-dataset", "US", "--create"]);
         succeed(&us, &["fixity", "compute", "US", "--root", &root, "--algorithm", algorithm]);
     }
-    for arguments in [&["show", "NEWER"][..], &["verify"], &["dataset", "export", "NEWER"], &["find", "C"]] {
+    for arguments in
+        [&["show", "NEWER"][..], &["verify"], &["dataset", "export", "NEWER"], &["find", "C"]]
+    {
         succeed(&reader_url, arguments);
     }
     // Whoever may only read gets the citation, and a warning that it is not kept.
-    for arguments in
-        [&["cite", "NEWER", "--select", "C*"][..], &["cite", "D@2000-01-01"]]
-    {
+    for arguments in [&["cite", "NEWER", "--select", "C*"][..], &["cite", "D@2000-01-01"]] {
         let expected = command(&ingest_url, arguments).output().unwrap().stdout;
         let cited = command(&reader_url, arguments).output().unwrap();
         assert_eq!(cited.stdout, expected, "{arguments:?}");

@@ -132,7 +132,11 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     let page = served.page("/datasets/FIRST@2002-06-01");
     assert!(page.contains("; <b>0</b> of 1 granule is still held. "), "{page}");
     let page = served.page("/DI:d41d8cd98f00b204e9800998ecf8427e");
-    assert!(page.contains("accession compare <span>DI:d41d8cd98f00b204e9800998ecf8427e</span> -") && !page.contains("It must print"), "{page}");
+    assert!(
+        page.contains("accession compare <span>DI:d41d8cd98f00b204e9800998ecf8427e</span> -")
+            && !page.contains("It must print"),
+        "{page}"
+    );
 }
 
 #[test]
