@@ -121,16 +121,6 @@ const CASES: &[Case] = &[
         hidden: &["--create", "--max-age", "--max-replace"],
     },
     Case {
-        command: "proof create",
-        lines: &["US"],
-        values: &[
-            ("--at", "2001-01-02"),
-            ("--identifier", "8f714d3efb0e51ed23fb7eeecca3009b"),
-            ("--output", "new.tlog-proof"),
-        ],
-        hidden: &[],
-    },
-    Case {
         command: "proof sign",
         lines: &["--key us.key"],
         values: &[("--policy", "policy"), ("--recover", "nowhere"), ("--timeout", "1")],
@@ -170,7 +160,6 @@ const CASES: &[Case] = &[
 const NOT_TRIED: &[&str] = &[
     "annotate",
     "change",
-    "check",
     "cite",
     "compare",
     "dataset edit",
@@ -180,17 +169,14 @@ const NOT_TRIED: &[&str] = &[
     "fixity add",
     "fixity check",
     "fixity compute",
-    "fixity list",
     "granules",
     "history",
-    "identify",
     "import",
     "ingest",
     "ids payment",
-    "lookup",
-    "resolve",
     "revert",
     "serve",
+    "show",
     "sync",
 ];
 
