@@ -5,6 +5,7 @@ mod datasets;
 mod granules;
 mod primary;
 mod set;
+mod time;
 
 pub use crate::paths::named_path;
 pub use accession::citation::{TypedDataset, TypedName, TypedSet, dataset_at, refuse_future};
@@ -15,3 +16,4 @@ pub use granules::{
 };
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
 pub use set::{KnownAtArgs, Refusal, SetArgs, SiteArgs, edit, edit_as, public_url, resolver};
+pub use time::moment;

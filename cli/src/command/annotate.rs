@@ -5,7 +5,7 @@ use accession::Warning;
 use accession::history::NewAnnotation;
 
 use crate::args::ClockArgs;
-use crate::args::TypedSet;
+use crate::args::{TypedSet, moment};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in};
 use crate::session::Session;
@@ -29,7 +29,7 @@ pub struct Args {
 
     /// Annotate every set from that of DATASET@TIME until the one that was in force at this time: RFC 3339,
     /// or a date, which means the end of that day
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 
     /// The note

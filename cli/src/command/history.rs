@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::applied::sides;
 use crate::args::{
-    KnownAtArgs, SiteArgs, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future,
+    KnownAtArgs, SiteArgs, TypedDataset, TypedName, TypedSet, dataset_at, moment, refuse_future,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in, digest_in, in_words, selected_in};
@@ -115,12 +115,12 @@ pub struct ListHistory {
     dataset: TypedDataset,
 
     /// Only changes that took effect at or after this time: RFC 3339, or a date
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     since: Option<Moment>,
 
     /// Only changes that took effect at or before this time: RFC 3339, or a date, which means the
     /// end of that day
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 
     /// Only changes that deleted at least this many granules

@@ -15,7 +15,7 @@ use accession::{Warning, WarningKind};
 use super::history::INSTANCES;
 use super::listings::ListingArgs;
 use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
-use crate::args::{ClockArgs, DryRunArgs, if_missing};
+use crate::args::{ClockArgs, DryRunArgs, if_missing, moment};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
 use crate::output::plural;
@@ -312,7 +312,7 @@ pub struct ExportArgs {
 
     /// The time of the last change: RFC 3339, or a date, which means the end of that day [default:
     /// all changes]
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 }
 

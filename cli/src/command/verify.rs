@@ -10,7 +10,7 @@ use accession::{DatasetName, Moment};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::args::named_or_all;
+use crate::args::{moment, named_or_all};
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::output::{Column, one_line, plural};
 use crate::reading::{InputFile, open, parsed, read_policy, read_text};
@@ -142,7 +142,7 @@ struct ProofArgs {
     list: Option<InputFile>,
 
     /// Verify that the set was held at this time. A date means the end of that day
-    #[arg(long, value_name = "T", requires = "proof")]
+    #[arg(long, value_name = "T", requires = "proof", value_parser = moment)]
     at: Option<Moment>,
 
     /// Whom you believe: a file with the keys of the archive and of witnesses, and how many of these

@@ -77,7 +77,7 @@ fn selection(text: &str, now: Timestamp) -> Result<Selection, Problem> {
         return Ok(Selection::Identifier { identifier, dataset: None, at: None });
     }
     let (name, at) = match text.split_once('@') {
-        Some((name, at)) => (name, Some(moment(at)?)),
+        Some((name, at)) => (name, Some(moment(at, now)?)),
         None => (text, None),
     };
     if at.is_some_and(|at: Moment| at.first_instant() > now) {
