@@ -17,12 +17,12 @@ use accession::{DatasetFilter, DatasetName, ErrorKind, Registry};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};
 use accession_server::{SiteSettings, publish_pages};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
-use crate::output::{for_shell, one_line, plural};
+use crate::output::{Output, counted, for_shell, in_words, one_line, plural};
 use crate::session::Session;
 
 /// Publish datasets as files for any web server, from which mirrors read
@@ -87,13 +87,8 @@ impl Publish {
                     return Ok(());
                 }
             };
-            let (dataset, changes) = (&published.dataset, plural(published.changes, "change"));
-            let (new, bytes) = (published.new_changes, published.bytes);
             // The rest is published also if nobody reads what was: that is reported at the end.
-            let _ = session.confirm(&published, |out| match new {
-                0 => writeln!(out, "{dataset}: {changes}, none of them new"),
-                new => writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added"),
-            });
+            let _ = session.present_done(&published, write_published);
             session.note_commit();
             Ok(())
         })?;
@@ -145,6 +140,19 @@ impl Publish {
             session.print(&found, |out| write_found(out, what, state, &found.differences))?;
         }
         Ok(exit)
+    }
+}
+
+/// Writes what was published of a dataset.
+fn write_published(out: &mut Output, published: &Value) -> io::Result<()> {
+    let dataset = in_words(&published["dataset"]);
+    let changes = counted(&published["changes"], "change");
+    match &published["new_changes"] {
+        none if none == 0 => writeln!(out, "{dataset}: {changes}, none of them new"),
+        new => {
+            let bytes = &published["bytes"];
+            writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added")
+        }
     }
 }
 
@@ -270,7 +278,9 @@ impl Serve {
             registration,
         };
         let is_listening = json!({ "listening": listening, "public_url": public_url });
-        session.print(&is_listening, |out| writeln!(out, "listening on {listening}/"))?;
+        session.present(&is_listening, |out, it| {
+            writeln!(out, "listening on {}/", in_words(&it["listening"]))
+        })?;
         session.finish()?;
         log(session);
         server.run(config)?;

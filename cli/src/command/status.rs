@@ -3,13 +3,12 @@ use std::time::Duration;
 
 use accession::DatasetName;
 use accession::Warning;
-use accession::status::{DatasetStatus, StatusThresholds};
+use accession::status::StatusThresholds;
 use accession::text::parse_duration;
-use serde_json::json;
 
 use crate::args::named_or_all;
 use crate::error::{Exit, Result};
-use crate::output::{Column, plural};
+use crate::output::{Column, in_words, plural, to_the_second};
 use crate::session::Session;
 
 /// Show when datasets were last changed and confirmed, and what is wrong with them
@@ -65,16 +64,7 @@ impl Args {
             rows.iter().try_for_each(|row| session.json(row))?;
         } else {
             let shown = MAX_ROWS;
-            let text = |row: &DatasetStatus| {
-                Ok(json!({
-                    "dataset": row.dataset,
-                    "changed": row.changed.as_ref().map(|changed| changed.recorded),
-                    "confirmed": row.confirmed.as_ref().map(|confirmed| confirmed.recorded),
-                    "identical": row.identical,
-                    "problems": row.problems.join("; "),
-                }))
-            };
-            session.rows(STATUS, rows.iter().take(shown).map(text))?;
+            session.rows(STATUS, rows.iter().take(shown).map(Ok))?;
             let checked =
                 rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
             for (row, checked) in checked.filter(|(_, checked)| checked.open > 0) {
@@ -103,10 +93,13 @@ impl Args {
 /// What is shown of each dataset.
 const STATUS: &[Column] = &[
     Column::text("dataset"),
-    Column::text("changed"),
-    Column::text("confirmed"),
-    Column::text("identical"),
-    Column::prose("problems"),
+    Column::text("changed").of("changed/recorded").by(to_the_second),
+    Column::text("confirmed").of("confirmed/timestamp").by(to_the_second).if_any(),
+    Column::text("identical").by(to_the_second).if_any(),
+    Column::prose("problems").by(|problems| {
+        let problems = problems.as_array().into_iter().flatten();
+        problems.map(in_words).collect::<Vec<_>>().join("; ")
+    }),
 ];
 
 /// What is shown of each file that is not as recorded.
@@ -115,7 +108,7 @@ const OPEN_FINDINGS: &[Column] = &[
     // The path of a file that is its granule is not printed twice.
     Column::text("path").unless("granule"),
     Column::text("status"),
-    Column::text("first seen").of("first_seen"),
+    Column::text("first seen").of("first_seen").by(to_the_second),
     Column::text("root"),
     Column::prose("found"),
 ];
