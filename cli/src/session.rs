@@ -272,6 +272,11 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
+    /// Prints on stderr what to do next, for people.
+    pub fn hint(&self, message: &str) {
+        write_message(Label::Hint, message);
+    }
+
     /// Prints warnings of the library, each with what to do about it.
     pub fn warn_all(&self, warnings: impl IntoIterator<Item = Warning>) {
         for warning in warnings {

@@ -82,8 +82,6 @@ warning_kinds! {
     CameBack = "came-back",
     /// The registry cannot be written, so a check of files is not recorded.
     CheckNotRecorded = "check-not-recorded",
-    /// The citation lacks fields that its format requires.
-    CitationIncomplete = "citation-incomplete",
     /// The date or the digest of a citation cannot be checked here, and was ignored.
     CitationNotChecked = "citation-not-checked",
     /// The clock is far ahead of everything that the registry has recorded.

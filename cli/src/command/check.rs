@@ -2,7 +2,7 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
 use accession::WarningKind;
-use accession::citation::{self, FoundCitation, ParsedField};
+use accession::citation::{self, FoundCitation, ParsedField, Reference};
 use accession::citation::{CheckedCitations, Checker, CitationVerdict};
 use accession::disk::scratch;
 use accession::history::Period;
@@ -50,9 +50,8 @@ impl Args {
         let mut items = self.citations()?;
         for file in &self.from {
             for reference in read_references(file)? {
-                let (key, line) = (&reference.key, Some(reference.line));
                 let cited = citation::cited(&reference).into_iter();
-                items.extend(cited.map(|pasted| Item { pasted, key: key.clone(), line }));
+                items.extend(cited.map(|pasted| Item::of(pasted, &reference)));
             }
         }
         let names = items.iter().filter_map(|item| name_of(&item.pasted));
@@ -111,7 +110,15 @@ impl Args {
                 }
                 CitationText::Text(text) => (format!("citation {number}"), text.clone()),
             };
-            let found = citation::find(&text);
+            let has_lines = text.trim_end().contains('\n');
+            let mut found = Vec::new();
+            for reference in citation::references(&text) {
+                let cited = citation::citations_of(&reference).into_iter();
+                found.extend(cited.map(|pasted| match has_lines {
+                    true => Item::of(pasted, &reference),
+                    false => Item { pasted, key: None, line: None },
+                }));
+            }
             if found.is_empty() {
                 let beginning: String = text.trim().chars().take(60).collect();
                 let message = format!("{name} contains no identifier: {}", quoted(&beginning));
@@ -123,7 +130,7 @@ impl Args {
                 };
                 return Err(Error::usage(message).with_hint(hint));
             }
-            items.extend(found.into_iter().map(|pasted| Item { pasted, key: None, line: None }));
+            items.extend(found);
         }
         Ok(items)
     }
@@ -140,11 +147,18 @@ fn name_of(pasted: &FoundCitation) -> Option<TypedSet> {
     }
 }
 
-/// A citation, and the reference that has it.
+/// A citation, with the key of the reference that has it, and its line.
 struct Item {
     pasted: FoundCitation,
     key: Option<String>,
     line: Option<u64>,
+}
+
+impl Item {
+    fn of(pasted: FoundCitation, reference: &Reference) -> Self {
+        let line = Some(reference.line + pasted.lines_before);
+        Item { pasted, key: reference.key.clone(), line }
+    }
 }
 
 /// A verdict, and which reference it is on.
