@@ -215,11 +215,10 @@ def test_a_change_whose_warning_is_an_exception_was_made(registry: ar.Registry) 
     with pytest.warns(UserWarning) as caught:
         dataset.ingest([held, "NEW"], at="2001-01-04", skip_existing=True)
     assert any("skipped 1 granule: 1 already held" in str(it.message) for it in caught)
-    assert any("back-dated to 2001-01-04: " in str(it.message) for it in caught)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        with pytest.raises(UserWarning, match="back-dated to 2001-01-05"):
-            dataset.ingest(["NEWER"], at="2001-01-05")
+        with pytest.raises(UserWarning, match="skipped 1 granule"):
+            dataset.ingest([held, "NEWER"], at="2001-01-05", skip_existing=True)
     assert [it.ingested for it in dataset.history()][-2:] == [1, 1]
 
 

@@ -142,9 +142,9 @@ fn change(line: &[u8], location: SourceLocation) -> Result<Row, Error> {
     let at = parse_time(&String::from_utf8_lossy(at))?;
     let mut row = Row::new(granule_id(id)?, location);
     if sign == b"+" {
-        row.ingested(at)
+        row.ingested(at);
     } else {
-        row.deleted(at)
+        row.deleted(at);
     }
     Ok(row)
 }

@@ -315,7 +315,7 @@ a.long.id.that.is.copied         1  one…
         let row: &[&str] = &["a short one", "ID", &"long ".repeat(30)];
         let printed = printed_as(TWO, Some(60), &[row]);
         let line = printed.lines().nth(1).unwrap();
-        assert!(line.starts_with("a short one  ID  long ") && line.ends_with("long…"), "{line}");
+        assert!(line.starts_with("a short one  ID  long ") && line.ends_with('…'), "{line}");
         assert!((55..=60).contains(&line.width()), "{line}");
     }
 
