@@ -106,7 +106,7 @@ def compare_builds(builds, table, changes):
                 ("`granules`", ["granules", "D"]),
                 ("`compare`", ["compare", state, "D", "--summary"]),
                 ("`verify`", ["verify", "--jobs", "1"]),
-                ("`export`", ["export", "D", "--output", "manifest.jsonl"]),
+                ("`dataset export`", ["dataset", "export", "D", "--output", "manifest.jsonl"]),
                 # What takes milliseconds is measured more often.
                 *[("a look-up by date", ["cite", "D@2000-02-01", "--format", "tuple"])] * 20,
                 *[("an append", ["ingest", "D", f"zzz{it:02}", "--at", "now"]) for it in range(20)],
@@ -184,7 +184,7 @@ def main():
             shutil.copy("accession.db", "mirror.db")
             run("`mirror compare` with a registry",
                 [accession, "--registry", "mirror.db", "mirror", "compare", "D", "accession.db"])
-            run("`export`", [accession, "export", "D", "--output", "manifest.jsonl"])
+            run("`dataset export`", [accession, "dataset", "export", "D", "--output", "manifest.jsonl"])
             run("`mirror compare` with this manifest",
                 [accession, "--registry", "mirror.db", "mirror", "compare", "D", "manifest.jsonl"])
         run("a look-up by date", [accession, "cite", "D@2000-02-01", "--format", "tuple"])

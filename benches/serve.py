@@ -172,7 +172,7 @@ def listed(accession, registry):
     command = [accession, "--registry", registry, "--quiet", "ingest", "LARGE", "--create", "--at", "2020-01-01", "--from", "ids.txt"]
     if not os.path.exists(registry):
         subprocess.run(command, check=True)
-    command = [accession, "--registry", registry, "--json", "lookup", "LARGE"]
+    command = [accession, "--registry", registry, "--json", "show", "LARGE@2020-01-01"]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)["identifier"]
 
 

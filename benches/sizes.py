@@ -49,7 +49,7 @@ def measure(accession, changes, granules):
     return [
         shown(imported),
         shown(min(added)),
-        shown(run("lookup", "D", "--at", "2000-01-01", rounds=ROUNDS)),
+        shown(run("show", "D@2000-01-01", rounds=ROUNDS)),
         shown(run("granules", "D", rounds=ROUNDS)),
         shown(run("verify", rounds=ROUNDS)),
         f"{size / 1e6:,.1f} MB",

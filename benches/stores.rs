@@ -345,7 +345,7 @@ fn questions(stores: &Stores<'_>) {
     let identifier =
         registries[0].snapshot().unwrap().select(&all()).unwrap().instance().identifier;
     let by_identifier = both(&registries, 1_000, |registry, _| {
-        seconds(|| drop(registry.snapshot().unwrap().resolve(identifier, None, None).unwrap()))
+        seconds(|| drop(registry.snapshot().unwrap().periods(identifier, None, None).unwrap()))
     });
     row("a look-up by identifier", by_identifier, None);
 }

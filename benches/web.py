@@ -167,7 +167,7 @@ def stalled_disk(bounds, accession, registry):
     source = pathlib.Path(SCRIPT, "../../cli/tests/server/stalled_disk.rs").resolve().read_text()
     pathlib.Path("shim.c").write_text(source.split('r#"')[1].split('"#')[0])
     subprocess.run(["cc", "-shared", "-fPIC", "-o", "shim.so", "shim.c"], check=True)
-    subprocess.run([accession, "--quiet", "copy", registry, "stalling.db"], check=True)
+    subprocess.run([accession, "--quiet", "registry", "copy", registry, "stalling.db"], check=True)
     environment = {"LD_PRELOAD": os.path.abspath("shim.so"), "STALL": os.path.abspath("stall")}
     os.environ.update(environment)
     try:

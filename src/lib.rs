@@ -43,15 +43,13 @@
 //! # List the files that a citation means
 //!
 //! ```
-//! use accession::citation::TypedSet;
-//! use accession::{Clock, Registry};
+//! use accession::{Clock, Registry, SetSpec};
 //! # use accession::{Change, DatasetName, GranuleId, IfMissing};
 //!
 //! /// Prints the files of a set: `FOO@2024-01-15`, `DI:7fb1e8ba`, or a citation.
-//! fn list(registry: &Registry, text: &str) -> accession::Result<()> {
+//! fn list(registry: &Registry, spec: &SetSpec) -> accession::Result<()> {
 //!     let snapshot = registry.snapshot()?;
-//!     let selection = text.parse::<TypedSet>()?.into_selection(&snapshot)?;
-//!     for granule in registry.files(&snapshot.select_contents(&selection)?) {
+//!     for granule in registry.files(&snapshot.resolve(spec)?.contents()?) {
 //!         let granule = granule?;
 //!         for file in granule.content.files() {
 //!             println!("{}", file.path(&granule.granule_id));
@@ -65,8 +63,8 @@
 //! # change.options = change.options.if_missing(IfMissing::Create);
 //! # change.ingest("A".parse::<GranuleId>()?)?;
 //! # registry.change(&"FOO".parse::<DatasetName>()?, &change)?;
-//! list(&registry, "FOO")?;
-//! assert!(list(&registry, "DI:00000000").is_err());
+//! list(&registry, &"FOO".parse()?)?;
+//! assert!(list(&registry, &"DI:00000000".parse()?).is_err());
 //! # Ok::<(), accession::Error>(())
 //! ```
 //!
@@ -155,7 +153,7 @@ mod registry;
 mod signed;
 mod store;
 
-pub use crate::citation::{Citation, CitationFormat};
+pub use crate::citation::{Citation, CitationFormat, Resolution, SetSpec, Source};
 pub use crate::error::ErrorDetail;
 pub use crate::error::{ErrorKind, Result};
 pub use crate::input::ListingOptions;
@@ -167,7 +165,7 @@ pub use crate::model::{
 pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
     DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
-    Import, Listing, ListingBuilder, Location, Observer, Progress, Registry, Resolution, Selected,
+    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
     Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work, limit_memory,
 };
 
@@ -207,8 +205,8 @@ pub mod history {
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
-        DigestPeriod, EarlierSet, Export, Exported, FileList, FileTotals, HeldContents, IdPages,
-        ImportCounts, KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Presence,
+        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, IdPages, ImportCounts,
+        KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Periods, Presence,
         ReturnedGranules, SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState,
         TwoSides, UnevenGranule, WorkCounts,
     };
@@ -218,8 +216,8 @@ pub mod history {
 pub mod status {
     pub use crate::model::{FailedAttempt, LastPull, LineCheck, LogChange};
     pub use crate::registry::{
-        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, Mirrored, NewCheck,
-        OpenFinding, RootState, StatusThresholds, StoredSource,
+        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
+        NewCheck, OpenFinding, RootState, StatusThresholds, StoredSource,
     };
 }
 

@@ -1,4 +1,4 @@
-"""Other software reads what `accession sign` and `publish` write, and cosigns it.
+"""Other software reads what `accession proof sign` and `publish` write, and cosigns it.
 
     apt-get install golang-go golang-golang-x-mod-dev
     pip install tlog-scales metamorphic-log
@@ -39,14 +39,14 @@ def main(directory):
         run("import", "D", name, "--create", "--quiet")
 
     def sign():
-        printed = run("sign", "--key", "us.key", "--policy", "policy")
+        printed = run("proof", "sign", "--key", "us.key", "--policy", "policy")
         assert "; seen by go\n" in printed, printed
         run("publish", "www", "--quiet")
         return (statements / "checkpoint").read_text()
 
     go = build_go(directory)
     statements = directory / "www" / "statements"
-    log = run("key", "generate", LOG, "--output", "us.key").strip()
+    log = run("proof", "keygen", LOG, "--output", "us.key").strip()
     number = subprocess.run([go, "key", directory / "us.key"], check=True, capture_output=True, text=True).stdout
     assert f"{int(number):08x}" == log.split("+")[1], "the key file is not one that Go's note reads"
     serving = subprocess.Popen([go, "witness", log, "go.example.org"], stdout=subprocess.PIPE, text=True)
@@ -59,7 +59,7 @@ def main(directory):
         after = sign()
     finally:
         serving.terminate()
-    run("prove", "D", "--at", "2001-03-01", "--output", "d.tlog-proof")
+    run("proof", "create", "D@2001-03-01", "--output", "d.tlog-proof")
     subprocess.run([go, "read", statements, directory / "d.tlog-proof", log, witness], check=True)
     read_tiles(statements, [log, witness])
     verify_checkpoints(statements, before, after, log)

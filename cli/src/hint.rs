@@ -40,7 +40,7 @@ pub fn of_warning(warning: &Warning, program: &str) -> Option<String> {
             "if `b2sum` printed them, --algorithm blake2b-512 says so".to_owned()
         }
         (WarningKind::CameBack, (Some(dataset), Some(at))) => format!(
-            "if they were never gone, `{program} annotate {dataset}@{at} --note WHY --questionable` marks that set"
+            "if they were never gone, `{program} annotate {dataset}@{at} WHY --questionable` marks that set"
         ),
         (WarningKind::MirrorNotChanged, _) => {
             "`accession mirror compare` shows the differences, and --reset replaces what the mirror holds".to_owned()
@@ -64,7 +64,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "is it mounted? if it is the right one, and its files are gone, --mounted says so"
         }
         ErrorKind::RegistryMissing => {
-            "if a file was lost, `accession restore` restores it from a backup; `accession dataset add NAME` and --create create a new one"
+            "if a file was lost, `accession registry restore` restores it from a backup; `accession dataset create NAME` and --create create a new one"
         }
         ErrorKind::AlreadyExists if is_from_store => {
             "name a file that does not exist, or an empty database"
@@ -72,7 +72,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::AlreadyExists => "move it away, or write elsewhere",
         ErrorKind::NotARegistry => "name another file with --registry",
         ErrorKind::OtherSchema => {
-            "if another version of accession wrote it, use that version; its `export` writes what `import` reads into a new registry"
+            "if another version of accession wrote it, use that version; its `dataset export` writes what `import` reads into a new registry"
         }
         ErrorKind::Busy => "wait until the other command has finished, and try again",
         ErrorKind::Full => "nothing was changed; free some space, and try again",
@@ -121,7 +121,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::Ambiguous => "name one of them; the set of one dataset is DATASET@TIME",
         ErrorKind::PagesMissing => PAGES_MISSING,
         ErrorKind::SelectsNothing => {
-            "`accession granules` lists the granules held; --at names another time"
+            "`accession granules DATASET@TIME` lists the granules held at that time"
         }
         ErrorKind::ClockAhead => {
             "nothing was changed; correct the clock, or confirm it by a change with --at now if it is right"
@@ -142,26 +142,26 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         }
         ErrorKind::Empty => "name granules as arguments, or a file with --from (- is stdin)",
         ErrorKind::TooManyDeletions => {
-            "nothing was changed; check that the listing is complete: `accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
+            "nothing was changed; check that the listing is complete: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
         }
         ErrorKind::TooManyAdditions => {
-            "nothing was changed; check that the listing is of this dataset: `accession compare DATASET --from FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-add N or P% allows more"
+            "nothing was changed; check that the listing is of this dataset: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-add N or P% allows more"
         }
         ErrorKind::BeingChecked => {
             "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
         }
         ErrorKind::ContentContradicts => {
-            "nothing was changed; `accession compare DATASET --from FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
+            "nothing was changed; `accession compare DATASET FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
         }
-        ErrorKind::NotStated => "`accession sign` states what is new, and signs it",
+        ErrorKind::NotStated => "`accession proof sign` states what is new, and signs it",
         ErrorKind::TreeDiffers => {
-            "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name"
+            "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession proof sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name"
         }
         ErrorKind::NotAfterLast if is_read => {
             "nothing was changed; an import must be later than the last change of the dataset"
         }
         ErrorKind::NotAfterLast => {
-            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession export --until`"
+            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession dataset export --until`"
         }
         ErrorKind::Future if is_read => {
             "nothing was changed; correct the time, or import the file when that time has come"
@@ -240,9 +240,9 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         }
         ErrorDetail::NotGzip => "download the file again, or rename it",
         ErrorDetail::NotAFile => {
-            "`accession copy` copies a registry in a file to a server, and one on a server to a file"
+            "`accession registry copy` copies a registry in a file to a server, and one on a server to a file"
         }
-        ErrorDetail::NotAServer => "`accession copy` copies the registry to a server",
+        ErrorDetail::NotAServer => "`accession registry copy` copies the registry to a server",
         ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         ErrorDetail::Cancelled => "nothing was changed; try again",
         ErrorDetail::NeverChanged => "`accession ingest` makes its first change",

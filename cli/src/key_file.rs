@@ -46,7 +46,7 @@ fn opened(path: &Path) -> Result<(SigningKey, File)> {
     let text = read_small_text(&file, MAX_BYTES).with_context(|| format!("cannot read {name}"))?;
     let key = text.strip_suffix('\n').unwrap_or(&text).parse::<SigningKey>();
     let key = key.map_err(|error| {
-        Error::usage(format!("{name}: {error}")).with_hint("`accession key generate` writes one")
+        Error::usage(format!("{name}: {error}")).with_hint("`accession proof keygen` writes one")
     })?;
     check_private(&file, &name, "a private key").map_err(|error| {
         error.with_hint(

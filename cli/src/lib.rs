@@ -56,10 +56,14 @@ mod hint;
 mod key_file;
 mod kind;
 mod output;
+mod page;
 mod paths;
 mod program;
 mod reading;
 mod session;
+mod short_help;
+mod sources;
+mod words;
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -72,19 +76,27 @@ use clap::{CommandFactory, FromArgMatches};
 pub use error::Exit;
 use error::{Error, Result};
 pub use hint::of_library as hint;
-use program::{Arguments, standard_input_uses};
+use program::{Arguments, HelpLength, standard_input_uses};
 use session::{REGISTRY, RunOptions, Session};
+use words::{Meant, meant};
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the name of
 /// the program. Errors are printed on standard error.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
-    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
-    // Only help and errors show descriptions: otherwise nobody needs them wrapped. It stays until the end of
-    // the process, which frees it at once.
-    let parsed = parse(Box::leak(Box::new(Arguments::command())), &arguments)
-        .or_else(|_| parse(&mut Arguments::program(), &arguments));
+    // It stays until the end of the process, which frees it at once.
+    let mut parsed = parse(Box::leak(Box::new(Arguments::command())), &arguments);
+    if parsed.is_err() {
+        match meant(&arguments) {
+            Some(Meant::Nothing(error)) => return error.report(wants_json),
+            Some(Meant::Arguments(others)) => arguments = others,
+            None => {}
+        }
+        // Only help and errors show descriptions: otherwise nobody needs them.
+        parsed = parse(&mut Arguments::program(HelpLength::of(&arguments)), &arguments);
+    }
     match parsed {
         Ok((arguments, uses)) => {
             let mut session = Session::new(arguments.options);
@@ -92,7 +104,8 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             conclude(result, &mut session)
         }
         Err(error) if error.use_stderr() => {
-            error::usage(&error.format(&mut Arguments::program()), is_plain, wants_json)
+            let mut program = Arguments::program(HelpLength::of(&arguments));
+            error::usage(&error.format(&mut program), is_plain, wants_json)
         }
         Err(help) => {
             let mut session =

@@ -53,6 +53,14 @@ impl PathArgs {
         !is_path || self.strip_prefix.is_some() || self.strip_suffix.is_some()
     }
 
+    /// The first option that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let is_part = !matches!(self.part, Part::Path);
+        let given = is_part.then_some("--granule");
+        let given = given.or(self.strip_prefix.is_some().then_some("--strip-prefix"));
+        given.or(self.strip_suffix.is_some().then_some("--strip-suffix"))
+    }
+
     /// The id in a listed path. It may be empty.
     pub fn id_of<'text>(&self, text: &'text str) -> &'text str {
         let path = text.strip_prefix("./").unwrap_or(text);

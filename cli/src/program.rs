@@ -1,29 +1,29 @@
 //! The program: all its commands, and the options that each of them takes.
 
+use std::ffi::OsString;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use accession::SetSpec;
 use clap::{Arg, ArgMatches, CommandFactory, Parser};
 use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::flag::{register, register_conditional_shutdown};
 
 use super::command::Command;
 use super::error::{Context, Result};
+use super::page::page;
 use super::reading::{CitationText, InputFile};
 use super::session::RunOptions;
+use super::short_help::with_short_help;
 
 /// The options that every command takes. Only the help of the program describes them.
 const GLOBAL_OPTIONS: &str =
     "Global options (see accession --help): --registry PATH, --json, --quiet, --verbose, --by NAME";
 
-/// Record which granules a dataset holds, and identify the exact set held at any time
+/// Record which files a dataset holds, and cite the exact set
 ///
 /// Each change of a dataset gives its set of granules a new identifier, which every archive computes
 /// alike. Nothing is ever erased, so that every identifier can always be resolved to its granules.
-///
-/// Examples:
-///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
-///   accession lookup US.FOOL2.002 --at 2001-01-05
 #[derive(Parser)]
 #[command(name = "accession", version, max_term_width = 100, verbatim_doc_comment)]
 pub struct Arguments {
@@ -34,19 +34,42 @@ pub struct Arguments {
     pub command: Command,
 }
 
+/// How much of the help is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HelpLength {
+    /// What fits a screen, as `-h` prints it.
+    Short,
+    /// All of it, as `--help` prints it.
+    Long,
+}
+
+impl HelpLength {
+    /// The length for these arguments.
+    pub fn of(arguments: &[OsString]) -> Self {
+        let is_long = arguments.iter().any(|argument| argument == "--help" || argument == "help");
+        if is_long { HelpLength::Long } else { HelpLength::Short }
+    }
+}
+
 impl Arguments {
-    /// The program with all its commands.
-    pub fn program() -> clap::Command {
+    /// The program with all its commands, and their help.
+    pub fn program(length: HelpLength) -> clap::Command {
         let program = unwrapped(Arguments::command());
         let globals: Vec<Arg> = program.get_arguments().map(|arg| arg.clone().hide(true)).collect();
         // clap gives a command the global options that it does not have: here hidden ones.
-        program.mut_subcommands(|command| refer_to_global_options(command.args(&globals)))
+        let with_globals = |command: clap::Command| refer_to_global_options(command.args(&globals));
+        let program = program.mut_subcommands(with_globals);
+        let program = match length {
+            HelpLength::Short => with_short_help(program),
+            HelpLength::Long => program,
+        };
+        program.override_help(page())
     }
 }
 
 /// Names the global options after the help of a command, and of each below it.
 fn refer_to_global_options(command: clap::Command) -> clap::Command {
-    command.after_help(GLOBAL_OPTIONS).mut_subcommands(refer_to_global_options)
+    command.after_long_help(GLOBAL_OPTIONS).mut_subcommands(refer_to_global_options)
 }
 
 /// Lets the terminal wrap the description of a command, and of each below it. Only the lines of examples
@@ -76,6 +99,9 @@ fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     if let Ok(Some(files)) = matches.try_get_many::<InputFile>(id) {
         return files.filter(|file| **file == InputFile::StandardInput).count();
     }
+    if let Ok(Some(sets)) = matches.try_get_many::<SetSpec>(id) {
+        return sets.filter(|set| set.is_standard_input()).count();
+    }
     if let Ok(Some(texts)) = matches.try_get_many::<CitationText>(id) {
         return texts.filter(|text| **text == CitationText::StandardInput).count();
     }
@@ -100,4 +126,96 @@ pub fn report_too_long_files() -> Result<()> {
     register(SIGXFSZ, Arc::default())
         .map(drop)
         .with_context(|| "cannot watch for files that are too long".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+    use crate::page::HEADINGS;
+
+    /// Commands whose help does not begin as the page has it yet.
+    const OTHER_ABOUT: [&str; 5] = ["sync", "ingest", "delete", "revert", "import"];
+
+    /// Commands that are not on the page, because others replace them.
+    const NOT_ON_PAGE: [&str; 1] = ["change"];
+
+    #[test]
+    fn every_command_is_on_the_page_once() {
+        let program = Arguments::command();
+        let listed = || HEADINGS.iter().flat_map(|heading| heading.commands);
+        let mut seen = BTreeSet::new();
+        for (name, about) in listed() {
+            assert!(seen.insert(*name), "{name} is listed twice");
+            let command = program.find_subcommand(name);
+            assert!(command.is_some(), "{name}");
+            let begins = command.and_then(|command| command.get_about()).map(ToString::to_string);
+            let is_same = begins.as_deref() == Some(*about);
+            assert_ne!(is_same, OTHER_ABOUT.contains(name), "{name}");
+        }
+        for command in program.get_subcommands().filter(|command| !command.is_hide_set()) {
+            let name = command.get_name();
+            assert_ne!(seen.contains(name), NOT_ON_PAGE.contains(&name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_option_of_all_commands_is_on_the_page() {
+        let page = page();
+        let program = Arguments::command();
+        for option in program.get_arguments() {
+            let short = option.get_short().map_or("   ".to_owned(), |short| format!("-{short},"));
+            let value = option.get_action().takes_values().then(|| option.get_value_names());
+            let value = value.flatten().map_or(String::new(), |names| format!(" {}", names[0]));
+            let name = format!("--{}{value}", option.get_long().unwrap());
+            let help = option.get_help().unwrap();
+            let line = format!("  {short} {name:<15}  {help}");
+            assert!(page.contains(&line), "{line}");
+        }
+    }
+
+    #[test]
+    fn the_page_fits_100_columns() {
+        assert!(page().lines().all(|line| line.chars().count() <= 100));
+    }
+
+    /// Commands whose summary does not fit yet.
+    const TOO_LONG: [&str; 11] = [
+        "sync",
+        "ingest",
+        "delete",
+        "change",
+        "import",
+        "annotate",
+        "identify",
+        "compare",
+        "cite",
+        "fixity add",
+        "fixity check",
+    ];
+
+    /// The name and the help of each command that has no commands below it.
+    fn summaries(command: &clap::Command, path: &str, all: &mut Vec<(String, String)>) {
+        for below in command.get_subcommands().filter(|below| below.get_name() != "help") {
+            let path = format!("{path} {}", below.get_name());
+            summaries(below, &path, all);
+            let help = below.clone().render_help().to_string();
+            all.push((path.trim().to_owned(), help));
+        }
+    }
+
+    #[test]
+    fn the_short_help_of_every_command_fits_30_lines_of_100_columns() {
+        let mut all = Vec::new();
+        let mut program = Arguments::program(HelpLength::Short);
+        program.build();
+        summaries(&program, "", &mut all);
+        assert!(all.len() > 30, "{}", all.len());
+        let too_long = all.iter().filter(|(_, help)| {
+            help.lines().count() > 30 || help.lines().any(|line| line.chars().count() > 100)
+        });
+        let too_long: Vec<&str> = too_long.map(|(name, _)| name.as_str()).collect();
+        assert_eq!(too_long, TOO_LONG, "left: too long; right: known to be");
+    }
 }

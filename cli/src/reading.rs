@@ -18,10 +18,7 @@ use accession::mirror::Primary;
 use accession::mirror::PrimaryOptions;
 use accession::proof::Policy;
 use accession::text::quoted;
-use accession::{
-    DatasetName, ErrorKind, GranuleId, Import, Listing, ListingBuilder, ListingEntry,
-    SourceLocation,
-};
+use accession::{DatasetName, ErrorKind, GranuleId, Import, ListingEntry, SourceLocation};
 use accession::{ParseError, Timestamp, Warning, WarningKind};
 
 use super::error::{Context, Error, Result};
@@ -254,22 +251,6 @@ impl Iterator for Entries<'_> {
         self.has_ended = !matches!(entry, Some(Ok(_)));
         entry
     }
-}
-
-/// The list in the files, which must be all pages of a search result; and whether its first id is a path.
-pub fn listing(
-    session: &Session,
-    files: &[InputFile],
-    options: ListingOptions,
-    paths: &PathArgs,
-) -> Result<(Listing, bool)> {
-    let (mut builder, mut has_paths) = (ListingBuilder::new(), false);
-    for entry in Entries::new(session, &[], files, options, paths, MissingPages::Refuse) {
-        let entry = entry?;
-        has_paths |= builder.count() == 0 && entry.granule_id.as_str().contains('/');
-        builder.add(entry)?;
-    }
-    Ok((builder.finish(), has_paths))
 }
 
 /// Warns of granules that a list has more than once.

@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::citation::TypedSet;
 use accession::history::WorkCounts;
 use accession::mirror::{PublishedSite, SiteRegistry};
-use accession::{Clock, DatasetName, ErrorKind, Location, Moment, Registry, Snapshot, Timestamp};
+use accession::{
+    Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot, Timestamp,
+};
 use accession::{ParseError, Warning, WarningKind};
-use clap::ArgAction;
 use serde::Serialize;
 
 use super::error::{Error as CliError, Exit, Result};
@@ -39,7 +39,9 @@ pub struct Session {
 /// The options that every command takes.
 #[derive(Debug, Default, clap::Args)]
 pub struct RunOptions {
-    /// The registry: a file, or an address on a PostgreSQL server (postgres://USER@HOST/DATABASE)
+    /// Registry file or PostgreSQL address
+    ///
+    /// An address is postgres://USER@HOST/DATABASE.
     #[arg(
         long,
         global = true,
@@ -51,20 +53,27 @@ pub struct RunOptions {
     )]
     pub registry: PathBuf,
 
-    /// Print JSON on stdout, and errors and warnings as JSON on stderr
+    /// Print JSON
+    ///
+    /// Results are printed on stdout, errors and warnings on stderr.
     #[arg(long, global = true)]
     pub json: bool,
 
-    /// Print no text on stdout if the command only confirms what it did, but one line from sync,
-    /// pull and import if something changed; with -qq, not that either
-    #[arg(short, long, global = true, action = ArgAction::Count)]
-    pub quiet: u8,
+    /// Print nothing unless something changed
+    ///
+    /// If something changed, sync, mirror pull and import print one line. Warnings and errors are always printed.
+    #[arg(short, long, global = true)]
+    pub quiet: bool,
 
-    /// Print on stderr how much work was done, and how long it took
+    /// Print the work done and the time taken
+    ///
+    /// They are printed on stderr.
     #[arg(short, long, global = true)]
     pub verbose: bool,
 
-    /// Who makes the change, as this registry records it [default: the user name of the system]
+    /// Who makes the change [default: your user name]
+    ///
+    /// The registry records the name with each change.
     #[arg(long, global = true, value_name = "NAME", env = "ACCESSION_BY", hide_env_values = true)]
     pub by: Option<String>,
 }
@@ -81,7 +90,7 @@ impl Session {
     }
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
-    pub fn follow(&mut self, site: &PublishedSite, names: &[TypedSet]) -> Result<()> {
+    pub fn follow(&mut self, site: &PublishedSite, names: &[SetSpec]) -> Result<()> {
         let registry = site.read(names, self.now()?)?;
         self.options.registry = registry.path().to_owned();
         self.site = Some(registry);
@@ -95,12 +104,12 @@ impl Session {
 
     /// Whether confirmations are omitted, which are printed only to report success.
     pub fn is_quiet(&self) -> bool {
-        self.options.quiet > 0
+        self.options.quiet
     }
 
     /// Whether what changed is printed in one line, in the place of a confirmation.
     pub fn wants_lines(&self) -> bool {
-        self.options.quiet == 1 && !self.options.json
+        self.options.quiet && !self.options.json
     }
 
     /// Whether the work that is done is reported.
@@ -304,8 +313,7 @@ impl Session {
         }
     }
 
-    /// The error with a hint of which identifier may have been meant by one that is unknown, if any comes
-    /// close.
+    /// The error about an unknown dataset or identifier, with a hint that names similar ones, if there are any.
     pub fn with_suggestion(&self, error: CliError) -> CliError {
         let Some(unknown) = error.unknown() else { return error };
         // The command has failed already: that nothing can be suggested is not reported.
@@ -420,10 +428,13 @@ impl PrintedList {
     }
 }
 
-/// A question that names the identifiers that come close to an unknown one. `None` means that none does.
+/// A question that names the datasets and identifiers that are similar to an unknown one. `None` means that
+/// none is.
 pub fn suggestion(snapshot: &Snapshot, unknown: &str) -> Option<String> {
-    let similar = snapshot.similar_identifiers(unknown).unwrap_or_default();
-    let meant: Vec<String> = similar.iter().map(|identifier| format!("DI:{identifier}")).collect();
+    let datasets = snapshot.similar_datasets(unknown).unwrap_or_default();
+    let identifiers = snapshot.similar_identifiers(unknown).unwrap_or_default();
+    let identifiers = identifiers.iter().map(|identifier| format!("DI:{identifier}"));
+    let meant: Vec<String> = datasets.iter().map(ToString::to_string).chain(identifiers).collect();
     let (last, others) = meant.split_last()?;
     Some(match others {
         [] => format!("did you mean {last}?"),

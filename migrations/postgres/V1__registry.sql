@@ -353,7 +353,7 @@ CROSS JOIN LATERAL (
 
 -- Nothing is erased or rewritten, not even by the owner of the tables by mistake. (Citus allows
 -- triggers on distributed tables only with a setting that it calls unsafe, with which
--- `accession distribute` begins.)
+-- `accession registry distribute` begins.)
 
 CREATE FUNCTION accession.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN

@@ -343,10 +343,24 @@ class LastChange:
 
 @dataclass(frozen=True)
 class Mirrored:
-    """A primary of a mirror, and when the mirror was last identical to it."""
+    """A primary of a mirror, and what was read of it.
+
+    ``verdict`` is ``failed``, ``old``, ``behind``, ``damaged`` or ``identical``. ``default`` is whether it is the
+    primary of the latest pull. ``changes``, ``timestamp`` and ``identifier`` are those of the part of its log that
+    was read.
+    """
 
     source: str
+    verdict: str
+    default: bool
+    changes: int
+    timestamp: datetime | None
+    identifier: str | None
+    read: datetime
     identical: datetime | None
+    pulled: datetime | None
+    failed: datetime | None
+    failure: str | None
 
 
 @dataclass(frozen=True)

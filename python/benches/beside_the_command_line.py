@@ -60,8 +60,8 @@ def main(granules: int) -> bool:
         with ar.open(directory / "a.db") as registry:
             held = registry.set("US")
             results = [
-                beside("identify, a list of str", lambda: program("identify", listing), lambda: ar.identify(ids)),
-                beside("identify, a polars column", lambda: program("identify", listing), lambda: ar.identify(column)),
+                beside("identify, a list of str", lambda: program("show", listing), lambda: ar.identify(ids)),
+                beside("identify, a polars column", lambda: program("show", listing), lambda: ar.identify(column)),
                 beside("granules().to_arrow()", lambda: program("granules", "US"), lambda: held.granules().to_arrow()),
                 beside("sync of a polars column", sync_by_program, sync_by_package),
             ]

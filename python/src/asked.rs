@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use accession::citation::{TypedSet, dataset_at, refuse_future};
-use accession::{DatasetName, Identifier, Moment, Selection, Snapshot};
+use accession::citation::refuse_future;
+use accession::{DatasetName, Identifier, Moment, Selection, SetSpec, Snapshot};
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
@@ -29,14 +29,10 @@ pub struct Set {
 }
 
 /// A set as Python names it.
-pub struct Asked {
-    what: What,
-    /// The time of a dataset that was named without one.
-    at: Option<Moment>,
-}
-
-enum What {
-    Typed(Box<TypedSet>),
+pub enum Asked {
+    /// By a string.
+    Typed(Box<SetSpec>),
+    /// A set that was found.
     Selection(Selection),
 }
 
@@ -47,8 +43,7 @@ impl Asked {
     ///
     /// The string names no set.
     pub fn named(text: &str) -> Result<Self, Failure> {
-        let typed: TypedSet = parsed("set", text)?;
-        Ok(Asked { what: What::Typed(Box::new(typed)), at: None })
+        Ok(Asked::Typed(Box::new(parsed("set", text)?)))
     }
 
     /// A set that was found.
@@ -58,13 +53,12 @@ impl Asked {
             return Asked::held(set.identifier(), name);
         }
         let at = Some(Moment::Instant(instance.timestamp));
-        Asked { what: What::Selection(Selection::Dataset { name, at }), at: None }
+        Asked::Selection(Selection::Dataset { name, at })
     }
 
     /// The set that a dataset held with an identifier.
     pub fn held(identifier: Identifier, dataset: DatasetName) -> Self {
-        let selection = Selection::Identifier { identifier, dataset: Some(dataset), at: None };
-        Asked { what: What::Selection(selection), at: None }
+        Asked::Selection(Selection::Identifier { identifier, dataset: Some(dataset), at: None })
     }
 
     /// A set: a string, a `Set`, or a `DatasetMetadata`.
@@ -101,12 +95,14 @@ impl Asked {
     ///
     /// It has a time already.
     pub fn at(self, at: Option<Moment>) -> Result<Self, Failure> {
-        match (&self.what, at) {
-            (What::Typed(typed), Some(_)) if typed.at(at) != at || typed.at(None).is_some() => {
-                let message = "the set already has a time or is a digest: at needs a dataset or an identifier";
-                Err(Failure::usage(message, ""))
+        match (self, at) {
+            (Asked::Typed(spec), Some(at)) => {
+                spec.at(at).map(|spec| Asked::Typed(Box::new(spec))).ok_or_else(|| {
+                    let message = "the set already has a time or is a digest: at needs a dataset or an identifier";
+                    Failure::usage(message, "")
+                })
             }
-            _ => Ok(Asked { at, ..self }),
+            (asked, _) => Ok(asked),
         }
     }
 
@@ -114,35 +110,30 @@ impl Asked {
     ///
     /// # Errors
     ///
-    /// Those of [`TypedSet::into_selection`].
+    /// Those of [`Snapshot::resolve`].
     pub fn selection(&self, snapshot: &Snapshot) -> Result<Selection, accession::Error> {
-        match &self.what {
-            What::Selection(selection) => Ok(selection.clone()),
-            What::Typed(typed) => match typed.as_ref().clone().named(snapshot)? {
-                Selection::Dataset { name, at } => dataset_at(name, at.or(self.at), snapshot.now()),
-                Selection::Identifier { identifier, dataset, at } => {
-                    Ok(Selection::Identifier { identifier, dataset, at: at.or(self.at) })
-                }
-                digest => Ok(digest),
-            },
+        match self {
+            Asked::Selection(selection) => Ok(selection.clone()),
+            Asked::Typed(spec) => Ok(snapshot.resolve(spec)?.selection().clone()),
         }
     }
 
     /// Whether it was named by a string, and not by a set that was found.
     pub fn is_typed(&self) -> bool {
-        matches!(self.what, What::Typed(_))
+        matches!(self, Asked::Typed(_))
     }
 
     /// The time that a citation of the set states: the given time, or the time of the citation that was
     /// typed. For the name of a dataset, it is the present day.
     pub fn cited_at(&self, selection: &Selection) -> Option<Moment> {
-        match (&self.what, selection) {
-            (What::Typed(typed), Selection::Dataset { .. }) => {
-                typed.at(self.at).or(Some(Moment::Day(now().day())))
+        match (self, selection) {
+            (Asked::Typed(spec), Selection::Dataset { .. }) if spec.is_dataset() => {
+                Some(Moment::Day(now().day()))
             }
-            (What::Typed(_), Selection::Identifier { at, .. }) => self.at.or(*at),
-            (What::Typed(typed), _) => typed.at(self.at),
-            (What::Selection(_), _) => None,
+            (Asked::Typed(_), Selection::Dataset { at, .. } | Selection::Identifier { at, .. }) => {
+                *at
+            }
+            _ => None,
         }
     }
 }

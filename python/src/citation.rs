@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use accession::SetSpec;
 use accession::Watcher;
-use accession::citation::TypedDataset;
 use accession::citation::listed_dataset;
 use accession::{Citation, CitationFormat};
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ pub fn cite_list(
     column: Option<&str>,
     output: Option<PathBuf>,
 ) -> Result<(String, String, u64, String, String), Failure> {
-    let of: Vec<TypedDataset> = all_parsed("of", &of)?;
+    let of: Vec<SetSpec> = all_parsed("of", &of)?;
     let dataset = listed_dataset(&of, record);
     let dataset = dataset.map_err(|cause| Failure::unreadable("of", cause))?;
     let listing = ids::listing(ids, column)?;

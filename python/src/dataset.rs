@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::{TypedName, refuse_future};
-use accession::history::EarlierSet;
+use accession::citation::refuse_future;
 use accession::mirror::{PullOptions, PullPolicy, export};
 use accession::{Change, EventKind, HistoryOptions, ListingBuilder};
+use accession::{Selection, SetSpec};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
@@ -180,7 +180,8 @@ impl Dataset {
         let options = of_change(options, "")?;
         let (at, options) = (options.at()?, options.change()?);
         let text = to.cast::<PyString>().ok().map(|text| text.to_str()).transpose()?;
-        let named = text.and_then(|text| text.parse::<TypedName>().ok());
+        let named =
+            text.and_then(|text| text.parse::<SetSpec>().ok()).filter(SetSpec::is_identified);
         let time = match named {
             Some(_) => accession::Moment::Instant(now()),
             None => moment("to", to)?,
@@ -189,11 +190,11 @@ impl Dataset {
             let to = match &named {
                 Some(named) => {
                     let snapshot = self.opened.reader(token.clone())?.snapshot()?;
-                    named.earlier(&snapshot, &self.name)?
+                    snapshot.resolve(named)?.in_dataset(&self.name)?
                 }
                 None => {
                     refuse_future(time, now())?;
-                    EarlierSet::At(time)
+                    Selection::Dataset { name: self.name.clone(), at: Some(time) }
                 }
             };
             let registry = self.opened.writer(at, token)?;

@@ -36,7 +36,7 @@ pub const fn of_warning(kind: WarningKind) -> Option<&'static str> {
 const fn of_kind(kind: ErrorKind) -> Option<&'static str> {
     Some(match kind {
         ErrorKind::RegistryMissing => {
-            "if a file was lost, `accession restore` restores it from a backup; open(…, create=True) creates a new one"
+            "if a file was lost, `accession registry restore` restores it from a backup; open(…, create=True) creates a new one"
         }
         ErrorKind::DatasetUnknown => "Registry.datasets() lists the datasets of the registry",
         ErrorKind::IdentifierUnknown => "Registry.history() lists the identifiers of a dataset",

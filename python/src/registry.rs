@@ -4,7 +4,8 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::citation::{TypedName, refuse_future};
+use accession::SetSpec;
+use accession::citation::refuse_future;
 use accession::dataset::Withdrawn;
 use accession::history::GranulePrefix;
 use accession::history::NewAnnotation;
@@ -184,11 +185,11 @@ impl Registry {
         times: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyList>, Failure> {
         let at = Keywords::of(times, &["at"])?.moment("at")?;
-        let named: TypedName = parsed("identifier", identifier)?;
+        let named: SetSpec = parsed("identifier", identifier)?;
         let dataset = dataset.map(|name| parsed("dataset", name)).transpose()?;
         at.map_or(Ok(()), |at| refuse_future(at, now()))?;
         let resolution = self.opened.read(py, |snapshot| {
-            match named.resolve(&snapshot, dataset.as_ref(), at) {
+            match named.periods(&snapshot, dataset.as_ref(), at) {
                 Err(error) if error.kind() == ErrorKind::IdentifierUnknown => Ok(Vec::new()),
                 resolution => Ok(resolution?.rows),
             }

@@ -12,7 +12,7 @@ use crate::model::{
     not_a_digest, quoted,
 };
 use crate::registry::{
-    Agreement, DigestPeriod, Period, Registry, Resolution, Selection, Snapshot, SubsetMembers,
+    Agreement, DigestPeriod, Period, Periods, Registry, Selection, Snapshot, SubsetMembers,
 };
 
 /// The result of checking several citations.
@@ -61,11 +61,11 @@ pub struct CitationVerdict {
     /// Where and when the identifier was in force. It is shared, since there can be many citations
     /// of one set, and one set can be in many datasets.
     #[serde(serialize_with = "serialize_rows")]
-    pub intervals: Arc<Resolution>,
+    pub intervals: Arc<Periods>,
 }
 
 fn serialize_rows<S: Serializer>(
-    resolution: &Arc<Resolution>,
+    resolution: &Arc<Periods>,
     serializer: S,
 ) -> std::result::Result<S::Ok, S::Error> {
     serializer.collect_seq(&resolution.rows)
@@ -101,7 +101,7 @@ const MAX_COMPARED: usize = 100;
 pub struct Checker {
     snapshot: Snapshot,
     /// The identifiers resolved so far: a paper cites one set many times.
-    resolved: HashMap<(Identifier, Option<Moment>), Arc<Resolution>>,
+    resolved: HashMap<(Identifier, Option<Moment>), Arc<Periods>>,
     /// How many rows these have, and how many they are.
     kept_rows: usize,
     /// How many further identifiers are compared with those that were issued.
@@ -179,11 +179,11 @@ impl Checker {
         self.checked
     }
 
-    fn resolve(&mut self, identifier: Identifier, at: Option<Moment>) -> Result<Arc<Resolution>> {
+    fn resolve(&mut self, identifier: Identifier, at: Option<Moment>) -> Result<Arc<Periods>> {
         if let Some(known) = self.resolved.get(&(identifier, at)) {
             return Ok(Arc::clone(known));
         }
-        let mut resolution = self.snapshot.resolve(identifier, None, at)?;
+        let mut resolution = self.snapshot.periods(identifier, None, at)?;
         for row in &mut resolution.rows {
             row.is_of_site = !self.knows_recorded;
         }
@@ -279,7 +279,7 @@ impl Checker {
         let named = self.named_by(pasted)?;
         let is_named = |row: &&Period| named.is_empty() || named.contains(row.set.dataset());
         let held = resolution.rows.iter().filter(is_named).cloned();
-        let held = Resolution { rows: held.collect() };
+        let held = Periods { rows: held.collect() };
         let then = held.agreement().filter(|_| moment.is_some());
         if let Some(moment) = moment {
             let is_past = moment.first_instant() <= self.snapshot.now();
@@ -325,7 +325,7 @@ impl Checker {
 
     /// What is stated of a part, and is not true of what its patterns select from a set. Its names are the
     /// same wherever the set was held; what was known of its files may not be.
-    fn problem_of_part(&self, part: &Part, held: &Resolution) -> Result<Option<String>> {
+    fn problem_of_part(&self, part: &Part, held: &Periods) -> Result<Option<String>> {
         let patterns: Result<Vec<Pattern>, _> = part.patterns.iter().map(|it| it.parse()).collect();
         let members = match patterns {
             Ok(patterns) => SubsetMembers::Patterns(patterns),
@@ -397,8 +397,8 @@ fn problem(
     verdict: &CitationVerdict,
     pasted: &FoundCitation,
     named: &[DatasetName],
-    held: &Resolution,
-    resolution: &Resolution,
+    held: &Periods,
+    resolution: &Periods,
 ) -> Option<String> {
     if let Some(ParsedField::Unreadable(text)) = &pasted.date {
         return Some(format!("{} is not a date", quoted(text)));
@@ -423,7 +423,7 @@ fn problem(
 
 /// When a set had the digest that a citation names, in some periods. The outer `None` means that it names no
 /// digest.
-fn with_digest(verdict: &CitationVerdict, held: &Resolution) -> Option<Vec<DigestPeriod>> {
+fn with_digest(verdict: &CitationVerdict, held: &Periods) -> Option<Vec<DigestPeriod>> {
     let prefix = verdict.digest.as_ref()?;
     let periods = held.rows.iter().flat_map(Period::digests);
     Some(periods.filter(|period| prefix.begins(period.digest)).collect())
@@ -453,7 +453,7 @@ fn other_digest_then(at: Moment, with_digest: &[DigestPeriod]) -> Option<String>
 
 /// The annotation that makes a cited set questionable: of the instances that agree with the date or, if none
 /// does or there is no date, of any.
-fn questionable(at: Option<Moment>, held: &Resolution) -> Option<&Annotation> {
+fn questionable(at: Option<Moment>, held: &Periods) -> Option<&Annotation> {
     let is_dated = |it: &&Instance| at.is_some_and(|at| it.is_in_force_during(at));
     let instances = held.rows.iter().flat_map(|row| &row.instances);
     let is_any_dated = instances.clone().any(|instance| is_dated(&instance));
@@ -463,7 +463,7 @@ fn questionable(at: Option<Moment>, held: &Resolution) -> Option<&Annotation> {
 
 /// That the dataset of which a set is cited was withdrawn: the first of those that held it at the date or, if
 /// none did, ever.
-fn withdrawn(at: Option<Moment>, held: &Resolution) -> Option<String> {
+fn withdrawn(at: Option<Moment>, held: &Periods) -> Option<String> {
     let then = held.rows.iter().find(|row| at.is_some_and(|at| row.is_in_force_during(at)));
     let row = then.or(held.rows.first())?;
     row.withdrawn.as_ref().map(|withdrawal| withdrawal.of(row.set.dataset()))
@@ -473,7 +473,7 @@ fn withdrawn(at: Option<Moment>, held: &Resolution) -> Option<String> {
 fn elsewhere<'a>(
     named: &[DatasetName],
     pasted: &FoundCitation,
-    resolution: &'a Resolution,
+    resolution: &'a Periods,
 ) -> Option<&'a DatasetName> {
     let Some(ParsedField::Read(moment)) = &pasted.date else { return None };
     let agrees =

@@ -3,11 +3,11 @@
 use super::recognise::{FoundCitation, ParsedField, find};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment};
-use crate::registry::{Agreement, Period, Resolution, Selection, Snapshot};
+use crate::registry::{Agreement, Period, Periods, Selection, Snapshot};
 
 /// The DOI, the date and the digest that a citation states besides an identifier, as far as they can be read.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(super) struct CitedContext {
+pub(crate) struct CitedContext {
     pub doi: Option<Doi>,
     pub date: Option<Moment>,
     pub digest: Option<DigestPrefix>,
@@ -49,7 +49,7 @@ impl CitedContext {
         snapshot: &Snapshot,
     ) -> Result<Option<&DigestPrefix>> {
         let Some(digest) = &self.digest else { return Ok(None) };
-        let rows = snapshot.resolve_with(identifier, Some(digest), None, None)?.rows;
+        let rows = snapshot.periods_with(identifier, Some(digest), None, None)?.rows;
         Ok(Some(digest).filter(|_| !rows.is_empty()))
     }
 
@@ -62,10 +62,10 @@ impl CitedContext {
         };
         let Some(at) = self.date(snapshot)? else { return Ok(any()) };
         let datasets = self.datasets(snapshot)?;
-        let mut resolution = Resolution::default();
+        let mut resolution = Periods::default();
         for dataset in datasets.iter().flatten().map(Some).chain(datasets.is_none().then_some(None))
         {
-            let resolved = snapshot.resolve_with(identifier, digest, dataset, Some(at))?;
+            let resolved = snapshot.periods_with(identifier, digest, dataset, Some(at))?;
             resolution.rows.extend(resolved.rows);
         }
         if resolution.is_unknown_then() {
@@ -73,7 +73,7 @@ impl CitedContext {
         }
         let agreeing = resolution.rows.iter().max_by_key(|row| row.agreement);
         let Some((agreement, row)) = agreeing.and_then(|row| Some((row.agreement?, row))) else {
-            let rows = snapshot.resolve_with(identifier, None, None, None)?.rows;
+            let rows = snapshot.periods_with(identifier, None, None, None)?.rows;
             if rows.is_empty() {
                 return Ok(any());
             }

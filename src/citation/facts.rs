@@ -5,10 +5,11 @@ use std::iter;
 use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use super::record;
-use super::typed::TypedDataset;
+use super::set_spec::{Meaning, NamedDataset, SetSpec, When};
 use crate::model::{
     Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Doi, Identifier, Instance,
     Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural,
+    quoted,
 };
 use crate::registry::{CitationFacts, ListingSummary, Period};
 
@@ -309,15 +310,23 @@ pub(super) fn encoded(address: &str) -> String {
 /// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn listed_dataset(
-    of: &[TypedDataset],
-    record: Option<&str>,
-) -> Result<DatasetMetadata, ParseError> {
+pub fn listed_dataset(of: &[SetSpec], record: Option<&str>) -> Result<DatasetMetadata, ParseError> {
     let (mut named, mut doi) = (None, None);
     for given in of {
-        let is_new = match given {
-            TypedDataset::Name(name) => named.replace(name.clone()).is_none(),
-            TypedDataset::Doi(given) => doi.replace(given.clone()).is_none(),
+        let is_new = match &given.meaning {
+            Meaning::Dataset(NamedDataset::Name(name), When::Now) => {
+                named.replace(name.clone()).is_none()
+            }
+            Meaning::Dataset(NamedDataset::Doi(given), When::Now) => {
+                doi.replace(given.clone()).is_none()
+            }
+            _ => {
+                let message = format!(
+                    "{} is neither a DOI nor the name of a dataset",
+                    quoted(given.as_str())
+                );
+                return Err(ParseError::new(message));
+            }
         };
         if !is_new {
             return Err(ParseError::new(
@@ -420,7 +429,7 @@ mod tests {
     fn a_list_is_of_one_dataset_with_a_doi_or_a_name() {
         let read = |of: &[&str], doi: Option<&str>| {
             let record = doi.map(|doi| format!(r#"{{"type":"dataset","DOI":"{doi}"}}"#));
-            let of: Vec<TypedDataset> = of.iter().map(|it| it.parse().unwrap()).collect();
+            let of: Vec<SetSpec> = of.iter().map(|it| it.parse().unwrap()).collect();
             listed_dataset(&of, record.as_deref())
                 .map(|it| (it.name.to_string(), it.doi.map(|doi| doi.to_string())))
         };

@@ -8,7 +8,7 @@
 //! - [`references()`] splits a text into references
 //! - [`find`] finds citations in pasted text
 //! - [`Checker`] compares recognised citations with a registry
-//! - [`TypedSet`] reads a set as a person writes it: a dataset, an identifier, or a citation
+//! - [`SetSpec`] reads a set as a person writes it: a dataset, an identifier, a citation, or a listing
 //!
 //! Sources: ESIP Data Citation Guidelines for Earth Science Data, version 2; for the tuple, the
 //! message of Curt Tilmes (docs/about/errata.md, Dataset identifiers).
@@ -21,7 +21,8 @@ mod marks;
 mod recognise;
 pub mod record;
 mod references;
-mod typed;
+mod resolve;
+mod set_spec;
 
 pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
 pub use facts::NOT_IN_A_URI;
@@ -32,4 +33,6 @@ pub use recognise::{
     find,
 };
 pub use references::{Reference, references};
-pub use typed::{GivenIdentifier, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future};
+pub use resolve::{Resolution, Source, refuse_future};
+pub use set_spec::SetSpec;
+pub(crate) use set_spec::{Meaning, NamedDataset};

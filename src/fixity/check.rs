@@ -43,6 +43,9 @@ pub enum Depth {
 pub enum Purpose {
     /// To compare them with what is recorded.
     Check(Depth),
+    /// To compute the strongest of their recorded checksums, without comparing it. A file without one is only
+    /// looked at.
+    Describe,
     /// To compute their checksums of an algorithm. A file that is not as it is recorded, or is written
     /// meanwhile, gets none.
     Compute(Algorithm),
@@ -52,10 +55,15 @@ impl Purpose {
     /// Of which algorithms a file is read, which is only looked at if there are none. `None` means that it is
     /// not looked at, either.
     pub(super) fn algorithms(&self, file: &RecordedFile) -> Option<Vec<Algorithm>> {
-        let computed = file.checksums.iter().map(Checksum::algorithm);
+        let is_computed = |it: &&Checksum| !matches!(it.algorithm(), Algorithm::Other(_));
+        let computed = file.checksums.iter().filter(is_computed);
         let mut algorithms: Vec<Algorithm> =
-            computed.filter(|it| !matches!(it, Algorithm::Other(_))).cloned().collect();
+            computed.clone().map(|it| it.algorithm().clone()).collect();
         match self {
+            Purpose::Describe => {
+                let strongest = computed.min_by_key(|it| it.strength());
+                Some(strongest.map(|it| it.algorithm().clone()).into_iter().collect())
+            }
             Purpose::Compute(algorithm) => {
                 // What is recorded is checked on the way: a damaged file gets no checksum.
                 algorithms.retain(|recorded| recorded != algorithm);
@@ -130,6 +138,9 @@ impl CheckedFile {
 
 /// Compares what was read of a file with what is recorded.
 fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<FileProblem> {
+    if *purpose == Purpose::Describe {
+        return (read.stability == Stability::Written).then_some(FileProblem::CHANGING);
+    }
     let wrong = FileProblem::of_sizes(file.size, Some(read.size));
     let wrong = wrong.or_else(|| FileProblem::of_checksums(&file.checksums, &read.checksums));
     let uncomputed = || {
@@ -147,12 +158,12 @@ fn problem(file: &RecordedFile, purpose: &Purpose, read: &ReadFile) -> Option<Fi
 
 fn computed(purpose: &Purpose, read: ReadFile) -> Result<Option<FileContent>, FileProblem> {
     let ReadFile { size, checksums, stability, .. } = read;
-    if !matches!(purpose, Purpose::Compute(_)) {
+    if matches!(purpose, Purpose::Check(_)) {
         return Ok(None);
     }
     // Nothing that is recorded proves that its bytes are those that were read: they may have been written,
     // and the time of that set to the former one.
-    if stability != Stability::Same && checksums.len() < 2 {
+    if *purpose != Purpose::Describe && stability != Stability::Same && checksums.len() < 2 {
         return Err(FileProblem::CHANGING);
     }
     // Without a checksum, the algorithm is one that this program does not compute.

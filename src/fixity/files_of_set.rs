@@ -136,7 +136,7 @@ pub struct FileTree {
 }
 
 impl FileTree {
-    fn open(&self) -> Result<Arc<Root>> {
+    pub(super) fn open(&self) -> Result<Arc<Root>> {
         Root::open(&self.root, self.mounted).map(Arc::new)
     }
 }

@@ -33,6 +33,7 @@
 //! ```
 
 mod check;
+mod described;
 mod digest;
 mod files_of_set;
 mod found;
@@ -44,6 +45,7 @@ mod unexpected;
 pub use check::{
     CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
 };
+pub use described::described;
 pub use files_of_set::{CheckOptions, FileTree, FilesOfSet, FixityRun, check, compute, nearest};
 pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum};

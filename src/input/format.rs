@@ -305,6 +305,9 @@ impl ListingOptions {
 pub(super) const USUAL_COLUMNS: [&str; 6] =
     ["granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 
+/// The column with the producer's ids, which a table may have beside the ids.
+pub(super) const PRODUCER_COLUMN: &str = "producer_granule_id";
+
 /// The columns with the time of ingest: that of this program, and that of Cumulus' granule
 /// inventory.
 pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];

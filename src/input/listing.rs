@@ -147,8 +147,8 @@ impl Record {
     ///
     /// [`ErrorDetail::FileMetadata`](crate::error::ErrorDetail::FileMetadata): two statements about one file contradict each other.
     pub fn into_entry(self) -> Result<ListingEntry, Error> {
-        let Record { granule_id, location, files, .. } = self;
+        let Record { granule_id, producer_granule, location, files, .. } = self;
         let content = StatedFile::content(files, &granule_id, &location)?;
-        Ok(ListingEntry { granule_id, producer_granule: None, content, location: Some(location) })
+        Ok(ListingEntry { granule_id, producer_granule, content, location: Some(location) })
     }
 }

@@ -6,7 +6,7 @@
 //! | [`InputFormat`] | description | ids | dates, for an import |
 //! |---|---|---|---|
 //! | `lines` | one id per line | | |
-//! | `csv` | a table with a header; cells are separated by commas or, if the header has a TAB, by TABs, and quoted as in RFC 4180 | the requested column, or the first of `granule_id`, `granuleId`, `granule_ur`, `granuleUr`, `Granule UR`, `id`, in that spelling or else in any case | `ingested` or `createdAt`, and `deleted` |
+//! | `csv` | a table with a header; cells are separated by commas or, if the header has a TAB, by TABs, and quoted as in RFC 4180; a column `producer_granule_id` has the ids of the producer | the requested column, or the first of `granule_id`, `granuleId`, `granule_ur`, `granuleUr`, `Granule UR`, `id`, in that spelling or else in any case | `ingested` or `createdAt`, and `deleted` |
 //! | `ndjson` | one JSON object per line, without repeated keys | the requested field or JSON pointer, or as above, in that spelling | as above |
 //! | `umm-json` | CMR's `granules.umm_json` | `umm.GranuleUR`, or `producer` | `ProviderDates` of type Insert, else `meta.revision-date`; deleted at the latter if `meta.deleted` |
 //! | `cmr-json` | CMR's `granules.json` | `title`, or `producer` | `updated` |
@@ -81,6 +81,8 @@ type Reader = Box<dyn BufRead + Send>;
 pub struct Record {
     /// The id.
     pub granule_id: GranuleId,
+    /// The producer's id, of a table with a column for it. `None` means that the file has none.
+    pub producer_granule: Option<GranuleId>,
     /// Where it was read.
     pub location: SourceLocation,
     /// The time of ingest. `None` unless dates were asked for; also for the line of an event file that
@@ -118,7 +120,15 @@ impl Row {
     fn new(granule_id: GranuleId, location: SourceLocation) -> Self {
         let (ingested, deleted, is_deleted) = (None, None, false);
         let files = Vec::new();
-        let record = Record { granule_id, location, ingested, deleted, is_deleted, files };
+        let record = Record {
+            granule_id,
+            producer_granule: None,
+            location,
+            ingested,
+            deleted,
+            is_deleted,
+            files,
+        };
         Row { record, files: Vec::new(), is_taken_as_utc: false }
     }
 

@@ -70,6 +70,9 @@ impl OpenedFile {
         options.check_files(format).map_err(|error: Error| error.at_line(&name, 1))?;
         let with_dates = options.with_dates;
         match format {
+            InputFormat::Lines | InputFormat::Checksums if options.column.is_some() => {
+                return Err(Error::not_a_table().at_line(&name, 1));
+            }
             InputFormat::Lines
             | InputFormat::Esgf
             | InputFormat::Rclone
@@ -292,7 +295,7 @@ impl Events {
         if let Some(deletion) = self.deletion.take() {
             return Some(Ok(deletion));
         }
-        let Record { granule_id, location, ingested, deleted, files, .. } =
+        let Record { granule_id, producer_granule, location, ingested, deleted, files, .. } =
             match self.records.next()? {
                 Ok(record) => record,
                 Err(error) => return Some(Err(error)),
@@ -312,7 +315,7 @@ impl Events {
                     event(granule_id.clone(), location.clone(), deleted, EventKind::Deleted)
                 });
                 let (event, moment) = event(granule_id, location, ingested, EventKind::Ingested);
-                (Event { content, ..event }, moment)
+                (Event { producer_granule, content, ..event }, moment)
             }
             (None, Some(deleted)) => event(granule_id, location, deleted, EventKind::Deleted),
             (None, None) => return None,

@@ -8,7 +8,9 @@ use csv::ByteRecord;
 use super::content::WrittenFile;
 use super::error::{MAX_LISTED_COLUMNS, granule_id};
 use super::file::{Ration, Rationed};
-use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
+use super::format::{
+    DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, PRODUCER_COLUMN, USUAL_COLUMNS, parse_time,
+};
 use super::{Reader, Row, Rows};
 use crate::error::{Error, ErrorDetail};
 use crate::model::{SourceLocation, WrittenTime, quoted};
@@ -18,6 +20,8 @@ pub(super) struct TableReader {
     rows: CsvRows,
     columns: usize,
     column: usize,
+    /// The column of the producer's ids.
+    producer: Option<usize>,
     ingested: Option<DateColumn>,
     deleted: Option<DateColumn>,
     /// The columns with the size, the checksum and the path of a file.
@@ -156,6 +160,7 @@ impl TableReader {
             index.transpose().map_err(names)
         };
         let column = find_column(header, options.column.as_deref())?;
+        let producer = index_of(header, PRODUCER_COLUMN).filter(|producer| *producer != column);
         let mut file = [None; 3];
         if !options.without_files {
             let ListingOptions { size_column, checksum_column, path_column, .. } = options;
@@ -175,7 +180,7 @@ impl TableReader {
             let index = index.or_else(|| index_of(header, DELETED_COLUMN));
             deleted = index.map(|index| DateColumn { index, last: None });
         }
-        Ok(TableReader { columns: header.len(), column, ingested, deleted, file, rows })
+        Ok(TableReader { columns: header.len(), column, producer, ingested, deleted, file, rows })
     }
 
     /// The granule of the present row.
@@ -189,8 +194,11 @@ impl TableReader {
             );
             return Err(Error::new(ErrorDetail::CellCount, message));
         }
-        let granule_id = granule_id(cells.get(self.column).unwrap_or_default())?;
-        let mut row = Row::new(granule_id, self.rows.location());
+        let id = granule_id(cells.get(self.column).unwrap_or_default())?;
+        let mut row = Row::new(id, self.rows.location());
+        let producer = self.producer.and_then(|column| cells.get(column));
+        let producer = producer.filter(|cell| !cell.is_empty());
+        row.record.producer_granule = producer.map(granule_id).transpose()?;
         if let Some(column) = &mut self.ingested {
             row.ingested(column.time(cells)?.ok_or_else(Error::no_ingest_date)?);
         }

@@ -273,7 +273,7 @@ impl Serialize for PaymentId {
 
 /// A decoded id.
 ///
-/// Its fields, in this order, are those of `payment-id` in the command line's JSON.
+/// Its fields, in this order, are those of `ids payment` in the command line's JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Decoded {

@@ -31,7 +31,7 @@ pub struct Comparison {
 
 crate::model::debug_fields!(Comparison: status, mirror);
 
-/// What `mirror status` says after a pull that left what is known here of some granules.
+/// What `status` says after a pull that left what is known here of some granules.
 pub(super) const LEFT: &str = "the mirror has the same granules, of which some have other bytes";
 
 /// What followed a comparison.

@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
 use super::primary::OpenPrimary;
-use crate::citation::{TypedDataset, TypedName, TypedSet};
+use crate::citation::{Meaning, NamedDataset, SetSpec};
 use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal};
+use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal, quoted};
 use crate::registry::{Clock, IfMissing, Import, Registry};
 use crate::signed::Policy;
 
@@ -151,37 +151,41 @@ impl PublishedSite {
         place.read(origin, policy)
     }
 
-    /// Reads the datasets to which names lead into a temporary registry. Each change is proved by its
+    /// Reads the datasets that hold these sets into a temporary registry. Each change is proved by its
     /// identifier.
     ///
     /// # Errors
     ///
     /// A DOI, by which nothing is found there; a shard or a log cannot be read or is damaged;
     /// [`ErrorKind::Temporary`].
-    pub fn read(&self, names: &[TypedSet], now: Timestamp) -> Result<SiteRegistry> {
+    pub fn read(&self, specs: &[SetSpec], now: Timestamp) -> Result<SiteRegistry> {
         let directory = tempfile::tempdir().map_err(|error| scratch::unusable("create", error))?;
         let path = directory.path().join("site.db");
         let registry = Registry::create(&path, Clock::fixed(now))?;
         let mut datasets: BTreeSet<DatasetName> = self.dataset.iter().cloned().collect();
-        for name in names {
-            match name {
-                TypedSet::Dataset(TypedDataset::Name(name), _) => {
+        for spec in specs {
+            match &spec.meaning {
+                Meaning::Dataset(NamedDataset::Name(name), _) => {
                     datasets.insert(name.clone());
                 }
-                TypedSet::Dataset(TypedDataset::Doi(_), _) => {
+                Meaning::Dataset(NamedDataset::Doi(_), _) => {
                     let what =
                         "a site finds a dataset by its name or an identifier, and not by its DOI";
                     return Err(Error::new(ErrorKind::Usage, what));
                 }
-                TypedSet::Name(TypedName::Identifier(given)) => {
-                    datasets.extend(self.holders(&given.digits()?.to_string(), now)?);
+                Meaning::Identifier(given) => {
+                    datasets.extend(self.holders(&given.digits.to_string(), now)?);
                 }
-                TypedSet::Name(TypedName::Digest(prefix)) => {
+                Meaning::Digest(prefix) => {
                     let digits = prefix.digits();
                     let shard = self.shard(&digits[..2], now)?;
                     for (_, identifier) in beginning(&shard.digests, digits) {
                         datasets.extend(self.holders(&identifier.to_string(), now)?);
                     }
+                }
+                Meaning::StandardInput | Meaning::Path { .. } => {
+                    let what = format!("{} is not a set of a site", quoted(spec.as_str()));
+                    return Err(Error::new(ErrorKind::Usage, what));
                 }
             }
         }

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use super::identifier::Identifier;
-use super::message::{ParseError, quoted};
+use super::message::{ParseError, quoted, strip_prefix_of_any_case};
 
 /// The name of a dataset in a registry.
 ///
@@ -11,8 +11,8 @@ use super::message::{ParseError, quoted};
 ///
 /// 1 to 200 ASCII letters, digits and `. _ - :`, the first of them a letter or a digit, without
 /// `..`. A name becomes part of paths and addresses, so it has no `/`; `@` separates the name from
-/// the time in `NAME@TIME`; and a name is not an [`Identifier`], with or without `DI:`, because
-/// commands take either in the same place.
+/// the time in `NAME@TIME`. A name is not an [`Identifier`], and does not begin with `DI:`, `sha256:` or
+/// `doi:`, because commands accept identifiers, digests and DOIs in the same place.
 ///
 /// # Examples
 ///
@@ -34,6 +34,9 @@ impl DatasetName {
         &self.0
     }
 }
+
+/// What names of other things begin with.
+const MARKS: [&str; 3] = ["DI:", "sha256:", "doi:"];
 
 fn is_allowed(character: char) -> bool {
     character.is_ascii_alphanumeric() || matches!(character, '.' | '_' | '-' | ':')
@@ -65,6 +68,10 @@ impl FromStr for DatasetName {
                 "a dataset name has only letters, digits and . _ - :, but {name} contains {}",
                 quoted(&character)
             ));
+        }
+        let is_marked = |mark: &&&str| strip_prefix_of_any_case(text, mark).is_some();
+        if let Some(mark) = MARKS.iter().find(is_marked) {
+            return refused(format!("a dataset name does not begin with {mark}, as {name} does"));
         }
         if text.parse::<Identifier>().is_ok() {
             return refused(format!(
@@ -119,16 +126,19 @@ mod tests {
             let message = "a dataset name cannot contain two dots in a row, as";
             assert_eq!(refused(text), format!("{message} {} does", quoted(text)));
         }
-        for text in ["DI:763122197bfb3ffbf0da14adbfb1b13b", "763122197bfb3ffbf0da14adbfb1b13b"] {
-            let message = "would be read as an identifier, not as a dataset name";
-            assert_eq!(refused(text), format!("{} {message}", quoted(text)));
+        let text = "763122197bfb3ffbf0da14adbfb1b13b";
+        let message = "would be read as an identifier, not as a dataset name";
+        assert_eq!(refused(text), format!("{} {message}", quoted(text)));
+        for (text, mark) in [("DI:7631", "DI:"), ("SHA256:7", "sha256:"), ("doi:10", "doi:")] {
+            let message = format!("a dataset name does not begin with {mark}, as");
+            assert_eq!(refused(text), format!("{message} {} does", quoted(text)));
         }
     }
 
     #[test]
     fn names_that_follow_the_rule_are_kept_unchanged() {
         let long = "a".repeat(200);
-        for text in ["A", "7", "a.b.", "MOD09GQ.061", "a:1_2-3", "DI:7631", &long] {
+        for text in ["A", "7", "a.b.", "MOD09GQ.061", "a:1_2-3", "DIX:7631", &long] {
             let name: DatasetName = text.parse().unwrap();
             assert_eq!((name.as_str(), name.to_string().as_str()), (text, text));
         }

@@ -260,6 +260,13 @@ fn not_an_identifier() -> ParseError {
     ParseError::new(message)
 }
 
+impl From<Identifier> for IdentifierPrefix {
+    /// All digits.
+    fn from(identifier: Identifier) -> Self {
+        IdentifierPrefix(identifier.to_string().into())
+    }
+}
+
 impl From<Digest> for DigestPrefix {
     /// All digits.
     fn from(digest: Digest) -> Self {

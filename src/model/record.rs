@@ -338,7 +338,7 @@ impl DatasetRecord {
 
 /// A version of a dataset's record.
 ///
-/// Its fields are those of `dataset show --versions` in the command line's JSON.
+/// Its fields are those of `show --versions` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct MetadataVersion {

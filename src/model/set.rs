@@ -73,7 +73,7 @@ impl Set {
 ///
 /// The RDA working group on data citation calls this a query in the query store.
 ///
-/// Its JSON has the fields of the command line's `subsets`.
+/// Its JSON has the fields of a subset that the command line's `show` prints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Subset {
     /// The identifier of the selected granules.

@@ -124,8 +124,6 @@ warning_kinds! {
     NeverHeld = "never-held",
     /// Files or granules without a checksum of the algorithm were left out.
     NoChecksum = "no-checksum",
-    /// The identifier of a list is not the expected one.
-    NotAsExpected = "not-as-expected",
     /// The dataset that is cited follows listings, and was neither changed nor confirmed for 31 days.
     NotConfirmed = "not-confirmed",
     /// The identifier was never in force, or not at the time given.

@@ -10,8 +10,8 @@ use crate::mirror::{self, OpenPrimary, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
-    Change, ChangeOptions, Clock, EarlierSet, IfMissing, Import, ListingBuilder, PaymentIds,
-    Registry, SubsetMembers,
+    Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
+    Selection, SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -82,7 +82,7 @@ fn import(registry: &Registry, _: &Path) -> Outcome {
 }
 
 fn revert(registry: &Registry, _: &Path) -> Outcome {
-    let to = EarlierSet::At(Moment::Instant(second(0)));
+    let to = Selection::Dataset { name: name(), at: Some(Moment::Instant(second(0))) };
     Ok(registry.revert(&name(), &to, &ChangeOptions::default().at(second(2))).map(drop)?)
 }
 

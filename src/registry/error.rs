@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{
-    DatasetName, Event, EventKind, GranuleId, Identifier, Moment, Timestamp, quoted,
+    DatasetName, Event, EventKind, GranuleId, Identifier, Moment, Timestamp, plural, quoted,
 };
 
 impl Error {
@@ -29,6 +29,18 @@ impl Error {
     /// The time is before the dataset's first change.
     pub(crate) fn before_history(name: &DatasetName, at: Moment, begins: Timestamp) -> Self {
         let message = format!("{at} is before the history of {name}, which begins at {begins}");
+        Error::new(ErrorKind::NoHistory, message)
+    }
+
+    /// The dataset has no set before so many changes.
+    pub(super) fn too_few_changes(name: &DatasetName, changes: u64) -> Self {
+        let message = match changes {
+            0 => format!("{name} has no history yet: nothing was ever ingested"),
+            changes => {
+                let changes = plural(changes, "change");
+                format!("{name} has had {changes}: there is no set before the first one")
+            }
+        };
         Error::new(ErrorKind::NoHistory, message)
     }
 

@@ -63,7 +63,7 @@ pub struct ListingBuilder {
 
 /// The identifier of a list.
 ///
-/// Its fields, in this order, are those of `identify` in the command line's JSON.
+/// Its fields, in this order, are those of a listing that the command line's `show` prints as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ListingSummary {

@@ -50,19 +50,20 @@ pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
     FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
-    LastSubsets, Neighbours, NotedPeriod, Period, Presence, Resolution, Selected, Selection,
+    LastSubsets, Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection,
     SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
 pub use status::{
-    DatasetStatus, FilesChecked, KnownPrimary, LastChange, Mirrored, StatusThresholds,
+    DatasetStatus, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
+    StatusThresholds,
 };
 pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, EarlierSet, Edit, FileCheck,
-    IfMissing, Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, Edit, FileCheck, IfMissing,
+    Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
     ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState,
     WorkCounts,
 };

@@ -11,8 +11,8 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetFilter, DatasetName, DatasetRecord, LogChange, RefusedListing, Timestamp,
-    quoted,
+    Confirmation, DatasetFilter, DatasetName, DatasetRecord, Identifier, LogChange, RefusedListing,
+    Timestamp, quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -78,14 +78,49 @@ pub struct StatusThresholds {
     pub checked: Option<Timestamp>,
 }
 
-/// A primary of a mirror.
+/// A primary of a mirror, and whether the mirror follows it.
 #[derive(Debug, Clone, Serialize)]
 #[non_exhaustive]
 pub struct Mirrored {
     /// Its address, or the path of its file.
     pub source: String,
+    /// What is known of the mirror and this primary.
+    pub verdict: MirrorVerdict,
+    /// Whether it is the primary of the latest pull, from which the mirror is pulled again.
+    pub default: bool,
+    /// The number of changes of its log that were read.
+    pub changes: u64,
+    /// When the last of them took effect. `None` means that none was read, or that it is a registry.
+    pub timestamp: Option<Timestamp>,
+    /// The identifier after it.
+    pub identifier: Option<Identifier>,
+    /// When it was last read.
+    pub read: Timestamp,
     /// When the mirror was last identical to it.
     pub identical: Option<Timestamp>,
+    /// When the mirror was last pulled from it.
+    pub pulled: Option<Timestamp>,
+    /// When an attempt to read or to pull it failed, if no later one succeeded.
+    pub failed: Option<Timestamp>,
+    /// Why it failed.
+    pub failure: Option<String>,
+}
+
+/// What is known of a mirror and one of its primaries, without reading the primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum MirrorVerdict {
+    /// The last attempt to read or to pull it failed.
+    Failed,
+    /// It is the primary of the latest pull, and the mirror was identical to it too long ago.
+    Old,
+    /// When it was last read, the mirror was not identical to it.
+    Behind,
+    /// The records were identical, but files of the mirror are not as recorded.
+    Damaged,
+    /// When it was last read, the mirror was identical to it.
+    Identical,
 }
 
 impl Registry {
@@ -138,15 +173,17 @@ fn of_page(
     oldest: StatusThresholds,
 ) -> Result<Vec<DatasetStatus>> {
     let names: Vec<&DatasetName> = datasets.iter().map(|listed| &listed.dataset.name).collect();
-    let mut mirrors: BTreeMap<DatasetName, Vec<StoredSource>> = BTreeMap::new();
-    for (dataset, stored) in snapshot.ask(|read| read.mirror_sources_of(&names))? {
-        mirrors.entry(dataset).or_default().push(stored);
-    }
+    let sources = snapshot.ask(|read| read.mirror_sources_of(&names))?;
+    let mirrors: BTreeSet<DatasetName> = sources.into_iter().map(|(name, _)| name).collect();
     let mut rows = Vec::new();
     for mut listed in datasets {
         snapshot.replace_future_instance(&mut listed)?;
-        let mirrors = mirrors.remove(&listed.dataset.name).unwrap_or_default();
-        let mut row = DatasetStatus::of(listed, mirrors, oldest.seen);
+        let primaries = if mirrors.contains(&listed.dataset.name) {
+            snapshot.mirror_sources(&listed.dataset.name)?
+        } else {
+            Vec::new()
+        };
+        let mut row = DatasetStatus::of(listed, &primaries, oldest.seen);
         row.refused = snapshot.refusal(&row.dataset)?;
         if let Some(RefusedListing { recorded, reason }) = &row.refused {
             row.problems.push(format!("the listing was refused at {recorded}: {reason}"));
@@ -158,7 +195,7 @@ fn of_page(
 }
 
 impl DatasetStatus {
-    fn of(listed: DatasetRecord, mirrors: Vec<StoredSource>, oldest: Option<Timestamp>) -> Self {
+    fn of(listed: DatasetRecord, primaries: &[KnownPrimary], oldest: Option<Timestamp>) -> Self {
         let DatasetRecord { dataset, latest, confirmed, .. } = listed;
         let mut problems = Vec::new();
         let annotations = latest.iter().flat_map(|latest| &latest.annotations);
@@ -169,10 +206,8 @@ impl DatasetStatus {
         );
         let changed = latest
             .map(|latest| LastChange { timestamp: latest.timestamp, recorded: latest.recorded });
-        let pulled = |stored: &StoredSource| stored.pulled.as_ref().map(|pulled| pulled.recorded);
-        let default = mirrors.iter().filter_map(pulled).max();
-        let is_default = |stored: &&StoredSource| default.is_some() && pulled(stored) == default;
-        for state in mirrors.iter().filter(is_default) {
+        let default = primaries.iter().find(|primary| primary.is_default);
+        if let Some(state) = default {
             let source = quoted(&state.source);
             if let Some(failed) = &state.failed {
                 let at = failed.recorded;
@@ -186,18 +221,15 @@ impl DatasetStatus {
             }));
         }
         // One that was only compared, or imported from, is shown if the dataset was never pulled.
-        let shown = mirrors.iter().find(is_default).map(|state| state.identical);
-        let identical = mirrors.iter().map(|state| state.identical).max();
+        let shown = default.map(|state| state.identical);
+        let identical = primaries.iter().map(|state| state.identical).max();
         let mut row = DatasetStatus {
             identical: shown.or(identical).flatten(),
             dataset: dataset.name,
             changed,
             confirmed,
             refused: None,
-            mirrors: mirrors
-                .into_iter()
-                .map(|state| Mirrored { source: state.source, identical: state.identical })
-                .collect(),
+            mirrors: primaries.iter().map(|primary| Mirrored::of(primary, oldest)).collect(),
             fixity: None,
             problems,
         };
@@ -223,6 +255,12 @@ impl DatasetStatus {
             return Ok(());
         }
         let open = snapshot.count_open_findings(&self.dataset)?;
+        if open > 0 {
+            let identical = |it: &&mut Mirrored| it.verdict == MirrorVerdict::Identical;
+            for mirror in self.mirrors.iter_mut().filter(identical) {
+                mirror.verdict = MirrorVerdict::Damaged;
+            }
+        }
         match open {
             0 => {}
             1 => self.problems.push("1 file is not as recorded".to_owned()),
@@ -250,6 +288,36 @@ impl DatasetStatus {
         let confirmed = self.confirmed.as_ref().map(|confirmed| confirmed.recorded);
         let identical = self.mirrors.iter().filter_map(|mirror| mirror.identical).max();
         changed.max(confirmed).max(identical)
+    }
+}
+
+impl Mirrored {
+    /// What is known of a primary, without files of the mirror. If it is the primary of the latest pull, the
+    /// mirror must have been identical to it since `oldest`.
+    fn of(primary: &KnownPrimary, oldest: Option<Timestamp>) -> Self {
+        let (last, failed) = (primary.last.as_ref(), primary.failed.as_ref());
+        let oldest = oldest.filter(|_| primary.is_default);
+        let verdict = match primary.identical {
+            _ if failed.is_some() => MirrorVerdict::Failed,
+            identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => {
+                MirrorVerdict::Old
+            }
+            identical if identical < Some(primary.read) => MirrorVerdict::Behind,
+            _ => MirrorVerdict::Identical,
+        };
+        Mirrored {
+            source: primary.source.clone(),
+            verdict,
+            default: primary.is_default,
+            changes: last.map_or(0, |last| last.number),
+            timestamp: last.map(|last| last.timestamp),
+            identifier: last.map(|last| last.identifier),
+            read: primary.read,
+            identical: primary.identical,
+            pulled: primary.pulled.as_ref().map(|pulled| pulled.recorded),
+            failed: failed.map(|failed| failed.recorded),
+            failure: failed.map(|failed| failed.message.clone()),
+        }
     }
 }
 

@@ -72,7 +72,7 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("dataset", "edit", "GONE", "--title", "A dataset that was withdrawn");
   run("dataset", "withdraw", "GONE", "--note", "Superseded by version 2, with corrected geolocation.");
   run("dataset", "add", "EMPTY", "--title", "A dataset that has not begun");
-  run("annotate", "US.FOOL2.002@2001-02-03T00:00:00Z", "--note", "the time of orbit 13 is off by a second", "--questionable");
+  run("annotate", "US.FOOL2.002@2001-02-03T00:00:00Z", "the time of orbit 13 is off by a second", "--questionable");
   run("cite", "US.FOOL2.002@2001-01-05", "--select", "FOOL2.v2.0[1-5]*");
 
   // Files whose bytes are known, and checked; one of them was lost since.
@@ -131,7 +131,7 @@ export async function pages(site) {
   const identifier = async (name) => (await site.json(`/datasets/${name}/`)).latest.identifier;
   const [latest, large] = [await identifier("US.FOOL2.002"), await identifier("LARGE.061")];
   const largeHistory = await site.json("/datasets/LARGE.061/history");
-  const subset = String(site.run("subsets", "US.FOOL2.002", "--json")).match(/"identifier":"([0-9a-f]{32})"/)[1];
+  const subset = JSON.parse(String(site.run("show", "US.FOOL2.002", "--json"))).subsets[0].identifier;
   return {
     index: "/",
     "search-none": "/?q=nothing+has+this+name",

@@ -204,7 +204,7 @@ for (const base of ["", "/some/registry"]) {
   const place = `${history}2001-01.html#${identifier}`;
   // What became known of the files of the latest set later ends only its digest before, and has a row of its own.
   const [later, first] = instances.filter((instance) => instance.identifier === instances[0].identifier);
-  const { identifier: part } = JSON.parse(String(site.run("subsets", "US.FOOL2.002", "--json")).split("\n")[0]);
+  const { identifier: part } = JSON.parse(String(site.run("show", "US.FOOL2.002", "--json"))).subsets[0];
   for (const [path, leads, says] of [
     [digest, "2001-01", "Its 12 granules were held with this digest from 2001-01-03T00:00:00Z until 2001-02-03T00:00:00Z."],
     [`DI:${first.identifier}`, "2001-03", `Its 14 granules have been held since ${first.timestamp}.`],

@@ -11,8 +11,8 @@ CASES = int(os.environ.get("CASES", "100"))
 
 
 def check(site):
-    latest = site.rows("lookup", "US.FOOL2.002")[0]["identifier"]
-    first = site.rows("lookup", "US.FOOL2.002", "--at", "2001-01-02")[0]["identifier"]
+    latest = site.rows("history", "US.FOOL2.002", "-n", "1")[0]["identifier"]
+    first = site.rows("show", "US.FOOL2.002@2001-01-02")[0]["identifier"]
     known = {
         "name": ["US.FOOL2.002", "TIMES", "BARE", "EMPTY", "US.FOOL2.002@2001-01-05", "TIMES@2001-03-03T09:41:07Z", "BARE@1999-01-01"],
         "identifier": [f"DI:{latest}", f"DI:{first}", f"DI:{site.part}", f"DI:{latest.upper()}"],

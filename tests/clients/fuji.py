@@ -97,13 +97,13 @@ def main():
     with Site() as site:
         Https.server = site.url.removeprefix("http://")
         site.run("dataset", "edit", NAME, "--doi", DOI, "--url", f"{PUBLIC}/datasets/{NAME}/")
-        latest = site.rows("lookup", NAME)[0]["identifier"]
+        latest = site.rows("history", NAME, "-n", "1")[0]["identifier"]
         files = pathlib.Path(site.directory.name) / "files"
         files.write_text(FILES)
         is_below = False
         # The bounds where the DOI resolves, and where it does not.
         for what, command, bounds in [
-            ("without keywords, access and time", ["dataset", "show", NAME], {True: 84, False: 84}),
+            ("without keywords, access and time", ["show", NAME], {True: 84, False: 84}),
             ("with every field", ["dataset", "edit", NAME, *FIELDS], {True: 92, False: 84}),
             ("with every field and checksums of the files", ["fixity", "add", NAME, "--from", files, "--at", "now"], {True: 92, False: 84}),
         ]:

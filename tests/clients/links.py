@@ -9,11 +9,11 @@ def targets(signposts):
 
 
 def check(site):
-    shared = site.rows("lookup", "US.FOOL2.002", "--at", "2001-01-05")[0]["identifier"]
-    latest = site.rows("lookup", "US.FOOL2.002")[0]["identifier"]
-    crowd = site.rows("lookup", "CROWD")[0]["identifier"]
+    shared = site.rows("show", "US.FOOL2.002@2001-01-05")[0]["identifier"]
+    latest = site.rows("history", "US.FOOL2.002", "-n", "1")[0]["identifier"]
+    crowd = site.rows("history", "CROWD", "-n", "1")[0]["identifier"]
     crowds = ["CROWD", crowd, site.long_name]
-    bare = site.rows("lookup", "BARE")[0]["identifier"]
+    bare = site.rows("history", "BARE", "-n", "1")[0]["identifier"]
     full = ["cite-as", "type", "describedby", "item", "license", "author"]
     # A dataset without a record.
     plain = ["cite-as", "type", "describedby", "item"]

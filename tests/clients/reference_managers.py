@@ -47,8 +47,8 @@ def authors(meta):
 
 
 def check(site):
-    latest = site.rows("lookup", "US.FOOL2.002")[0]["identifier"]
-    held = site.rows("lookup", "US.FOOL2.002", "--at", "2001-01-05")[0]["identifier"]
+    latest = site.rows("history", "US.FOOL2.002", "-n", "1")[0]["identifier"]
+    held = site.rows("show", "US.FOOL2.002@2001-01-05")[0]["identifier"]
     pages = {
         "/datasets/US.FOOL2.002/": ("/datasets/US.FOOL2.002/", latest),
         "/datasets/US.FOOL2.002@2001-01-05": ("/datasets/US.FOOL2.002@2001-01-03T00:00:00Z", held),

@@ -16,7 +16,7 @@ ALWAYS = ["name", "identifier", "distribution", "dateModified", "includedInDataC
 
 def check(site):
     validator = jsonschema.Draft7Validator(json.loads(SCHEMA.read_text()))
-    latest = site.rows("lookup", "US.FOOL2.002")[0]["identifier"]
+    latest = site.rows("history", "US.FOOL2.002", "-n", "1")[0]["identifier"]
     pages = {
         "/datasets/US.FOOL2.002/": OF_THE_RECORD,
         "/datasets/US.FOOL2.002@2001-01-05": OF_THE_RECORD,
@@ -39,7 +39,7 @@ def check(site):
         (distribution,) = dataset["distribution"]
         status, headers, body = site.get(distribution["contentUrl"].removeprefix(site.url))
         assert status == 200 and headers["content-type"].split(";")[0] == distribution["encodingFormat"]
-        listed = subprocess.run([PROGRAM, "identify", "-"], input=body, check=True, stdout=subprocess.PIPE)
+        listed = subprocess.run([PROGRAM, "show", "-"], input=body, check=True, stdout=subprocess.PIPE)
         checksum = dataset["spdx:checksum"]["spdx:checksumValue"]
         assert checksum in listed.stdout.decode() and checksum in distribution["contentUrl"], path
     for path in ["/", "/datasets/EMPTY/", "/check"]:

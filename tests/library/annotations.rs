@@ -75,7 +75,7 @@ fn an_annotation_is_read_with_its_instance_and_changes_nothing_else() {
     let selected = snapshot.select(&at("ONE", 2)).unwrap();
     assert_eq!(selected.instance().annotations.len(), 3);
     assert_eq!(snapshot.cite(&at("ONE", 2)).unwrap().period.set.instance().annotations.len(), 3);
-    let resolution = snapshot.resolve(selected.set.identifier(), None, None).unwrap();
+    let resolution = snapshot.periods(selected.set.identifier(), None, None).unwrap();
     let counts = resolution.rows.iter().map(|row| row.set.instance().annotations.len());
     assert_eq!(counts.collect::<Vec<_>>(), [3, 0]);
     drop(snapshot);

@@ -1,6 +1,5 @@
 //! What was in force when: instants, days, and clocks that are wrong.
 
-use accession::citation::TypedSet;
 use accession::{Clock, ErrorKind, HistoryOptions, Instance, Moment, Registry, Selection};
 use harness::values::AtTime;
 
@@ -114,7 +113,7 @@ fn what_was_recorded_later_is_not_known_in_an_earlier_state() {
             let periods = snapshot.intervals_after(identifier, None, 9).unwrap();
             let instances = periods.into_iter().flat_map(|period| period.instances);
             assert_eq!(instances.collect::<Vec<_>>(), known);
-            let resolved = snapshot.resolve(identifier, None, None).unwrap();
+            let resolved = snapshot.periods(identifier, None, None).unwrap();
             let sets: Vec<Instance> =
                 resolved.rows.iter().map(|row| row.set.instance().clone()).collect();
             assert_eq!(sets, known);
@@ -144,8 +143,8 @@ fn a_citation_that_was_true_on_its_day_selects_what_was_held_then() {
         .unwrap();
     let selected = |day: &str| {
         let citation = format!("FOO. [Dataset]. (DI:{identifier}, as held at {day}).");
-        let typed: TypedSet = citation.parse().unwrap();
-        typed.into_selection(&registry.snapshot().unwrap())
+        let snapshot = registry.snapshot().unwrap();
+        snapshot.resolve(&citation.parse().unwrap()).map(|it| it.selection().clone())
     };
     let of = |dataset, at| Selection::Identifier { identifier, dataset, at: Some(at) };
     let day = "2001-01-03".parse().unwrap();

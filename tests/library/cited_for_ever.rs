@@ -8,7 +8,6 @@ use std::collections::BTreeSet;
 
 use accession::citation::Checker;
 use accession::history::Agreement;
-use accession::history::EarlierSet;
 use accession::{
     ChangeOptions, Clock, EventKind, HistoryOptions, Identifier, Import, Moment, Registry,
     Selection, SubsetMembers, Timestamp,
@@ -158,7 +157,8 @@ impl World {
                 let Some(to) = self.changes.get(number % self.changes.len().max(1)) else { return };
                 let (to, held) = (to.at, to.held.clone());
                 let at = tenths.map(|tenths| self.between(tenths));
-                let to = EarlierSet::At(Moment::Instant(to));
+                let to =
+                    Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(to)) };
                 let options = ChangeOptions::new().at(at);
                 let applied = self.confirmed().revert(&dataset, &to, &options).unwrap();
                 if held != self.held() {
@@ -241,7 +241,7 @@ impl World {
             }
             assert!(checker.checked().ok);
             let snapshot = self.registry.snapshot().unwrap();
-            let resolution = snapshot.resolve(*identifier, None, Some(*moment)).unwrap();
+            let resolution = snapshot.periods(*identifier, None, Some(*moment)).unwrap();
             let is_denied = resolution.agreement().is_none() && !resolution.is_unknown_then();
             assert!(!is_denied, "{identifier} at {moment}: {text}");
         }
@@ -287,7 +287,7 @@ impl World {
                 [Moment::Instant(instant), Moment::Instant(before), Moment::Day(instant.day())]
             {
                 for &identifier in &identifiers {
-                    let found = snapshot.resolve(identifier, None, Some(moment)).unwrap();
+                    let found = snapshot.periods(identifier, None, Some(moment)).unwrap();
                     // Subsets with the identifier of a whole are not in the model.
                     if found.rows.iter().any(|row| row.set.subset().is_some()) {
                         continue;

@@ -61,7 +61,7 @@ fn assert_kept(registry: &Registry, cited: &Cited) {
     assert!(granules(registry, part).iter().eq(expected));
     let at = Some(Moment::Instant(part.timestamp));
     let snapshot = registry.snapshot().unwrap();
-    let resolution = snapshot.resolve(part.identifier, Some(&part.dataset), at).unwrap();
+    let resolution = snapshot.periods(part.identifier, Some(&part.dataset), at).unwrap();
     assert!(resolution.rows.iter().any(|row| row.set.subset() == Some(part)));
     assert!(resolution.agreement().is_some());
 }
@@ -205,7 +205,7 @@ fn of_a_subset_only_the_period_of_its_first_citation_is_known() {
     let known = |seconds: i64| {
         let at = Some(Moment::Instant(second(seconds)));
         let snapshot = registry.snapshot().unwrap();
-        let resolution = snapshot.resolve(part.identifier, None, at).unwrap();
+        let resolution = snapshot.periods(part.identifier, None, at).unwrap();
         (resolution.agreement().is_some(), resolution.is_unknown_then())
     };
     // At 0, 2 and 4, the dataset itself has that identifier.

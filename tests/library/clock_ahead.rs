@@ -5,7 +5,6 @@
 
 use accession::dataset::DatasetMetadata;
 use accession::file::{Algorithm, Checksum};
-use accession::history::EarlierSet;
 use accession::history::NewAnnotation;
 use accession::{
     Change, ChangeOptions, Clock, EventKind, Import, Limits, ListingBuilder, Moment, Registry,
@@ -58,7 +57,7 @@ const WRITES: [Write; 10] = [
         registry.sync(&name("D"), &listing, most, &options).map(drop)
     }),
     ("revert", |registry| {
-        let to = EarlierSet::At(Moment::Instant(second(0)));
+        let to = Selection::Dataset { name: name("D"), at: Some(Moment::Instant(second(0))) };
         registry.revert(&name("D"), &to, &ChangeOptions::default()).map(drop)
     }),
     ("import", |registry| {
@@ -66,7 +65,7 @@ const WRITES: [Write; 10] = [
         import.add(event(second(9), EventKind::Ingested, "imported"))?;
         registry.import(&name("D"), &import).map(drop)
     }),
-    ("dataset add", |registry| registry.add_dataset(&DatasetMetadata::named(name("ADDED")))),
+    ("dataset create", |registry| registry.add_dataset(&DatasetMetadata::named(name("ADDED")))),
     ("dataset edit", |registry| registry.edit_dataset(&name("EMPTY"), set_title).map(drop)),
     ("dataset rename", |registry| {
         registry.rename_dataset(&name("EMPTY"), &name("RENAMED")).map(drop)

@@ -82,13 +82,13 @@ fn a_flip_in_the_last_row_of_a_history_is_neither_handed_out_nor_continued() {
         }
         // The index by identifier has followed the row, so nothing leads from the former one to it.
         let is_found = !flip.starts_with("identifier");
-        let resolved = world.registry.snapshot().unwrap().resolve(identifier, None, None);
+        let resolved = world.registry.snapshot().unwrap().periods(identifier, None, None);
         assert_eq!(resolved.is_err(), is_found, "resolve with {flip}");
         assert!(!world.registry.verify(&name("dataset")).unwrap().ok, "`verify` finds {flip}");
     }
 }
 
-/// A log with its annotations and subsets, as `export` and `publish` write it.
+/// A log with its annotations and subsets, as `dataset export` and `publish` write it.
 const WRITE: TrialOfLastRow = ("manifest", |world| {
     Ok(manifest::write(&world.registry, &name("dataset"), None, &mut Vec::new())?)
 });
@@ -104,7 +104,7 @@ const CITE: TrialOfLastRow = ("cite", |world| {
 });
 const RESOLVE: TrialOfLastRow = ("resolve a subset", |world| {
     let identifier = world.named.identifier();
-    world.registry.snapshot()?.resolve(identifier, None, None)?;
+    world.registry.snapshot()?.periods(identifier, None, None)?;
     Ok(())
 });
 
@@ -193,7 +193,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
         world.list(&set).unwrap();
         snapshot.registry().files(&set).for_each(|files| drop(files.unwrap()));
         snapshot.period(set.clone()).unwrap();
-        assert_eq!(snapshot.resolve(set.identifier(), None, None).unwrap().rows.len(), 1);
+        assert_eq!(snapshot.periods(set.identifier(), None, None).unwrap().rows.len(), 1);
         assert_eq!(snapshot.warnings_of(&name("dataset")).unwrap(), []);
         // The content of the record is unknown, and reading the record reports the damage.
         assert!(!url(&world) && snapshot.granule_url(&name("dataset")).unwrap().is_none());

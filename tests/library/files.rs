@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use accession::dataset::SharedDoi;
 use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
-use accession::history::EarlierSet;
 use accession::{
     Change, ChangeOptions, ChangeReport, ErrorKind, EventKind, IfMissing, Import, Limit, Limits,
     ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
@@ -247,7 +246,7 @@ fn a_revert_to_a_digest_is_that_of_the_dataset_although_another_has_had_it_since
     copy.ingest(sha256("B", 2)).unwrap();
     registry.change(&name("E"), &copy.at(second(8))).unwrap();
     let revert = |digest: Digest, characters: usize, seconds: i64| {
-        let to = EarlierSet::Digest(digest.to_string()[..characters].parse().unwrap());
+        let to = Selection::Digest(digest.to_string()[..characters].parse().unwrap());
         registry.revert(&name("D"), &to, &ChangeOptions::default().at(second(seconds)))
     };
     let applied = revert(then.digest(), 20, 9).unwrap();

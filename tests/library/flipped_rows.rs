@@ -6,7 +6,6 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use accession::backup::PaymentIds;
-use accession::history::EarlierSet;
 use accession::mirror::{self, OpenPrimary, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::{
@@ -318,7 +317,8 @@ const TRIALS: &[Trial] = &[
     ("sync with what it should hold", [true, false], |world| world.sync(&[])),
     ("sync", [true, false], |world| world.sync(&[7_000])),
     ("revert", [true, true], |world| {
-        let (to, options) = (EarlierSet::At(first()), ChangeOptions::default().at(second(9)));
+        let to = Selection::Dataset { name: name("dataset"), at: Some(first()) };
+        let options = ChangeOptions::default().at(second(9));
         world.registry.revert(&name("dataset"), &to, &options)?;
         Ok(())
     }),

@@ -9,7 +9,6 @@ use std::fmt::Debug;
 
 use accession::citation::Checker;
 use accession::citation::find;
-use accession::history::EarlierSet;
 use accession::{
     Change, ChangeOptions, Clock, DatasetName, Identifier, Limits, ListingBuilder, Moment,
     Registry, Selection, SubsetMembers, Timestamp,
@@ -164,7 +163,7 @@ fn answers(
         let snapshot = registry.snapshot().unwrap();
         add("history with", outcome(snapshot.history_with(dataset, *identifier)));
         for at in [None, Some(Moment::Instant(second(2))), Some(Moment::Day(second(2).day()))] {
-            add("resolve", outcome(snapshot.resolve(*identifier, Some(dataset), at)));
+            add("resolve", outcome(snapshot.periods(*identifier, Some(dataset), at)));
         }
         let selection = Selection::Identifier { identifier: *identifier, dataset: None, at: None };
         add("cite what was held", outcome(snapshot.cite(&selection)));
@@ -219,7 +218,7 @@ fn add_changes(
         outcome(registry.sync(dataset, &listing, most, &options.clone().at(second(1_000)))),
     );
     for at in history.sets.keys() {
-        let to = EarlierSet::At(Moment::Instant(*at));
+        let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(*at)) };
         add("revert", outcome(registry.revert(dataset, &to, &options.clone().at(second(1_000)))));
     }
     let wanted = SubsetMembers::Patterns(vec!["A*".parse().unwrap()]);

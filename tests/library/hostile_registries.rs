@@ -278,7 +278,7 @@ fn identifiers_resolve_whatever_the_record_of_their_dataset_is() {
     assert_eq!(snapshot.dataset(&name("dataset")).unwrap_err().kind().as_str(), "damaged");
     let identifier = "bf072e9119077b4e76437a93986787ef".parse().unwrap();
     for dataset in [None, Some(&name("dataset"))] {
-        assert_eq!(snapshot.resolve(identifier, dataset, None).unwrap().rows.len(), 1);
+        assert_eq!(snapshot.periods(identifier, dataset, None).unwrap().rows.len(), 1);
     }
     let selection = accession::Selection::Dataset { name: name("dataset"), at: None };
     let set = snapshot.select(&selection).unwrap().set;

@@ -58,6 +58,7 @@ mod replaced;
 mod restore;
 mod rolling_checks;
 mod seed;
+mod set_specs;
 mod side_by_side;
 mod statements;
 mod stored;

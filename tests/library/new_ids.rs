@@ -2,7 +2,6 @@
 //! own listing does not reproduce it; one from before that rule is still found, exported and deleted.
 
 use accession::ErrorDetail;
-use accession::history::EarlierSet;
 use accession::{
     Change, ChangeOptions, Event, EventKind, GranuleId, Import, Limits, ListingBuilder,
     ListingEntry, Moment, Registry, Selection, SourceLocation, Timestamp,
@@ -116,7 +115,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []).at(second(3))).unwrap_err();
     assert_eq!(refused.detail(), Some(ErrorDetail::CurrentDirectory), "{refused}");
-    let to = EarlierSet::At(Moment::Instant(second(0)));
+    let to = Selection::Dataset { name: name("D"), at: Some(Moment::Instant(second(0))) };
     registry.revert(&name("D"), &to, &options().at(second(3))).unwrap();
     assert_eq!(ids(&registry, second(3)), before);
     let most = Limits::NONE;

@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use accession::Result;
-use accession::history::EarlierSet;
 use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
 use accession::{
     CancelToken, ChangeOptions, EventKind, Import, Limits, Listing, ListingBuilder, Moment,
@@ -203,7 +202,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
 }
 
 fn revert_at(registry: &Registry, seconds: i64) -> Result<()> {
-    let to = EarlierSet::At(Moment::Instant(second(0)));
+    let to = Selection::Dataset { name: name("dataset"), at: Some(Moment::Instant(second(0))) };
     let options = ChangeOptions::default().at(second(seconds));
     registry.revert(&name("dataset"), &to, &options).map(drop)
 }

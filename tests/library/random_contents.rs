@@ -7,11 +7,10 @@ use accession::citation::Checker;
 use accession::citation::find;
 use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
 use accession::history::DigestPrefix;
-use accession::history::EarlierSet;
 use accession::mirror::{PullOptions, pull};
 use accession::{
     Change, ChangeOptions, Error, ErrorKind, Identifier, IfMissing, Limit, Limits, ListingBuilder,
-    ListingEntry, Moment, Registry, Selection, Set, SubsetMembers, Timestamp,
+    ListingEntry, Moment, Registry, Selection, Set, SetSpec, SubsetMembers, Timestamp,
 };
 use accession::{Digest, FileRecord};
 use proptest::prelude::*;
@@ -330,7 +329,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 let is_less = both != *files || files.is_empty();
                 replaced.extend((is_replaced || is_less).then(|| granule.clone()));
             }
-            let to = EarlierSet::At(Moment::Instant(*then));
+            let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(*then)) };
             registry.revert(&dataset, &to, &ChangeOptions::default().at(at)).unwrap();
         }
         Step::Cite(index) => {
@@ -419,7 +418,7 @@ fn assert_periods(registry: &Registry, model: &Model) {
     for (at, state) in &states {
         let identifier = naive(state.keys().map(String::as_str));
         let (digest, at) = (digest(state), Moment::Instant(**at));
-        let rows = snapshot.resolve(identifier, Some(&dataset), None).unwrap().rows;
+        let rows = snapshot.periods(identifier, Some(&dataset), None).unwrap().rows;
         let rows = rows.iter().filter(|row| row.set.subset().is_none());
         let found = rows.map(|row| {
             let digests = row.digests().into_iter().map(|it| (it.digest, it.from, it.until));
@@ -429,7 +428,7 @@ fn assert_periods(registry: &Registry, model: &Model) {
         assert_eq!(found.collect::<Vec<_>>(), of_it.collect::<Vec<_>>());
 
         let prefix: DigestPrefix = digest.to_string().parse().unwrap();
-        let rows = snapshot.resolve_digest(&prefix, None, Some(at)).unwrap();
+        let rows = snapshot.periods_of_digest(&prefix, None, Some(at)).unwrap();
         assert!(rows.agreement().is_some());
         assert!(rows.rows.iter().all(|row| row.digests().iter().all(|it| it.digest == digest)));
         let selected = |at| {
@@ -509,9 +508,13 @@ fn assert_contents(registry: &Registry, model: &Model) {
                 later.push(state);
             }
         }
-        let contents = |at| {
-            let selection = Selection::Identifier { identifier, dataset: None, at };
-            registry.snapshot().unwrap().contents(&selection).unwrap()
+        let contents = |at: Option<Moment>| {
+            let spec = match at {
+                Some(at) => format!("DI:{identifier}@{at}"),
+                None => format!("DI:{identifier}"),
+            };
+            let spec: SetSpec = spec.parse().unwrap();
+            registry.snapshot().unwrap().resolve(&spec).unwrap().candidates().unwrap()
         };
         let found = contents(None);
         assert_eq!(found.len(), expected.len(), "{identifier}: {expected:?} {found:#?}");

@@ -3,7 +3,6 @@
 use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 
-use accession::history::EarlierSet;
 use accession::history::Skipped;
 use accession::{
     Change, ChangeOptions, DatasetName, Difference, IfMissing, Limit, Limits, Listing,
@@ -164,7 +163,7 @@ fn take(
         }
         Step::Sync(ids, most) => sync(registry, dataset, history, at, &texts(ids), *most),
         Step::Revert(_) if history.sets.is_empty() => {
-            let to = EarlierSet::At(Moment::Instant(at));
+            let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(at)) };
             assert!(registry.revert(dataset, &to, &ChangeOptions::default().at(at)).is_err());
         }
         Step::Revert(index) => revert(registry, dataset, history, at, *index),
@@ -258,8 +257,8 @@ fn revert(
     let held = history.held();
     let expected = naive(wanted.iter().map(String::as_str));
     let to = match index % 2 {
-        0 => EarlierSet::At(Moment::Instant(then)),
-        _ => EarlierSet::Identifier(expected),
+        0 => Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(then)) },
+        _ => Selection::from(expected),
     };
     let options = ChangeOptions::default().at(at);
     let applied = registry.revert(dataset, &to, &options).unwrap();

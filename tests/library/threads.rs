@@ -16,8 +16,7 @@ use accession::verify::{DatasetVerification, Finding};
 use accession::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetFilter,
     Difference, Differences, Error, ErrorKind, Granules, History, HistoryOptions, Import, Listing,
-    ListingBuilder, Registry, Resolution, Selected, Selection, Set, Snapshot, SubsetMembers,
-    Watcher,
+    ListingBuilder, Periods, Registry, Selected, Selection, Set, Snapshot, SubsetMembers, Watcher,
 };
 
 #[test]
@@ -39,7 +38,7 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
         ChangeReport,
         ChangeReport,
         CitationFacts,
-        Resolution,
+        Periods,
         Selected,
         DatasetVerification,
         Finding,

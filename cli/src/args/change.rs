@@ -60,13 +60,17 @@ pub fn if_missing(create: bool) -> IfMissing {
 /// How much a listing may change.
 #[derive(Clone, Copy, clap::Args)]
 pub struct LimitArgs {
-    /// How many granules may be deleted: a number, or a percentage of those held [default: that of
-    /// the dataset, else the larger of 10 granules and 2%, never more than half, but at least one]
+    /// The greatest number of granules that may be deleted
+    ///
+    /// A number, or a percentage of the held granules [default: that of the dataset, else the larger of 10 granules
+    /// and 2%, never more than half, but at least one].
     #[arg(long, value_name = "N|P%", value_parser = Limit::of_held)]
     max_delete: Option<Limit>,
 
-    /// How many granules may be added: a number, or a percentage of those held [default: that of
-    /// the dataset, else the larger of 1,000 granules and 100%]
+    /// The greatest number of granules that may be added
+    ///
+    /// A number, or a percentage of the held granules [default: that of the dataset, else the larger of 1,000 granules
+    /// and 100%].
     #[arg(long, value_name = "N|P%")]
     max_add: Option<Limit>,
 }
@@ -81,7 +85,9 @@ impl LimitArgs {
 /// The confirmation of the clock.
 #[derive(clap::Args)]
 pub struct ClockArgs {
-    /// Confirm the clock, which is refused if it is two years ahead of all that was recorded
+    /// Accept a clock two years ahead
+    ///
+    /// A clock that is two years ahead of everything recorded is rejected otherwise.
     #[arg(long, value_name = "now", hide_possible_values = true)]
     at: Option<Confirmed>,
 }

@@ -17,7 +17,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Error, Result};
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages, listing};
+use crate::reading::{Entries, InputFile, MissingPages};
 use crate::session::Session;
 
 /// Granule ids as arguments and in files.
@@ -163,6 +163,11 @@ impl FromStr for TypedFormat {
 }
 
 impl FormatArgs {
+    fn given(&self) -> Option<&'static str> {
+        let given = self.format.0.is_some().then_some("--format");
+        given.or(self.column.is_some().then_some("--column"))
+    }
+
     /// The options of the library, which leave out what is stated of files.
     pub fn options(&self) -> ListingOptions {
         let column = self.column.clone();
@@ -208,9 +213,43 @@ pub struct ListArgs {
 }
 
 impl ListArgs {
-    /// The list in the files, which must be all pages of a search result; and whether its first id is a path.
-    pub fn listing(&self, session: &Session, files: &[InputFile]) -> Result<(Listing, bool)> {
-        listing(session, files, self.files.reading(self.format.options()), &self.paths)
+    /// How lists are read, and which part of a listed path is the id.
+    pub fn reading(&self) -> (ListingOptions, &PathArgs) {
+        (self.files.reading(self.format.options()), &self.paths)
+    }
+
+    /// The first option that was given and has an effect on nothing but a listing.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = self.format.given().or(self.paths.given());
+        given.or(self.files.inventory.given()).or(self.files.columns.given())
+    }
+
+    /// Whether the sizes and checksums of files are ignored.
+    pub fn names_only(&self) -> bool {
+        self.files.no_files
+    }
+}
+
+/// How a list whose format is detected is read.
+#[derive(clap::Args)]
+pub struct DetectedListArgs {
+    /// The column or field of a listing that has the ids [default: the usual one]
+    #[arg(long, value_name = "NAME")]
+    column: Option<String>,
+
+    #[command(flatten)]
+    pub paths: PathArgs,
+}
+
+impl DetectedListArgs {
+    /// The options of the library.
+    pub fn options(&self) -> ListingOptions {
+        ListingOptions::new().column(self.column.clone())
+    }
+
+    /// The option of the column, if it was given.
+    pub fn given(&self) -> Option<&'static str> {
+        self.column.is_some().then_some("--column")
     }
 }
 
@@ -240,6 +279,12 @@ pub struct InventoryArgs {
     /// looked for beside the manifest]
     #[arg(long, value_name = "DIR")]
     pub root: Option<PathBuf>,
+}
+
+impl InventoryArgs {
+    fn given(&self) -> Option<&'static str> {
+        self.root.is_some().then_some("--root")
+    }
 }
 
 /// How many contradictions are accepted.
@@ -278,10 +323,16 @@ pub struct FileColumns {
 }
 
 impl FileArgs {
+    /// The first option that was given.
+    pub fn given(&self) -> Option<&'static str> {
+        let given = self.no_files.then_some("--no-files");
+        given.or(self.inventory.given()).or(self.columns.given())
+    }
+
     /// The options of reading the input. What cannot be read is skipped, unless it was asked for.
     pub fn reading(&self, options: ListingOptions) -> ListingOptions {
         let without_files = self.no_files;
-        let skips_odd_files = !self.columns.is_any();
+        let skips_odd_files = self.columns.given().is_none();
         let root = self.inventory.root.clone();
         self.columns
             .reading(options)
@@ -292,9 +343,13 @@ impl FileArgs {
 }
 
 impl FileColumns {
-    fn is_any(&self) -> bool {
-        let columns = [&self.size_column, &self.checksum_column, &self.path_column];
-        self.etag_md5 || self.algorithm.is_some() || columns.iter().any(|column| column.is_some())
+    /// The first option that was given.
+    fn given(&self) -> Option<&'static str> {
+        let given = self.algorithm.is_some().then_some("--algorithm");
+        let given = given.or(self.size_column.is_some().then_some("--size-column"));
+        let given = given.or(self.checksum_column.is_some().then_some("--checksum-column"));
+        let given = given.or(self.path_column.is_some().then_some("--path-column"));
+        given.or(self.etag_md5.then_some("--etag-md5"))
     }
 
     /// The options of reading the input.

@@ -8,12 +8,12 @@ mod set;
 mod time;
 
 pub use crate::paths::named_path;
-pub use accession::citation::{TypedDataset, TypedName, TypedSet, dataset_at, refuse_future};
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
 pub use datasets::named_or_all;
 pub use granules::{
-    ContentArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs, ListArgs,
+    ContentArgs, DetectedListArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs,
+    ListArgs,
 };
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
-pub use set::{KnownAtArgs, Refusal, SetArgs, SiteArgs, edit, edit_as, public_url, resolver};
+pub use set::{KnownAtArgs, Refusal, SiteArgs, edit, edit_as, public_url, resolver};
 pub use time::moment;

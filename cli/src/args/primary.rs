@@ -19,12 +19,13 @@ use crate::session::Session;
 /// A primary.
 #[derive(clap::Args)]
 pub struct PrimaryArgs {
-    /// The primary: the address of a published dataset, a published directory, a manifest, gzipped or not, or
-    /// a registry file; - is a manifest on stdin [default: the one that the mirror was last pulled
-    /// from, with the same options]
+    /// The primary: an address, a directory, a file, or - [default: that of the last pull]
+    ///
+    /// The address of a published dataset, a published directory, a registry file, or a manifest, also gzipped; - is
+    /// a manifest on standard input. Without it, the mirror's last primary is read again, with the same options.
     primary: Option<InputFile>,
 
-    /// The dataset of the primary [default: the one of the same name, or the only one]
+    /// The dataset of the primary [default: the same name, or the only one]
     #[arg(long, value_name = "N")]
     primary_dataset: Option<DatasetName>,
 
@@ -88,26 +89,28 @@ pub fn timeout() -> RangedU64ValueParser {
 /// How a primary at an address is read.
 #[derive(clap::Args)]
 pub struct HttpArgs {
-    /// Give up if the server sends nothing, or less than 10 kB a second, for this many seconds
-    /// [default: 30]
-    #[arg(long, value_name = "S", value_parser = timeout(), help_heading = "Options for addresses")]
+    /// Give up after this many slow seconds [default: 30]
+    ///
+    /// A second is slow if the server sends nothing, or less than 10 kB.
+    #[arg(long, hide_short_help = true, value_name = "S", value_parser = timeout(), help_heading = "Options for addresses")]
     timeout: Option<u64>,
 
     /// Give up after this many bytes, counted after decompression [default: 64 GiB]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     max_bytes: Option<u64>,
 
-    /// Refuse a primary that was last published longer ago than this: 90m, 36h or 2d. For a manifest or a
-    /// published directory, the time of its last write counts
-    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    /// The greatest age of a publication: 90m, 36h or 2d
+    ///
+    /// For a manifest or a published directory, the time of its last write counts.
+    #[arg(long, hide_short_help = true, value_name = "AGE", value_parser = parse_duration)]
     max_age: Option<Duration>,
 
     /// Trust the certificates in this PEM file, and no others
-    #[arg(long, value_name = "F", help_heading = "Options for addresses")]
+    #[arg(long, hide_short_help = true, value_name = "F", help_heading = "Options for addresses")]
     ca_file: Option<PathBuf>,
 
     /// Accept http for any host: anyone on the way can change what is read
-    #[arg(long, help_heading = "Options for addresses")]
+    #[arg(long, hide_short_help = true, help_heading = "Options for addresses")]
     insecure: bool,
 }
 

@@ -1,85 +1,17 @@
-//! A set of granules as an argument, and the options that name a part of it.
+//! Options that say where a set is read, and as of which time.
 
 use std::str::FromStr;
 
 use accession::ErrorDetail;
-use accession::citation::{GivenIdentifier, TypedSet, dataset_at, refuse_future};
+use accession::citation::refuse_future;
 use accession::dataset::Edit;
 use accession::dataset::WebAddress;
 use accession::mirror::PublishedSite;
-use accession::{DatasetName, HistoryOptions, Moment, Selection, Snapshot};
+use accession::{HistoryOptions, Moment, Selection, SetSpec, Snapshot};
 
 use super::time::moment;
 use crate::error::{Error, Result};
 use crate::session::Session;
-
-/// A set whose time or identifier can be given by an option.
-#[derive(Clone, clap::Args)]
-pub struct SetArgs {
-    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A DOI
-    /// can take the place of the dataset's name, and 8 or more digits that of an identifier; sha256:
-    /// and 12 or more digits name the set with that digest
-    set: TypedSet,
-
-    /// The time: RFC 3339, or a date, which means the end of that day [default: now]; of an
-    /// identifier, a time at which it was in force
-    #[arg(long, value_name = "T", conflicts_with = "identifier")]
-    pub at: Option<Moment>,
-
-    /// An identifier that was in force in the dataset
-    #[arg(long, value_name = "DI")]
-    identifier: Option<GivenIdentifier>,
-}
-
-impl SetArgs {
-    /// The dataset, if only a dataset was named.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`TypedSet::into_selection`].
-    pub fn dataset_only(self, snapshot: &Snapshot) -> Result<Option<DatasetName>> {
-        Ok(match (self.set.named(snapshot)?, self.at, self.identifier) {
-            (Selection::Dataset { name, at: None }, None, None) => Some(name),
-            _ => None,
-        })
-    }
-
-    /// What was typed in the place of the set.
-    pub fn typed(&self) -> &TypedSet {
-        &self.set
-    }
-
-    /// The time that was typed. `None` means that none was, or that the set is a digest.
-    pub fn typed_at(&self) -> Option<Moment> {
-        self.set.at(self.at)
-    }
-
-    /// The set to which it refers.
-    ///
-    /// # Errors
-    ///
-    /// As those of [`TypedSet::into_selection`], or an option repeats a part of the set.
-    pub fn into_selection(self, snapshot: &Snapshot) -> Result<Selection> {
-        let now = snapshot.now();
-        let SetArgs { set, at, identifier } = self;
-        match (set.named(snapshot)?, at, identifier) {
-            (Selection::Dataset { name, at }, None, None) => Ok(dataset_at(name, at, now)?),
-            (named, None, None) => Ok(named),
-            (Selection::Identifier { identifier, dataset, at: None }, Some(at), None) => {
-                refuse_future(at, now)?;
-                Ok(Selection::Identifier { identifier, dataset, at: Some(at) })
-            }
-            (Selection::Dataset { name, at: None }, at, None) => Ok(dataset_at(name, at, now)?),
-            (Selection::Dataset { name, at: None }, None, Some(identifier)) => {
-                let identifier = identifier.whole(snapshot, Some(&name))?;
-                Ok(Selection::Identifier { identifier, dataset: Some(name), at: None })
-            }
-            _ => Err(Error::usage(
-                "the set already has a time, an identifier or a digest: --at and --identifier need a dataset, or --at an identifier",
-            )),
-        }
-    }
-}
 
 /// A published site in place of the registry.
 #[derive(Default, clap::Args)]
@@ -101,7 +33,7 @@ impl SiteArgs {
     /// # Errors
     ///
     /// Those of [`PublishedSite::read`].
-    pub fn follow(&self, session: &mut Session, names: &[TypedSet]) -> Result<()> {
+    pub fn follow(&self, session: &mut Session, names: &[SetSpec]) -> Result<()> {
         self.named()?.map_or(Ok(()), |site| session.follow(&site, names))
     }
 
@@ -146,6 +78,23 @@ impl KnownAtArgs {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// Whether a time was given.
+    pub fn is_given(&self) -> bool {
+        self.known_at.is_some()
+    }
+
+    /// Refuses the option for a listing.
+    ///
+    /// # Errors
+    ///
+    /// The option was given.
+    pub fn refuse_for_listing(&self) -> Result<()> {
+        if self.known_at.is_none() {
+            return Ok(());
+        }
+        Err(Error::usage("--known-at needs a dataset, and this is a listing"))
     }
 
     /// Restricts a history to the state of the registry at that time.

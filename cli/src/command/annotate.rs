@@ -1,42 +1,38 @@
 use std::io::Write;
 
-use accession::Moment;
-use accession::Warning;
 use accession::history::NewAnnotation;
+use accession::{Moment, SetSpec, Warning};
 
-use crate::args::ClockArgs;
-use crate::args::{TypedSet, moment};
+use crate::args::{ClockArgs, moment};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in};
 use crate::session::Session;
 
-/// Add a note to a set that is in the history, without changing the history
+/// Add a note to a set
 ///
-/// It is shown wherever the set is: by history, lookup, resolve, check and cite, and on the pages. An
-/// identifier that was in force several times is annotated each time. The same note is added only
-/// once.
+/// The history does not change. The note is shown wherever the set is: by history, show, check and cite, and on web pages. An identifier that was
+/// in force several times is annotated each time. The same note is added only once.
 ///
 /// Examples:
-///   accession annotate US.FOOL2.002@2001-01-05 --questionable --note 'the listing was incomplete'
-///   accession annotate SNE@2017-04-18 --until 2017-04-20 --questionable --note 'half of the nodes were down'
-///   accession annotate DI:763122197bfb3ffbf0da14adbfb1b13b --note 'used for the 2001 assessment'
+///   accession annotate US.FOOL2.002@2001-01-05 'the listing was incomplete' --questionable
+///   accession annotate SNE@2017-04-18 'half of the nodes were down' --until 2017-04-20 --questionable
+///   accession annotate DI:763122197bfb3ffbf0da14adbfb1b13b 'used for the 2001 assessment'
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address. A
-    /// DOI can take the place of the dataset's name, and 8 or more digits that of an identifier
-    set: TypedSet,
+    /// The set: see `accession --help`
+    set: SetSpec,
+
+    /// The note
+    #[arg(value_name = "TEXT")]
+    note: String,
 
     /// Annotate every set from that of DATASET@TIME until the one that was in force at this time: RFC 3339,
     /// or a date, which means the end of that day
     #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 
-    /// The note
-    #[arg(long, value_name = "TEXT")]
-    note: String,
-
-    /// The set should not be relied on: who cites it is warned
+    /// Warn anyone who cites this set
     #[arg(long)]
     questionable: bool,
 
@@ -52,19 +48,21 @@ impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.note.trim().is_empty() {
             return Err(Error::usage("the note is empty")
-                .with_hint("state with --note what readers of the set should know"));
+                .with_hint("say what readers of the set should know"));
         }
         let mut note = NewAnnotation::new(self.note)?;
         (note.questionable, note.dry_run) = (self.questionable, self.dry_run);
         note.until = self.until;
         let registry = session.open_to_change(self.clock.time())?;
         let snapshot = registry.snapshot()?;
-        let at = self.set.at(None);
-        session.warn_all(self.set.unchecked(&snapshot)?);
-        let selection = self.set.into_selection(&snapshot)?;
+        let at = self.set.time();
+        let resolution = snapshot.resolve(&self.set)?;
+        session.warn_all(resolution.warnings().to_vec());
         if at.is_some() {
-            session.warn_all(Warning::of_others(at, &snapshot.select(&selection)?.others));
+            session.warn_all(Warning::of_others(at, &resolution.names()?.others));
         }
+        let selection = resolution.selection().clone();
+        drop(resolution);
         drop(snapshot);
         let annotated = registry.annotate(&selection, &note)?;
         // Who tries it wants to see what it would do.

@@ -1,17 +1,10 @@
 //! Commands that make one change of a dataset: `ingest`, `delete`, `change`, `sync`, `revert`.
 
-use std::str::FromStr;
+use accession::{DatasetName, Listing, ListingBuilder, SetSpec};
 
-use accession::ParseError;
-use accession::history::EarlierSet;
-use accession::ids::granule::{CollectionId, HashLength};
-use accession::{DatasetName, Listing, ListingBuilder, Moment};
-
-use super::granule_id::Uniquify;
 use crate::applied::{Application, apply};
 use crate::args::{
-    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, TypedName, if_missing,
-    refuse_future,
+    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, if_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::paths::{PathArgs, with_hint_of_paths};
@@ -52,19 +45,6 @@ pub struct Ingest {
     #[arg(long)]
     skip_existing: bool,
 
-    /// Treat the ids as producer ids of this collection (name___version): add a unique id
-    /// made from each, and keep both (see granule-id)
-    #[arg(long, value_name = "COLLECTION")]
-    uniquify: Option<CollectionId>,
-
-    /// The number of hash characters in a unique id
-    #[arg(long, value_name = "N", default_value = "8", requires = "uniquify")]
-    hash_length: HashLength,
-
-    /// Also hash the current time, so that every ingest makes different unique ids
-    #[arg(long, requires = "uniquify")]
-    timestamp: bool,
-
     /// Create the dataset and the registry if they do not exist
     #[arg(long)]
     create: bool,
@@ -76,10 +56,6 @@ pub struct Ingest {
 
 impl Ingest {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let uniquify = self.uniquify.map(|collection| {
-            let (hash_length, hashes_time) = (self.hash_length, self.timestamp);
-            Uniquify { collection, hash_length, hashes_time }
-        });
         let mut change = accession::Change::new();
         change.options = self
             .change
@@ -87,16 +63,10 @@ impl Ingest {
             .skip_existing(self.skip_existing)
             .max_replace(self.contradicting.max_replace)
             .if_missing(if_missing(self.create));
-        let now = session.now()?;
         let missing = MissingPages::when(self.partial);
         self.granules.refuse_patterns()?;
-        let entries = self.granules.entries(session, Some(&self.files), missing)?.recorded();
-        for (index, entry) in (0..).zip(entries) {
-            let entry = match &uniquify {
-                Some(uniquify) => uniquify.apply(entry?, index, now)?,
-                None => entry?,
-            };
-            change.ingest(entry)?;
+        for entry in self.granules.entries(session, Some(&self.files), missing)?.recorded() {
+            change.ingest(entry?)?;
         }
         make(session, &self.change.application(&self.dataset, self.create), &change)
     }
@@ -311,53 +281,30 @@ impl Sync {
 /// the identifier and the digest are those of the earlier set.
 ///
 /// Examples:
-///   accession revert US.FOOL2.002 --to 2001-02-03 --note 'the listing was incomplete'
-///   accession revert US.FOOL2.002 --to DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession revert US.FOOL2.002 US.FOOL2.002@2001-02-03 --note 'the listing was incomplete'
+///   accession revert US.FOOL2.002 DI:763122197bfb3ffbf0da14adbfb1b13b
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Revert {
     /// The dataset
     dataset: DatasetName,
 
-    /// The time of the earlier set: RFC 3339, or a date, which means the end of that day; or an
-    /// identifier or a digest that was in force
-    #[arg(long, value_name = "T|DI|DIGEST")]
-    to: To,
+    /// The earlier set: see `accession --help`
+    #[arg(value_name = "SET")]
+    to: SetSpec,
 
     #[command(flatten)]
     change: ChangeArgs,
 }
 
-/// An earlier state, as it is typed.
-#[derive(Debug, Clone)]
-enum To {
-    At(Moment),
-    Name(TypedName),
-}
-
-impl FromStr for To {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text.parse() {
-            Ok(name) => Ok(To::Name(name)),
-            Err(_) => text.parse().map(To::At),
-        }
-    }
-}
-
 impl Revert {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let to = match self.to {
-            To::At(at) => {
-                refuse_future(at, session.now()?)?;
-                EarlierSet::At(at)
-            }
-            To::Name(name) => {
-                let snapshot = session.open()?.snapshot()?;
-                name.earlier(&snapshot, &self.dataset)?
-            }
-        };
+        let snapshot = session.open()?.snapshot()?;
+        let resolution = snapshot.resolve(&self.to)?;
+        session.warn_all(resolution.warnings().to_vec());
+        let to = resolution.in_dataset(&self.dataset)?;
+        drop(resolution);
+        drop(snapshot);
         let options = self.change.options();
         let application = self.change.application(&self.dataset, false);
         let unchanged = Some("the dataset holds the same granules as then");

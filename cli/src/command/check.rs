@@ -1,42 +1,40 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::WarningKind;
 use accession::citation::{self, FoundCitation, ParsedField, Reference};
 use accession::citation::{CheckedCitations, Checker, CitationVerdict};
 use accession::disk::scratch;
 use accession::history::Period;
 use accession::text::quoted;
+use accession::{SetSpec, WarningKind};
 use serde::Serialize;
 
-use crate::args::{SiteArgs, TypedName, TypedSet};
+use crate::args::SiteArgs;
 use crate::error::{Error, Exit, Result};
 use crate::output::{json, lines_below, one_line, plural, selected_in};
-use crate::reading::{CitationText, InputFile, read_citations, read_references};
+use crate::reading::{CitationText, InputFile, read_references};
 use crate::session::Session;
 
-/// Check citations, in any form that people paste
+/// Check the citations in a text or file
 ///
 /// Recognises tuples, sentences, BibTeX, RIS and JSON, and several citations in one text. Prints
 /// for each one whether its identifier is known to this registry and whether its date agrees, and
 /// which citations have the same granules. The exit status is 1 if an identifier is unknown, something
 /// disagrees, or a set is annotated as questionable.
 ///
+/// A word that is the name of a file means this file: BibTeX (.bib), RIS (.ris), CSL-JSON (.json), or text.
+/// Each of its references is named by its key and its line. One that has the DOI of a dataset of this registry,
+/// but no identifier, is listed too.
+///
 /// Examples:
 ///   accession check '{ doi:10.9999/US/FOOL2.v2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }'
-///   accession check --from references.bib
+///   accession check references.bib
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The citations; - is stdin
-    #[arg(value_name = "CITATION", required_unless_present = "from")]
+    /// The citations, or files with citations; - is stdin
+    #[arg(value_name = "SET-TEXT|FILE", required = true)]
     citations: Vec<CitationText>,
-
-    /// A list of references: BibTeX (.bib), RIS (.ris), CSL-JSON (.json), or text; - is stdin (can be
-    /// repeated). Each is named by its key and its line. One that has the DOI of a dataset of this
-    /// registry, but no identifier, is listed too
-    #[arg(long, value_name = "FILE")]
-    from: Vec<InputFile>,
 
     #[command(flatten)]
     site: SiteArgs,
@@ -47,13 +45,7 @@ const MAX_INTERVALS: usize = 20;
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut items = self.citations()?;
-        for file in &self.from {
-            for reference in read_references(file)? {
-                let cited = citation::cited(&reference).into_iter();
-                items.extend(cited.map(|pasted| Item::of(pasted, &reference)));
-            }
-        }
+        let items = self.items()?;
         let names = items.iter().filter_map(|item| name_of(&item.pasted));
         self.site.follow(session, &names.collect::<Vec<_>>())?;
         let registry = session.open()?;
@@ -100,49 +92,54 @@ impl Args {
     }
 
     /// The citations in all arguments.
-    fn citations(&self) -> Result<Vec<Item>> {
+    fn items(&self) -> Result<Vec<Item>> {
         let mut items = Vec::new();
-        for (number, citation) in (1..).zip(&self.citations) {
-            let (name, text) = match citation {
-                CitationText::StandardInput => {
-                    let file = InputFile::StandardInput;
-                    (file.name(), read_citations(&file)?)
+        for citation in &self.citations {
+            let file = match citation {
+                CitationText::StandardInput => InputFile::StandardInput,
+                CitationText::Text(text) if Path::new(text).exists() => {
+                    InputFile::Path(text.into())
                 }
-                CitationText::Text(text) => (format!("citation {number}"), text.clone()),
+                CitationText::Text(text) => {
+                    items.extend(found(text)?);
+                    continue;
+                }
             };
-            let has_lines = text.trim_end().contains('\n');
-            let mut found = Vec::new();
-            for reference in citation::references(&text) {
-                let cited = citation::citations_of(&reference).into_iter();
-                found.extend(cited.map(|pasted| match has_lines {
-                    true => Item::of(pasted, &reference),
-                    false => Item { pasted, key: None, line: None },
-                }));
+            for reference in read_references(&file)? {
+                let cited = citation::cited(&reference).into_iter();
+                items.extend(cited.map(|pasted| Item::of(pasted, &reference)));
             }
-            if found.is_empty() {
-                let beginning: String = text.trim().chars().take(60).collect();
-                let message = format!("{name} contains no identifier: {}", quoted(&beginning));
-                let hint = match Path::new(&text).is_file() {
-                    true => format!("did you mean --from {}?", quoted(&text)),
-                    false => {
-                        "an identifier is DI: and 32 hexadecimal characters, a digest sha256: and 64".to_owned()
-                    }
-                };
-                return Err(Error::usage(message).with_hint(hint));
-            }
-            items.extend(found);
         }
         Ok(items)
     }
 }
 
+/// The citations in an argument that is not the name of a file, of which there is at least one.
+fn found(text: &str) -> Result<Vec<Item>> {
+    let has_lines = text.trim_end().contains('\n');
+    let mut found = Vec::new();
+    for reference in citation::references(text) {
+        let cited = citation::citations_of(&reference).into_iter();
+        found.extend(cited.map(|pasted| match has_lines {
+            true => Item::of(pasted, &reference),
+            false => Item { pasted, key: None, line: None },
+        }));
+    }
+    if found.is_empty() {
+        let beginning: String = text.trim().chars().take(60).collect();
+        let message = format!("{} is not a file, and contains no identifier", quoted(&beginning));
+        return Err(Error::usage(message).with_hint(
+            "an identifier is DI: and 32 hexadecimal characters, a digest sha256: and 64",
+        ));
+    }
+    Ok(found)
+}
+
 /// What leads to the set of a citation on a published site. `None` means that nothing can be read that does.
-fn name_of(pasted: &FoundCitation) -> Option<TypedSet> {
+fn name_of(pasted: &FoundCitation) -> Option<SetSpec> {
     match (&pasted.identifier, &pasted.digest) {
         (Some(ParsedField::Read(identifier)), _) => Some((*identifier).into()),
-        (_, Some(ParsedField::Read(digest))) => {
-            Some(TypedSet::Name(TypedName::Digest(digest.clone())))
-        }
+        (_, Some(ParsedField::Read(digest))) => Some(digest.clone().into()),
         _ => None,
     }
 }

@@ -3,54 +3,49 @@ use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use accession::Granule;
-use accession::ListingOptions;
-use accession::ParseError;
 use accession::citation::listed_dataset;
 use accession::history::Annotation;
-use accession::{Citation, CitationFormat};
-use accession::{Listing, ListingBuilder, Moment, Pattern, Selection, Set, SubsetMembers, Watcher};
+use accession::{
+    Citation, CitationFormat, Granule, Listing, ListingBuilder, Moment, ParseError, Pattern,
+    Selection, Set, SetSpec, SubsetMembers, Watcher,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
-use crate::args::{FileArgs, SetArgs, SiteArgs, TypedDataset, named_path};
+use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Output, Progress, in_words};
-use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, listing, read_record, warn_of_repeated};
+use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
+use crate::sources::{Named, listed, refuse_unread, snapshot};
 
-/// Print a citation of a dataset, or of a subset of it, with the identifier inside
+/// Print a citation
 ///
-/// A subset is saved in the registry, so that its identifier can always be resolved. Citing the
-/// same granules again by the same selection gives the same identifier. A warning names the fields
-/// that the metadata of the dataset lacks.
+/// With --select, a subset is cited. It is saved in the registry, so that its identifier can always be resolved;
+/// citing the same granules again by the same patterns gives the same identifier.
 ///
-/// With --from, the granules of a list are cited, and no registry is read or written: with the
-/// identifier and the digest of the list, and what is known of the dataset. The format ro-crate
-/// describes the set, and with --output its directory gets the canonical list, too.
+/// A listing or a directory is cited without a registry: by its identifier and digest, and the dataset that --of
+/// names. The format ro-crate describes the set, and with --output its directory gets the canonical list, too.
 ///
 /// Examples:
-///   accession cite US.FOOL2.002 --at 2001-01-05
+///   accession cite US.FOOL2.002@2001-01-05
 ///   accession cite DI:763122197bfb3ffbf0da14adbfb1b13b
 ///   accession cite US.FOOL2.002 --format bibtex >> paper.bib
-///   accession cite US.FOOL2.002 --at 2001-01-05 --select 'FOOL2.v2.1*'
-///   accession cite --from used.txt --of 10.5067/ABC/123 --format ro-crate --output used
+///   accession cite US.FOOL2.002@2001-01-05 --select 'FOOL2.v2.1*'
+///   accession cite used.txt --of 10.5067/ABC/123 --format ro-crate --output used
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-#[command(mut_arg("set", |set| set.required(false).required_unless_present("from")))]
-#[command(mut_group("FileArgs", |group| group.requires("from")))]
-#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
-#[command(mut_group("FileColumns", |group| group.requires("from")))]
 pub struct Args {
-    #[command(flatten)]
-    set: Option<SetArgs>,
+    /// The set: see `accession --help`
+    set: SetSpec,
+
+    /// The dataset that a listing is of: its DOI, a name, or a file with its metadata from doi.org (CSL-JSON or
+    /// DataCite JSON); can be repeated
+    #[arg(long, value_name = "DOI|NAME|FILE")]
+    of: Vec<SetSpec>,
 
     #[command(flatten)]
     site: SiteArgs,
-
-    #[command(flatten)]
-    list: CitedListArgs,
 
     /// The format: text, tuple, bibtex, ris, csl-json, datacite-json, json-ld or ro-crate
     #[arg(
@@ -69,11 +64,11 @@ pub struct Args {
 
     /// Cite only the granules whose ids match: * is any characters, ? is one, [a-c] is one of
     /// these, [!a-c] is one of the others (can be repeated: a granule must match one of them)
-    #[arg(long, value_name = "GLOB", conflicts_with_all = ["identifier", "site"])]
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = ["site", "of"])]
     select: Vec<Pattern>,
 
     /// Cite only the granules that a file names; - is stdin
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["identifier", "select", "site"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["select", "site", "of"])]
     select_from: Option<InputFile>,
 
     /// Name the digest, too, which covers what is known of the bytes of the files
@@ -81,31 +76,7 @@ pub struct Args {
     digest: bool,
 
     #[command(flatten)]
-    paths: PathArgs,
-}
-
-/// A list of granules that is cited without a registry.
-#[derive(clap::Args)]
-struct CitedListArgs {
-    /// Cite the granules that a file lists instead; - is stdin (can be repeated)
-    #[arg(
-        long,
-        value_name = "LIST",
-        conflicts_with_all = ["set", "at", "identifier", "select", "select_from", "site"]
-    )]
-    from: Vec<InputFile>,
-
-    /// The dataset that the list is of: its DOI, or a name (can be repeated, for both)
-    #[arg(long, value_name = "DOI|NAME", requires = "from")]
-    of: Vec<TypedDataset>,
-
-    /// A file with the record of that dataset: CSL-JSON or DataCite JSON, as doi.org gives it
-    #[arg(long, value_name = "FILE", requires = "from")]
-    record: Option<InputFile>,
-
-    /// The column or field of the list that has the ids [default: the usual one]
-    #[arg(long, value_name = "NAME", requires = "from")]
-    column: Option<String>,
+    lists: DetectedListArgs,
 
     #[command(flatten)]
     files: FileArgs,
@@ -141,7 +112,7 @@ fn names() -> impl Iterator<Item = &'static str> {
 }
 
 impl Args {
-    pub fn run(mut self, session: &mut Session) -> Result<Exit> {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
         if self.digest && matches!(self.format, Format::Citation(CitationFormat::Tuple)) {
             return Err(Error::usage("a tuple has no place for the digest")
                 .with_hint("omit --digest, or name another --format"));
@@ -149,20 +120,64 @@ impl Args {
         if self.output.is_some() && !matches!(self.format, Format::RoCrate) {
             return Err(Error::usage("--output takes a crate").with_hint("add --format ro-crate"));
         }
-        match self.set.take() {
-            Some(set) => self.cite_set(set, session),
-            None => self.cite_list(session),
+        self.site.follow(session, std::slice::from_ref(&self.set))?;
+        let snapshot = snapshot(session)?;
+        let resolution = match Named::find(session, snapshot.as_ref(), &self.set)? {
+            Named::Set(resolution) => resolution,
+            Named::Listing(file) => {
+                drop(snapshot);
+                return self.cite_listing(session, file);
+            }
+        };
+        let of_paths = self.select_from.is_none().then(|| self.lists.paths.given()).flatten();
+        refuse_unread(self.lists.given().or(of_paths).or(self.files.given()))?;
+        if !self.of.is_empty() {
+            let message =
+                "--of names the dataset of a listing, and the registry knows that of this set";
+            return Err(Error::usage(message).with_hint("omit --of"));
         }
+        let now = session.now()?;
+        let (selection, at) = match resolution.selection().clone() {
+            Selection::Dataset { name, at } => {
+                let at = match self.set.is_dataset() {
+                    true => Some(Moment::Day(now.day())),
+                    false => at,
+                };
+                (Selection::Dataset { name, at }, at)
+            }
+            // It is cited from the dataset that held it first, whose files are not chosen silently.
+            selection => {
+                resolution.contents()?;
+                let at = match &selection {
+                    Selection::Identifier { at, .. } => *at,
+                    _ => None,
+                };
+                (selection, at)
+            }
+        };
+        drop(resolution);
+        drop(snapshot);
+        self.cite_set(session, selection, at)
     }
 
-    fn cite_list(self, session: &mut Session) -> Result<Exit> {
-        let CitedListArgs { from, of, record, column, files } = &self.list;
-        let record = record.as_ref().map(read_record).transpose()?;
-        let dataset = listed_dataset(of, record.as_deref()).map_err(|error| {
-            Error::usage(error.to_string()).with_hint("--of names the dataset by its DOI or a name")
+    fn cite_listing(self, session: &mut Session, file: InputFile) -> Result<Exit> {
+        if !self.select.is_empty() || self.select_from.is_some() {
+            return Err(Error::usage("a subset is selected from a dataset, and this is a listing")
+                .with_hint("list only the granules that are cited"));
+        }
+        let (mut of, mut record) = (Vec::new(), None);
+        for spec in &self.of {
+            match spec.path() {
+                Some(path) => record = Some(read_record(&InputFile::Path(path.to_owned()))?),
+                None => of.push(spec.clone()),
+            }
+        }
+        let dataset = listed_dataset(&of, record.as_deref()).map_err(|error| {
+            Error::usage(error.to_string())
+                .with_hint("--of names the dataset: its DOI, a name, or a file with its metadata")
         })?;
-        let options = files.reading(ListingOptions::new().column(column.clone()));
-        let (listing, _) = listing(session, from, options, &self.paths)?;
+        let options = self.files.reading(self.lists.options());
+        let (_, listing) = listed(session, file, (options, &self.lists.paths))?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
@@ -182,33 +197,18 @@ impl Args {
         session.present(&printed, write_citation)
     }
 
-    fn cite_set(self, set: SetArgs, session: &mut Session) -> Result<Exit> {
-        self.site.follow(session, std::slice::from_ref(set.typed()))?;
-        let typed_at = set.typed_at();
+    fn cite_set(
+        self,
+        session: &mut Session,
+        selection: Selection,
+        at: Option<Moment>,
+    ) -> Result<Exit> {
         let registry = session.open()?;
-        let snapshot = registry.snapshot()?;
-        let now = snapshot.now();
-        session.warn_all(set.typed().unchecked(&snapshot)?);
-        let (selection, at) = match set.into_selection(&snapshot)? {
-            Selection::Dataset { name, .. } => {
-                let at = Some(typed_at.unwrap_or(Moment::Day(now.day())));
-                (Selection::Dataset { name, at }, at)
-            }
-            // It is cited from the dataset that held it first, of which the files are not chosen silently.
-            selection => {
-                snapshot.select_contents(&selection)?;
-                let at = match &selection {
-                    Selection::Identifier { at, .. } => typed_at.or(*at),
-                    _ => typed_at,
-                };
-                (selection, at)
-            }
-        };
-        drop(snapshot);
+        let now = registry.now();
         let members = match &self.select_from {
             Some(file) => {
                 let mut listing = ListingBuilder::new();
-                for entry in Entries::of_file(session, file, &self.paths) {
+                for entry in Entries::of_file(session, file, &self.lists.paths) {
                     listing.add(entry?)?;
                 }
                 let listing = listing.finish();

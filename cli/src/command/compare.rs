@@ -1,63 +1,58 @@
-//! `compare`, which compares two or more sets and lists, and `identify`, which identifies a list.
+//! `compare`, which compares two or more sets, listings and directories.
 
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::slice;
-use std::str::FromStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accession::DifferenceCounts;
 use accession::disk::Spool;
+use accession::fixity::{self, FileTree, MountCheck, ReadOptions};
 use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySide, TwoSides};
 use accession::listing::ListingSummary;
 use accession::text::quoted;
-use accession::{Identifier, Instance, Set, Snapshot, Timestamp, Watcher};
-use accession::{ParseError, WarningKind};
+use accession::{
+    CancelToken, DifferenceCounts, ErrorKind, Identifier, Instance, Listing, Registry, SetSpec,
+    Timestamp, WarningKind, Watcher,
+};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::args::{ListArgs, TypedName, TypedSet};
+use crate::args::ListArgs;
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Ids, Object, Progress, plural};
 use crate::paths::OF_PATHS;
+use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
+use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
-/// Compare sets of granules, or sets and lists, and print how they differ
+/// Show how sets, listings or directories differ
 ///
-/// Of two sets, or a set and a list, the granules that only the left set has are printed after <, those that
-/// only the right set or the list has after >, and files with other bytes after ~. Files are matched by path,
-/// a lone file of a granule with a lone file, and then by their names. Where only one side knows something of
-/// them, or both have no algorithm in common, they are counted. The exit status is 1 if they differ.
+/// Of two sides, granules that only the left side has are printed after <, those that only the right side has
+/// after >, and files with different content after ~. A directory's files are read if the other side has
+/// checksums. Files are only counted if they cannot be compared: one side has no checksum, or the two sides use
+/// different algorithms. The exit status is 1 if the sides differ.
 ///
-/// If files were replaced while an identifier was in force, it had different contents. Each of them is
-/// compared, and the nearest is shown: `identical to the contents held T to T` names its period.
+/// If files were replaced while an identifier was in force, it had different contents. Each of them is compared,
+/// and the nearest is shown: `identical to the contents held T to T` names its period.
 ///
-/// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has
-/// it, - for one that does not, and ≠ for one whose files have other bytes than on a side before it. How many
-/// granules have the same marks is printed first. Each of several lists is then named, as --from NAME=FILE;
-/// the sets come before the lists.
+/// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has it,
+/// - for one that does not, and ≠ for one whose files differ from those of an earlier side.
+///
+/// An identifier or a digest that the registry does not know is compared with that of a listing.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
-///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b --from -
-///   accession compare FOO --from bucket=inventory/manifest.json --from upstream=upstream.csv
+///   accession compare FOO ./files/
+///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b -
+///   accession compare FOO inventory/manifest.json upstream.csv
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-#[command(mut_group("FormatArgs", |group| group.requires("from")))]
-#[command(mut_group("PathArgs", |group| group.requires("from")))]
-#[command(mut_group("FileArgs", |group| group.requires("from")))]
-#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
-#[command(mut_group("FileColumns", |group| group.requires("from")))]
+#[command(mut_arg("no_files", |arg| arg.long("names-only").help("Compare the names of granules only")))]
 pub struct Compare {
-    /// The sets: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
-    #[arg(value_name = "SET", required_unless_present = "from")]
-    sets: Vec<NamedSet>,
-
-    /// Compare with a file of ids; - is stdin (can be repeated: several files are one list, or each is a
-    /// side of its own if all of them are NAME=FILE)
-    #[arg(long, value_name = "[NAME=]FILE")]
-    from: Vec<InputFile>,
+    /// The sets: see `accession --help`
+    #[arg(value_name = "SET", required = true, num_args = 2..)]
+    sets: Vec<SetSpec>,
 
     #[command(flatten)]
     lists: ListArgs,
@@ -153,62 +148,214 @@ enum Granules<'a> {
     Ids(Ids<'a>),
 }
 
+/// One side, as it was found.
+enum Side {
+    /// A set of the registry, with its different contents.
+    Set(Registry, Vec<HeldContents>),
+    /// A listing that was read, and its path if it is a directory.
+    Listing { source: String, listing: Listing, directory: Option<PathBuf> },
+    /// An identifier or a digest that the registry does not know, and why it is not known.
+    Unknown(Error),
+}
+
 impl Compare {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
+    pub fn run(mut self, session: &mut Session) -> Result<Exit> {
+        let names_only = self.lists.names_only();
         let limit = match (self.summary, self.limit) {
             (true, _) => 0,
             (false, Some(limit)) => limit,
             (false, None) if session.is_json() => u64::MAX,
             (false, None) => MAX_LISTED,
         };
-        let Compare { sets, from, lists, summary, .. } = self;
-        match (sets.as_slice(), from.as_slice()) {
-            ([left, right], []) => {
-                let snapshot = session.open()?.snapshot()?;
-                let left = left.contents(session, &snapshot)?;
-                let right = right.contents(session, &snapshot)?;
-                let registry = snapshot.registry().clone();
-                drop(snapshot);
-                let (one, two) = registry.nearest(&left, &right)?;
-                let compared = [compared(&left, one), compared(&right, two)];
-                let (left, right) = (&left[one].set, &right[two].set);
-                let differences = registry.compare_files(left, right);
-                let sides = TwoSides::read(differences, PLACES, limit)?;
-                let is_digest_equal = left.digest() == right.digest();
-                report(session, compared, &sides, is_digest_equal, summary)
-            }
-            ([left], files) if files.len() == 1 || !are_named(files) => {
-                let snapshot = session.open()?.snapshot()?;
-                let left = left.contents(session, &snapshot)?;
-                // The list may be typed at a terminal.
-                drop(snapshot);
-                let one_named = if let [file] = files { named(file) } else { None };
-                let (source, files) = match &one_named {
-                    Some((name, file)) => (name.clone(), slice::from_ref(file)),
-                    None => {
-                        (files.iter().map(InputFile::name).collect::<Vec<_>>().join(", "), files)
-                    }
+        let specs = std::mem::take(&mut self.sets);
+        let sides = self.sides(session, &specs)?;
+        let [one, two]: [Side; 2] = match sides.try_into() {
+            Ok(sides) => sides,
+            Err(sides) => return self.compare_many(session, &specs, sides, limit),
+        };
+        match (one, two) {
+            (Side::Set(registry, left), Side::Set(_, right)) => {
+                let (one, two) = match names_only {
+                    true => (left.len() - 1, right.len() - 1),
+                    false => registry.nearest(&left, &right)?,
                 };
-                let (listing, has_paths) = lists.listing(session, files)?;
-                let registry = session.open()?;
-                let nearest = registry.nearest_to(&left, &listing)?;
-                let differences = registry.compare_with(&left[nearest].set, &listing)?;
+                let contents = [&left, &right];
+                let (left, right) = (&left[one].set, &right[two].set);
+                let differences = match names_only {
+                    true => registry.compare(left, right),
+                    false => registry.compare_files(left, right),
+                };
                 let sides = TwoSides::read(differences, PLACES, limit)?;
-                let counts = sides.counts.granules;
-                if counts.matched == 0 && has_paths {
-                    let what =
-                        format!("none of the listed ids is held, and they are paths: {OF_PATHS}");
-                    session.warn(WarningKind::IdsFromPaths, &what);
-                }
-                let granules = counts.matched + counts.only_right;
-                warn_of_repeated(session, listing.repeated(granules)?);
-                let identifier = sides.counts.right;
-                let list = Compared::List { source, identifier, granules };
-                report(session, [compared(&left, nearest), list], &sides, false, summary)
+                let compared =
+                    [compared(contents[0], one, &sides), compared(contents[1], two, &sides)];
+                let is_digest_equal = left.digest() == right.digest();
+                report(session, compared, &sides, is_digest_equal, self.summary)
             }
-            (sets, files) => compare_many(session, sets, files, &lists, limit, summary),
+            (Side::Set(registry, set), Side::Listing { source, listing, directory }) => {
+                let listing =
+                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let (compared, sides) =
+                    compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
+                report(session, compared, &sides, false, self.summary)
+            }
+            (Side::Listing { source, listing, directory }, Side::Set(registry, set)) => {
+                let listing =
+                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let places = [PLACES[1], PLACES[0]];
+                let ([set, list], mut sides) =
+                    compare_with(session, (&registry, &set), (source, &listing), places, limit)?;
+                std::mem::swap(&mut sides.left, &mut sides.right);
+                let granules = &mut sides.counts.granules;
+                std::mem::swap(&mut granules.only_left, &mut granules.only_right);
+                report(session, [list, set], &sides, false, self.summary)
+            }
+            (left @ Side::Listing { .. }, Side::Listing { source, listing, directory }) => {
+                let Side::Listing { source: left_source, listing: left, .. } = left else {
+                    return Err(Error::usage("the left side is not a listing"));
+                };
+                let (registry, set) = as_set(session, &left)?;
+                let set = registry.snapshot()?.contents(&set.dataset().clone().into())?;
+                let listing =
+                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let ([_, right], sides) =
+                    compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
+                let of_left = &set[0].set;
+                let (identifier, granules) = (of_left.identifier(), of_left.granule_count());
+                let left = Compared::List { source: left_source, identifier, granules };
+                report(session, [left, right], &sides, false, self.summary)
+            }
+            (Side::Unknown(_), Side::Listing { source, listing, .. }) => {
+                compare_unknown(session, &specs[0], source, &listing)
+            }
+            (Side::Listing { source, listing, .. }, Side::Unknown(_)) => {
+                compare_unknown(session, &specs[1], source, &listing)
+            }
+            (Side::Unknown(error), _) | (_, Side::Unknown(error)) => Err(error),
         }
     }
+
+    /// Finds the sides. Listings are read last, without an open snapshot: one may be typed at a terminal.
+    fn sides(&self, session: &Session, specs: &[SetSpec]) -> Result<Vec<Side>> {
+        enum Found {
+            Side(Side),
+            Listing(InputFile),
+        }
+        let mut found = Vec::new();
+        {
+            let snapshot = snapshot(session)?;
+            for spec in specs {
+                found.push(match Named::find(session, snapshot.as_ref(), spec) {
+                    Ok(Named::Listing(file)) => Found::Listing(file),
+                    Ok(Named::Set(resolution)) => match (resolution.candidates(), &snapshot) {
+                        (Ok(contents), Some(snapshot)) => {
+                            Found::Side(Side::Set(snapshot.registry().clone(), contents))
+                        }
+                        (Ok(_), None) => {
+                            return Err(Error::usage(format!("{spec} is in no registry")));
+                        }
+                        (Err(error), _) => Found::Side(unknown(spec, error.into())?),
+                    },
+                    Err(error) => Found::Side(unknown(spec, error)?),
+                });
+            }
+        }
+        if !found.iter().any(|it| matches!(it, Found::Listing(_))) {
+            refuse_unread(self.lists.given())?;
+        }
+        let read = |found| match found {
+            Found::Side(side) => Ok(side),
+            Found::Listing(file) => {
+                let directory = file.path().filter(|path| path.is_dir()).map(Path::to_owned);
+                let (source, listing) = listed(session, file, self.lists.reading())?;
+                Ok(Side::Listing { source, listing, directory })
+            }
+        };
+        found.into_iter().map(read).collect()
+    }
+}
+
+/// The side of an identifier or a digest that the registry does not know, or where there is no registry.
+fn unknown(spec: &SetSpec, error: Error) -> Result<Side> {
+    let kind = error.kind();
+    let is_unknown = kind == ErrorKind::IdentifierUnknown || kind == ErrorKind::RegistryMissing;
+    if spec.is_identified() && is_unknown { Ok(Side::Unknown(error)) } else { Err(error) }
+}
+
+/// The listing of a directory, with the checksums of the files of which the set has one.
+fn described(
+    registry: &Registry,
+    contents: &[HeldContents],
+    listing: Listing,
+    directory: Option<PathBuf>,
+) -> Result<Listing> {
+    let (Some(root), Some(latest)) = (directory, contents.last()) else { return Ok(listing) };
+    let reading = ReadOptions::new(None);
+    let tree = FileTree { root, mounted: MountCheck::Unknown, reading };
+    let token = CancelToken::from(watch_for_interrupt()?);
+    let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
+    Ok(fixity::described(&registry, &latest.set, &tree, &listing)?)
+}
+
+/// Compares a set with a listing, the set on the left. Of several contents of the set, the nearest is compared.
+fn compare_with(
+    session: &Session,
+    (registry, contents): (&Registry, &[HeldContents]),
+    (source, listing): (String, &Listing),
+    places: [&str; 2],
+    limit: u64,
+) -> Result<([Compared; 2], TwoSides)> {
+    let nearest = registry.nearest_to(contents, listing)?;
+    let differences = registry.compare_with(&contents[nearest].set, listing)?;
+    let sides = TwoSides::read(differences, places, limit)?;
+    let counts = sides.counts.granules;
+    let granules = counts.matched + counts.only_right;
+    if counts.matched == 0 && granules > 0 && has_paths(listing)? {
+        let what = format!("none of the listed ids is held, and they are paths: {OF_PATHS}");
+        session.warn(WarningKind::IdsFromPaths, &what);
+    }
+    warn_of_repeated(session, listing.repeated(granules)?);
+    let list = Compared::List { source, identifier: sides.counts.right, granules };
+    Ok(([compared(contents, nearest, &sides), list], sides))
+}
+
+/// Whether the first id of a listing is a path.
+fn has_paths(listing: &Listing) -> Result<bool> {
+    let first = listing.files()?.next().transpose()?;
+    Ok(first.is_some_and(|first| first.granule_id.as_str().contains('/')))
+}
+
+/// The result of a comparison with an identifier or a digest that the registry does not know, as JSON.
+#[derive(Serialize)]
+struct ComparedName<'a> {
+    identical: bool,
+    expected: &'a SetSpec,
+    source: String,
+    #[serde(flatten)]
+    found: ListingSummary,
+}
+
+/// Compares a listing with an identifier or a digest, of which nothing else is known.
+fn compare_unknown(
+    session: &mut Session,
+    expected: &SetSpec,
+    source: String,
+    listing: &Listing,
+) -> Result<Exit> {
+    let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+    let found = listing.identify_watched(&watcher)?;
+    warn_of_repeated(session, found.repeated);
+    let ListingSummary { identifier, digest, granules, .. } = found;
+    let identical = expected.agrees_with(identifier, digest) == Some(true);
+    session.print(&ComparedName { identical, expected, source, found }, |out| {
+        if identical {
+            writeln!(out, "identical: {}", plural(granules, "granule"))?;
+        } else {
+            writeln!(out, "different: the granules of {expected} are not known here")?;
+        }
+        writeln!(out, "identifier  {identifier}")?;
+        writeln!(out, "digest      {digest}")
+    })?;
+    Ok(if identical { Exit::Done } else { Exit::Differs })
 }
 
 /// Prints how two sides differ.
@@ -286,13 +433,15 @@ pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
     session.rows(COLUMNS, sides.map(Ok)).map(drop)
 }
 
-/// A set, named as itself: a subset is not the instance from which it is selected.
-fn compared(contents: &[HeldContents], index: usize) -> Compared {
+/// A set, named as itself: a subset is not the instance from which it is selected. Which of its contents it is
+/// was found only if files were compared.
+fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compared {
     let compared = &contents[index];
     let HeldContents { ref set, from, until, .. } = *compared;
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
-    let held = (contents.len() > 1).then(|| HeldPeriod {
+    let is_found = contents.len() > 1 && sides.counts.contents.compared > 0;
+    let held = is_found.then(|| HeldPeriod {
         from,
         until,
         contents: contents.len(),
@@ -325,45 +474,6 @@ pub fn write_differences(
     Ok(())
 }
 
-/// A set with what was typed, by which it is named.
-#[derive(Debug, Clone)]
-pub struct NamedSet {
-    name: String,
-    set: TypedSet,
-}
-
-impl NamedSet {
-    fn select(&self, session: &Session, snapshot: &Snapshot) -> Result<Set> {
-        session.warn_all(self.set.unchecked(snapshot)?);
-        Ok(snapshot.select_contents(&self.set.clone().into_selection(snapshot)?)?)
-    }
-
-    fn contents(&self, session: &Session, snapshot: &Snapshot) -> Result<Vec<HeldContents>> {
-        session.warn_all(self.set.unchecked(snapshot)?);
-        Ok(snapshot.contents(&self.set.clone().into_selection(snapshot)?)?)
-    }
-}
-
-impl FromStr for NamedSet {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Self, ParseError> {
-        Ok(NamedSet { name: text.to_owned(), set: text.parse()? })
-    }
-}
-
-/// Whether all files are given as `NAME=FILE`.
-fn are_named(files: &[InputFile]) -> bool {
-    files.iter().all(|file| named(file).is_some())
-}
-
-/// A name, and the file that it is given to. A name is no part of a path: `./a=b` is a file.
-fn named(file: &InputFile) -> Option<(String, InputFile)> {
-    let (name, path) = file.path()?.to_str()?.split_once('=')?;
-    let is_whole = !name.is_empty() && !name.contains('/') && !path.is_empty();
-    is_whole.then(|| (name.to_owned(), InputFile::from(std::ffi::OsString::from(path))))
-}
-
 /// One of the sides, as a row of a table.
 #[derive(Serialize)]
 struct SideRow {
@@ -374,16 +484,61 @@ struct SideRow {
     granules: u64,
 }
 
-/// Compares all sides with each other, the sets before the lists.
-fn compare_many(
+impl Compare {
+    /// Compares all sides with each other.
+    fn compare_many(
+        &self,
+        session: &mut Session,
+        specs: &[SetSpec],
+        found: Vec<Side>,
+        limit: u64,
+    ) -> Result<Exit> {
+        let (sides, rows) = side_by_side(specs, found)?;
+        report_many(session, sides, rows, limit, self.summary)
+    }
+}
+
+/// Reads the sides in one pass, with what is printed of each.
+fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<SideRow>)> {
+    let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+    let (mut sides, mut rows) = (SideBySide::new(watcher), Vec::new());
+    for (index, (spec, side)) in specs.iter().zip(found).enumerate() {
+        if specs[..index].contains(spec) {
+            let spec = quoted(spec.as_str());
+            return Err(Error::usage(format!("{spec} is named twice")));
+        }
+        let name = spec.to_string();
+        rows.push(match side {
+            Side::Set(registry, mut contents) => {
+                let Some(HeldContents { set, .. }) = contents.pop().filter(|_| contents.is_empty())
+                else {
+                    return Err(Error::usage(format!("{spec} had several contents"))
+                        .with_hint(format!("`accession show {spec}` lists a name for each")));
+                };
+                sides.add_set(&registry, &set);
+                let (identifier, granules) = (Some(set.identifier()), set.granule_count());
+                SideRow { name, identifier, timestamp: Some(set.instance().timestamp), granules }
+            }
+            Side::Listing { listing, .. } => {
+                // The granules are counted when they are read, and those that are repeated then.
+                let granules = if listing.states_files() { 0 } else { listing.count() };
+                sides.add_list(&listing)?;
+                SideRow { name, identifier: None, timestamp: None, granules }
+            }
+            Side::Unknown(error) => return Err(error),
+        });
+    }
+    Ok((sides, rows))
+}
+
+/// Prints how several sides differ.
+fn report_many(
     session: &mut Session,
-    sets: &[NamedSet],
-    files: &[InputFile],
-    lists: &ListArgs,
+    mut sides: SideBySide,
+    mut rows: Vec<SideRow>,
     limit: u64,
     is_summary: bool,
 ) -> Result<Exit> {
-    let (mut sides, mut rows) = read_sides(session, sets, files, lists)?;
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
     let (mut listed, mut left) = (Spool::default(), limit);
@@ -431,64 +586,6 @@ fn compare_many(
     Ok(if different == 0 { Exit::Done } else { Exit::Differs })
 }
 
-/// Opens the sides, with what is printed of each.
-fn read_sides(
-    session: &Session,
-    sets: &[NamedSet],
-    files: &[InputFile],
-    lists: &ListArgs,
-) -> Result<(SideBySide, Vec<SideRow>)> {
-    let is_alone = files.len() == 1;
-    let files = files.iter().map(|file| {
-        let alone = || is_alone.then(|| (file.name(), file.clone()));
-        named(file).or_else(alone).ok_or_else(|| {
-            Error::usage(format!("{} has no name", quoted(&file.name())))
-                .with_hint("where more than two sides are compared, each list is --from NAME=FILE")
-        })
-    });
-    let files: Vec<(String, InputFile)> = files.collect::<Result<_>>()?;
-    let names: Vec<&String> =
-        sets.iter().map(|set| &set.name).chain(files.iter().map(|(name, _)| name)).collect();
-    if names.len() < 2 {
-        return Err(Error::usage("a comparison has at least two sides")
-            .with_hint("name another set, or a list with --from"));
-    }
-    if let Some(twice) = (1..names.len()).find(|index| names[..*index].contains(&names[*index])) {
-        return Err(Error::usage(format!("two sides are called {}", quoted(names[twice])))
-            .with_hint("a file whose path has = is written ./PATH"));
-    }
-    let inputs = files.iter().filter(|(_, file)| *file == InputFile::StandardInput);
-    if inputs.count() > 1 {
-        return Err(Error::usage("standard input is named more than once")
-            .with_hint("it can be read only once: save one of the inputs in a file"));
-    }
-    let (mut sides, mut rows) =
-        (SideBySide::new(Watcher::new().observed_by(Arc::new(Progress::new()))), Vec::new());
-    // Lists first: one may be typed at a terminal.
-    let mut listings = Vec::new();
-    for (name, file) in files {
-        let (listing, _) = lists.listing(session, &[file])?;
-        listings.push((name, listing));
-    }
-    if !sets.is_empty() {
-        let snapshot = session.open()?.snapshot()?;
-        for named in sets {
-            let set = named.select(session, &snapshot)?;
-            sides.add_set(snapshot.registry(), &set);
-            let (name, identifier) = (named.name.clone(), Some(set.identifier()));
-            let timestamp = Some(set.instance().timestamp);
-            rows.push(SideRow { name, identifier, timestamp, granules: set.granule_count() });
-        }
-    }
-    for (name, list) in listings {
-        // The granules are counted when they are read, and those that are repeated then.
-        let granules = if list.states_files() { 0 } else { list.count() };
-        rows.push(SideRow { name, identifier: None, timestamp: None, granules });
-        sides.add_list(&list)?;
-    }
-    Ok((sides, rows))
-}
-
 fn write_report(
     session: &mut Session,
     rows: Vec<SideRow>,
@@ -532,52 +629,4 @@ fn by_name(of: (&'static str, Value), names: &[String], sides: &[Presence]) -> O
     };
     let having = ("in", with(|side| *side != Presence::Absent));
     Object(vec![of, having, ("other_content", with(|side| *side == Presence::OtherBytes))])
-}
-
-/// Compute the identifier and the digest of a list of granules, without a registry
-///
-/// The list can be in any order; an id that is repeated counts once. The digest covers the sizes and
-/// checksums of files that the list states, too. With --expect, the exit status is 1 if the identifier
-/// is a different one.
-///
-/// Examples:
-///   ls | accession identify - --expect DI:763122197bfb3ffbf0da14adbfb1b13b
-///   accession identify catalogue.csv --column granule_ur
-///   sha256sum *.nc | accession identify
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Identify {
-    /// The files of ids; - is stdin
-    #[arg(value_name = "FILE", default_value = "-")]
-    files: Vec<InputFile>,
-
-    #[command(flatten)]
-    lists: ListArgs,
-
-    /// The identifier or the digest that is expected, or its first digits
-    #[arg(long, value_name = "DI")]
-    expect: Option<TypedName>,
-}
-
-impl Identify {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (listing, _) = self.lists.listing(session, &self.files)?;
-        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-        let identified = listing.identify_watched(&watcher)?;
-        let ListingSummary { identifier, digest, repeated, .. } = identified;
-        warn_of_repeated(session, repeated);
-        const COLUMNS: &[Column] =
-            &[Column::text("identifier"), Column::text("digest"), Column::number("granules")];
-        session.fields(COLUMNS, &identified)?;
-        let Some(expected) = self.expect.filter(|expected| !expected.is_of(identifier, digest))
-        else {
-            return Ok(Exit::Done);
-        };
-        let is = match &expected {
-            TypedName::Identifier(_) => format!("the identifier of the list is {identifier}"),
-            TypedName::Digest(_) => format!("the digest of the list is {digest}"),
-        };
-        session.warn(WarningKind::NotAsExpected, &format!("{is}, but {expected} was expected"));
-        Ok(Exit::Differs)
-    }
 }

@@ -5,45 +5,45 @@ use std::io::Write;
 use accession::citation::record;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::{
-    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, RefusedListing, Temporal, WebAddress,
-    Year,
+    Creator, DatasetRecord, GranuleUrl, Keyword, Licence, Temporal, WebAddress, Year,
 };
-use accession::dataset::{Edit as Change, MetadataVersion, SharedDoi, Withdrawn};
+use accession::dataset::{Edit as Change, SharedDoi, Withdrawn};
 use accession::text::quoted;
 use accession::{DatasetName, Limit, Limits, Registry};
 use accession::{Doi, Warning};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
+use super::export::ExportArgs;
 use crate::applied::Created;
-use crate::args::{ClockArgs, Refusal, TypedDataset, edit, edit_as};
+use crate::args::{ClockArgs, Refusal, edit, edit_as};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in, in_words, plural, write_fields};
 use crate::reading::{InputFile, read_record};
 use crate::session::{Create, Session};
 
 commands! {
-    /// Add datasets, and show and change their metadata
+    /// Create, edit, list, export, correct or withdraw datasets
     enum Command {
-        Add(AddDataset),
+        Create(CreateDataset),
         Edit(EditDataset),
         List(ListDatasets),
-        Show(Show),
+        Export(ExportArgs),
         Rename(Rename),
         Withdraw(Withdraw),
         Reinstate(Reinstate),
     }
 }
 
-/// Add a dataset
+/// Create a dataset
 ///
-/// Creates the registry if it does not exist.
+/// Creates the registry, too, if it does not exist.
 ///
 /// Example:
-///   accession dataset add US.FOOL2.002 --doi 10.9999/US/FOOL2.v2 --title 'FOO Level 2' --year 2001
+///   accession dataset create FOO --doi 10.9999/FOO.v2 --title 'FOO Level 2' --year 2001
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-pub struct AddDataset {
+pub struct CreateDataset {
     /// The name of the dataset: letters, digits and . _ - :
     name: DatasetName,
 
@@ -67,15 +67,15 @@ pub struct EditDataset {
     record: RecordArgs,
 }
 
-/// The JSON that `dataset add` prints.
+/// The JSON that `dataset create` prints.
 #[derive(Serialize)]
-struct Added<'a> {
+struct CreatedDataset<'a> {
     #[serde(flatten)]
     listed: &'a DatasetRecord,
     created: Created,
 }
 
-impl AddDataset {
+impl CreateDataset {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let mut dataset = DatasetMetadata::named(self.name);
         let mut limits = Limits::default();
@@ -89,7 +89,7 @@ impl AddDataset {
         let listed = session.open()?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
         let registry = session.registry_path();
-        session.confirm(&Added { listed: &listed, created }, |out| {
+        session.confirm(&CreatedDataset { listed: &listed, created }, |out| {
             if created.registry {
                 writeln!(out, "created registry {}", quoted(&registry.to_string_lossy()))?;
             }
@@ -217,8 +217,9 @@ pub struct RecordArgs {
     #[command(flatten)]
     fields: FieldArgs,
 
-    /// A file with the metadata, as CSL-JSON or DataCite JSON; - is stdin. Other options take
-    /// precedence over it
+    /// Metadata from doi.org (CSL-JSON or DataCite JSON), or -
+    ///
+    /// Other options take precedence.
     #[arg(long, value_name = "FILE")]
     from: Option<InputFile>,
 
@@ -241,13 +242,16 @@ struct FieldArgs {
     #[arg(long, value_name = "T", value_parser = edit::<String>)]
     title: Option<Change<String>>,
 
-    /// What the dataset contains; search engines expect 50 to 5,000 characters
+    /// What the dataset contains
+    ///
+    /// Search engines expect 50 to 5,000 characters.
     #[arg(long, value_name = "X", value_parser = edit::<String>)]
     description: Option<Change<String>>,
 
-    /// A creator: "Family, Given", "Family, Given (ORCID)", or an organisation, in braces if its
-    /// name contains a comma (can be repeated, in the order of the citation; they replace all
-    /// creators that the dataset has)
+    /// "Family, Given (ORCID)", or an organisation (repeatable)
+    ///
+    /// Creators are in the order of the citation, and replace all creators of the dataset. The ORCID can be left
+    /// out. The name of an organisation is in braces if it contains a comma.
     #[arg(long = "creator", value_name = "C", value_parser = edit::<Creator>)]
     creators: Vec<Change<Creator>>,
 
@@ -275,16 +279,19 @@ struct FieldArgs {
     #[arg(long, visible_alias = "license", value_name = "L", value_parser = edit::<Licence>)]
     licence: Option<Change<Licence>>,
 
-    /// Where a granule can be fetched: an address with {granule} in the place of its id
+    /// The address of a granule, with {granule} for its id
     #[arg(long, value_name = "URL", value_parser = edit::<GranuleUrl>)]
     granule_url: Option<Change<GranuleUrl>>,
 
-    /// The address of the site that resolves identifiers, which citations name: https://data.example.org
-    /// for https://data.example.org/DI:…
+    /// The site that resolves identifiers, for citations
+    ///
+    /// Write https://data.example.org if identifiers are at https://data.example.org/DI:…
     #[arg(long, value_name = "URL", value_parser = edit::<WebAddress>)]
     resolver: Option<Change<WebAddress>>,
 
-    /// A keyword (can be repeated; they replace all keywords that the dataset has)
+    /// A keyword (repeatable)
+    ///
+    /// Keywords replace all keywords of the dataset.
     #[arg(long = "keyword", value_name = "K", value_parser = edit::<Keyword>)]
     keywords: Vec<Change<Keyword>>,
 
@@ -292,23 +299,28 @@ struct FieldArgs {
     #[arg(long, value_name = "yes|no", value_parser = |text: &str| edit_as(text, yes_or_no))]
     free_access: Option<Change<bool>>,
 
-    /// The time that the data are about: two dates or times, of which one may be ..
+    /// The time that the data are about; one end may be ..
     #[arg(long, value_name = "START/END", value_parser = edit::<Temporal>)]
     temporal: Option<Change<Temporal>>,
 
-    /// How many granules a sync may delete: a number, or a percentage of those held. An empty string
-    /// goes back to the default: the larger of 10 granules and 2%, never more than half, but at least
-    /// one. It is not published
+    /// The greatest number of granules that a sync may delete
+    ///
+    /// A number, or a percentage of the held granules. An empty string restores the default: the larger of 10
+    /// granules and 2%, never more than half, but at least one. The limit is not published.
     #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_delete: Option<Change<Limit>>,
 
-    /// How many granules a sync may add: a number, or a percentage of those held. An empty string
-    /// goes back to the default: the larger of 1,000 granules and 100%. It is not published
+    /// The greatest number of granules that a sync may add
+    ///
+    /// A number, or a percentage of the held granules. An empty string restores the default: the larger of 1,000
+    /// granules and 100%. The limit is not published.
     #[arg(long, value_name = "N|P%", value_parser = edit::<Limit>)]
     max_add: Option<Change<Limit>>,
 
-    /// Of how many granules a change may state other bytes than are known, without a note: a number, or a
-    /// percentage of those held. An empty string goes back to the default: 0. It is not published
+    /// The greatest number of granules that may get another checksum
+    ///
+    /// A number, or a percentage of the held granules; changes without a note are limited. An empty string restores
+    /// the default: 0. The limit is not published.
     #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_replace: Option<Change<Limit>>,
 }
@@ -373,95 +385,6 @@ fn apply_all<T: Clone>(options: &[Change<T>], field: &mut Vec<T>) {
     }
 }
 
-/// Show the metadata of a dataset, and its latest identifier
-///
-/// With --versions, show who changed the metadata, when, and what was changed.
-///
-/// Examples:
-///   accession dataset show US.FOOL2.002
-///   accession dataset show US.FOOL2.002 --versions
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Show {
-    /// The dataset, by its name or its DOI
-    name: TypedDataset,
-
-    /// List every version of the metadata, oldest first
-    #[arg(long)]
-    versions: bool,
-}
-
-/// A dataset, and whether its last listing was refused.
-#[derive(Serialize)]
-struct ShownDataset {
-    #[serde(flatten)]
-    listed: DatasetRecord,
-    refused: Option<RefusedListing>,
-}
-
-impl Show {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let name = self.name.name(&snapshot)?;
-        let mut listed = snapshot.dataset(&name)?;
-        session.warn_all(Warning::of_former_name(&name, &listed.dataset.name));
-        if self.versions {
-            let versions = snapshot.record_versions(&name)?;
-            drop(snapshot);
-            return print_versions(session, &versions);
-        }
-        let now = snapshot.now();
-        session.warn_all(listed.latest.iter().filter_map(|it| Warning::of_future(it, now)));
-        snapshot.replace_future_instance(&mut listed)?;
-        let refused = snapshot.refusal(&listed.dataset.name)?;
-        drop(snapshot);
-        session.fields(DATASET, &ShownDataset { listed, refused })
-    }
-}
-
-fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result<Exit> {
-    const COLUMNS: &[Column] = &[
-        Column::text("recorded"),
-        Column::text("by"),
-        Column::text("action"),
-        Column::prose("changed"),
-    ];
-    let mut list = session.list(COLUMNS);
-    let mut before = None;
-    for version in versions {
-        let MetadataVersion { recorded, recorded_by: by, action, dataset, .. } = version;
-        match session.is_json() {
-            true => session.json(version)?,
-            false => {
-                let changed = changed(before, dataset);
-                let row = json!({
-                    "recorded": recorded, "by": by, "action": action, "changed": changed,
-                });
-                list.add(session, &row)?;
-            }
-        }
-        before = Some(dataset);
-    }
-    list.finish(session)?;
-    Ok(Exit::Done)
-}
-
-/// The fields that differ from the version before, with their values afterwards.
-fn changed(before: Option<&Value>, after: &Value) -> String {
-    let Some(fields) = after.as_object() else { return String::new() };
-    let mut changed = Vec::new();
-    for (field, value) in fields {
-        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        match before.and_then(|before| before.get(field)) {
-            Some(before) if before == value => {}
-            None if is_empty => {}
-            _ if is_empty => changed.push(format!("{field} removed")),
-            _ => changed.push(format!("{field} {}", in_words(value))),
-        }
-    }
-    changed.join("; ")
-}
-
 /// List the datasets, each with its latest identifier
 ///
 /// Datasets that were withdrawn are left out, unless --all is given.
@@ -519,7 +442,7 @@ impl ListDatasets {
 }
 
 /// What is shown of one dataset.
-const DATASET: &[Column] = &[
+pub const DATASET: &[Column] = &[
     Column::text("dataset").of("name"),
     Column::text("latest").by(latest).or("no history yet"),
     Column::prose("annotation").of("latest/annotations").by(annotation_in),

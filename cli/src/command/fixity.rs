@@ -10,20 +10,18 @@ use std::time::{Duration, Instant};
 use accession::WarningKind;
 use accession::file::{Algorithm, Coverage};
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, ListStyle,
-    MountCheck, ReadOptions, each_checksum,
+    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, MountCheck,
+    ReadOptions,
 };
 use accession::history::HeldContents;
 use accession::text::parse_duration;
-use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, Set, Snapshot};
-use clap::ValueEnum;
+use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 
 use crate::applied::apply;
 use crate::args::{
-    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, KnownAtArgs,
-    Refusal, SetArgs, TypedSet, named_path,
+    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, Refusal, named_path,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};
@@ -33,12 +31,11 @@ use crate::reading::{Entries, InputFile, MissingPages};
 use crate::session::Session;
 
 commands! {
-    /// Record, compute, check and list the sizes and checksums of files
+    /// Record and check sizes and checksums
     enum Command {
         Add(AddFiles),
         Compute(ComputeChecksums),
         Check(CheckFiles),
-        List(ListChecksums),
         Forget(ForgetRoot),
     }
 }
@@ -196,8 +193,8 @@ impl ComputeChecksums {
 #[command(mut_group("FileColumns", |group| group.requires("found")))]
 #[command(mut_group("PathArgs", |group| group.requires("found")))]
 pub struct CheckFiles {
-    /// The set: DATASET, DATASET@TIME, or an identifier, alone or in a citation or an address
-    set: TypedSet,
+    /// The set: see `accession --help`
+    set: SetSpec,
 
     /// The directory that has the files; their paths are relative to it
     #[arg(long, value_name = "DIR", value_parser = named_path(), required_unless_present = "found")]
@@ -282,7 +279,7 @@ impl CheckFiles {
         };
         let select = |snapshot: &Snapshot| match nearest {
             Some(nearest) => Ok(nearest.set.clone()),
-            None => snapshot.select_contents(&self.set.clone().into_selection(snapshot)?),
+            None => snapshot.resolve(&self.set)?.contents(),
         };
         let run = fixity::check(&registry, select, (tree, options))?;
         print_run(session, run, "checked", nearest)
@@ -318,8 +315,9 @@ impl CheckFiles {
     }
 
     fn contents(&self, session: &Session, snapshot: &Snapshot) -> Result<Vec<HeldContents>> {
-        session.warn_all(self.set.unchecked(snapshot)?);
-        Ok(snapshot.contents(&self.set.clone().into_selection(snapshot)?)?)
+        let resolution = snapshot.resolve(&self.set)?;
+        session.warn_all(resolution.warnings().to_vec());
+        Ok(resolution.candidates()?)
     }
 }
 
@@ -353,76 +351,6 @@ impl ForgetRoot {
             let [dataset, root] = ["dataset", "root"].map(|member| in_words(&done[member]));
             writeln!(out, "{dataset}: forgot {root} and {}", counted(&done["findings"], "finding"))
         })
-    }
-}
-
-/// List the checksums of the files of a set, as sha256sum --check reads them
-///
-/// By granule, then path. A file without a checksum of the algorithm is left out, with a warning
-/// that counts them.
-///
-/// Examples:
-///   accession fixity list US.FOOL2.002 | (cd /data && sha256sum --check --quiet)
-///   accession fixity list DI:763122197bfb3ffbf0da14adbfb1b13b --format bagit > manifest-sha256.txt
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct ListChecksums {
-    #[command(flatten)]
-    set: SetArgs,
-
-    #[command(flatten)]
-    known_at: KnownAtArgs,
-
-    /// The algorithm [default: sha-256 if a file has one, else the strongest that is there]
-    #[arg(long, value_name = "ALGORITHM")]
-    algorithm: Option<Algorithm>,
-
-    /// The form of a line: that of sha256sum, a manifest of BagIt, or JSON
-    #[arg(long, value_enum, value_name = "FORMAT", default_value = "checksums")]
-    format: Format,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Format {
-    Checksums,
-    Bagit,
-    Json,
-}
-
-impl ListChecksums {
-    /// Finds the set. Returns it with its registry, which lists its files.
-    fn select(&self, session: &mut Session) -> Result<(Registry, Set)> {
-        let snapshot = session.open()?.snapshot()?;
-        session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.clone().into_selection(&snapshot)?;
-        let snapshot = self.known_at.apply(snapshot, session)?;
-        let set = snapshot.select_contents(&selection)?;
-        session.warn_of_dataset(&snapshot, set.dataset())?;
-        Ok((snapshot.registry().clone(), set))
-    }
-
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let (registry, set) = self.select(session)?;
-        let format = if session.is_json() { Format::Json } else { self.format };
-        let algorithm = self.algorithm;
-        let listed = each_checksum::<Error>(&registry, &set, algorithm, |id, file, checksum| {
-            let style = match format {
-                Format::Checksums => ListStyle::Checksums,
-                Format::Bagit => ListStyle::BagIt,
-                Format::Json => {
-                    return Ok(session.json(&object!({
-                        "granule": id,
-                        "path": file.path(id),
-                        "algorithm": checksum.algorithm().as_str(),
-                        "size": file.size(),
-                        "checksum": checksum.to_string(),
-                    }))?);
-                }
-            };
-            Ok(style.write_line(session.out(), checksum, file.path(id))?)
-        })?;
-        session.warn_all(listed.warning());
-        Ok(Exit::Done)
     }
 }
 

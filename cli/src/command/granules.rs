@@ -1,41 +1,54 @@
 use std::io::Write;
 
-use accession::Granule;
-use accession::WarningKind;
 use accession::dataset::GranuleUrl;
-use accession::file::Content;
+use accession::file::{Algorithm, Content};
+use accession::fixity::{ListStyle, each_checksum};
 use accession::history::FileList;
 use accession::text::quoted;
-use accession::{DatasetName, GranuleId, Granules, Holding, Pattern, Snapshot};
+use accession::{
+    DatasetName, Granule, GranuleId, Granules, Holding, Pattern, Registry, Set, SetSpec, Snapshot,
+    WarningKind,
+};
+use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
 
-use crate::args::{KnownAtArgs, SetArgs, SiteArgs};
+use crate::args::{DetectedListArgs, KnownAtArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Progress};
 use crate::session::Session;
+use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
-/// List the exact granules of a set, in canonical order
+/// List the granules of a set
 ///
-/// At its end, a whole list is compared with the identifier of the set; a part of one cannot be.
-/// --count prints the number that the history states.
+/// Granules are listed in canonical order. /// A complete list is verified against the identifier of the set; a partial list is not. --count prints the
+/// number that the history states.
 ///
-/// With --list, each id is followed by the strongest checksums of its files: the canonical list, whose
-/// SHA-256 is the digest of the set.
+/// Formats: ids; checksums, as `sha256sum --check` reads them; bagit, a manifest of BagIt; list, the canonical
+/// list, whose SHA-256 is the digest of the set. Checksums are listed by granule, then path. Files without a
+/// checksum of the algorithm are left out and counted.
 ///
-/// With --producer, list instead every period in which granules with this producer id were held;
-/// the exit status is 1 if there was none.
+/// With --producer, list every period in which granules with this producer's id were held; the exit status is 1
+/// if there was none.
 ///
 /// Examples:
-///   accession granules US.FOOL2.002 --at 2001-01-05
-///   accession granules DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession granules US.FOOL2.002@2001-01-05
 ///   accession granules US.FOOL2.002@2001-01-05 --select 'FOOL2.v2.1*' --count
-///   accession granules US.FOOL2.002 --list | sha256sum
+///   accession granules US.FOOL2.002 --format checksums | (cd /data && sha256sum --check --quiet)
+///   accession granules US.FOOL2.002 --format list | sha256sum
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    #[command(flatten)]
-    set: SetArgs,
+    /// The set: see `accession --help`
+    set: SetSpec,
+
+    /// How the granules are listed
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "ids")]
+    format: Format,
+
+    /// The checksums that are listed [default: sha-256 if a file has one, else the strongest]
+    #[arg(long, value_name = "ALGORITHM")]
+    algorithm: Option<Algorithm>,
 
     #[command(flatten)]
     site: SiteArgs,
@@ -46,17 +59,29 @@ pub struct Args {
     #[command(flatten)]
     filter: Filter,
 
-    /// Print the canonical list, of which the digest is the SHA-256
-    #[arg(long, conflicts_with_all = ["known_at", "select", "after", "limit", "count", "producer", "json"])]
-    list: bool,
-
-    /// List the periods of the granules with this producer id
+    /// List the periods of the granules with this producer's id
     #[arg(
         long,
         value_name = "ID",
-        conflicts_with_all = ["at", "identifier", "known_at", "select", "after", "limit", "count"]
+        conflicts_with_all = ["format", "known_at", "select", "after", "limit", "count"]
     )]
     producer: Option<GranuleId>,
+
+    #[command(flatten)]
+    lists: DetectedListArgs,
+}
+
+/// How granules are listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// Their ids
+    Ids,
+    /// The checksums of their files, as sha256sum reads them
+    Checksums,
+    /// A manifest of BagIt
+    Bagit,
+    /// The canonical list, of which the digest is the SHA-256
+    List,
 }
 
 /// Which granules of the set are listed, and whether they are only counted.
@@ -98,30 +123,71 @@ impl Addressed {
     }
 }
 
+/// A set that is listed, and where.
+struct Listed {
+    registry: Registry,
+    set: Set,
+    url: Option<GranuleUrl>,
+}
+
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        self.site.follow(session, std::slice::from_ref(self.set.typed()))?;
+        self.refuse_without_effect()?;
+        self.site.follow(session, std::slice::from_ref(&self.set))?;
         if let Some(producer) = &self.producer {
+            refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
             let snapshot = session.open()?.snapshot()?;
-            let Some(dataset) = self.set.dataset_only(&snapshot)? else {
-                return Err(Error::usage("--producer needs a dataset"));
-            };
+            let dataset = self.set.dataset(&snapshot)?;
             return list_of_producer(session, snapshot, &dataset, producer);
         }
-        // The time that was typed. If the user typed none, no warning about its day is needed.
-        let at = self.set.typed_at();
-        let snapshot = session.open()?.snapshot()?;
-        session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.into_selection(&snapshot)?;
-        self.known_at.refuse_for_identifier(&selection)?;
-        let snapshot = self.known_at.apply(snapshot, session)?;
-        let mut selected = snapshot.select(&selection)?;
-        let reads_files = self.list || (session.is_json() && !self.filter.count);
-        if reads_files {
-            selected.set = snapshot.select_contents(&selection)?;
+        let listed = self.listed(session)?;
+        match self.format {
+            Format::Checksums | Format::Bagit => self.list_checksums(session, &listed),
+            Format::List => print_list(session, &listed),
+            Format::Ids => self.list_ids(session, &listed),
         }
-        session.warn_of_dataset(&snapshot, selected.set.dataset())?;
-        if let (Some(at), false) = (at, selected.others.is_empty()) {
+    }
+
+    fn refuse_without_effect(&self) -> Result<()> {
+        let has_checksums = matches!(self.format, Format::Checksums | Format::Bagit);
+        if self.algorithm.is_some() && !has_checksums {
+            return Err(Error::usage("--algorithm chooses among checksums")
+                .with_hint("add --format checksums or --format bagit"));
+        }
+        if self.format != Format::Ids && !(self.filter.is_whole() && !self.filter.count) {
+            return Err(Error::usage("--select, --after, --limit and --count need --format ids"));
+        }
+        Ok(())
+    }
+
+    /// Finds the set. No snapshot is open afterwards.
+    fn listed(&self, session: &mut Session) -> Result<Listed> {
+        let snapshot = snapshot(session)?;
+        let snapshot =
+            snapshot.map(|snapshot| self.known_at.apply(snapshot, session)).transpose()?;
+        let (resolution, snapshot) = match Named::find(session, snapshot.as_ref(), &self.set)? {
+            Named::Set(resolution) => (resolution, snapshot.as_ref()),
+            Named::Listing(file) => {
+                drop(snapshot);
+                self.known_at.refuse_for_listing()?;
+                let (_, listing) =
+                    listed(session, file, (self.lists.options(), &self.lists.paths))?;
+                let (registry, set) = as_set(session, &listing)?;
+                return Ok(Listed { registry, set, url: None });
+            }
+        };
+        let Some(snapshot) = snapshot else {
+            return Err(Error::usage(format!("{} is not in a registry", self.set)));
+        };
+        refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
+        self.known_at.refuse_for_identifier(resolution.selection())?;
+        let mut selected = resolution.names()?;
+        let reads_files = self.format != Format::Ids || (session.is_json() && !self.filter.count);
+        if reads_files {
+            selected.set = resolution.contents()?;
+        }
+        session.warn_of_dataset(snapshot, selected.set.dataset())?;
+        if let (Some(at), false) = (self.set.time(), selected.others.is_empty()) {
             session.warn(
                 WarningKind::OtherIdentifiers,
                 &format!(
@@ -130,21 +196,20 @@ impl Args {
                 ),
             );
         }
-        let template = match session.is_json() {
+        let url = match session.is_json() {
             true => snapshot.granule_url(selected.set.dataset())?,
             false => None,
         };
-        let registry = snapshot.registry().clone();
-        drop(snapshot);
-        let (set, after) = (&selected.set, self.filter.after.as_ref());
-        let files = reads_files.then(|| match after {
+        Ok(Listed { registry: snapshot.registry().clone(), set: selected.set, url })
+    }
+
+    fn list_ids(&self, session: &mut Session, listed: &Listed) -> Result<Exit> {
+        let Listed { registry, set, url } = listed;
+        let after = self.filter.after.as_ref();
+        let files = (session.is_json() && !self.filter.count).then(|| match after {
             None => registry.files(set),
             after => registry.files_after(set, after),
         });
-        let files = match files {
-            Some(files) if self.list => return print_list(session, files, set.granule_count()),
-            files => files,
-        };
         let granules = match self.filter.is_whole() {
             true => registry.granules(set),
             false => registry.granules_after(set, after),
@@ -152,13 +217,13 @@ impl Args {
         let progress = Progress::new();
         // A list that is printed on the terminal is its own progress.
         if self.filter.count || session.out().columns().is_none() {
-            progress.begin("listing", "granules", Some(selected.set.granule_count()));
+            progress.begin("listing", "granules", Some(set.granule_count()));
         }
         let counted = match files {
             // The history has the number.
-            _ if self.filter.count && self.filter.is_whole() => selected.set.granule_count(),
+            _ if self.filter.count && self.filter.is_whole() => set.granule_count(),
             Some(files) => {
-                self.filter.list_json(session, granules, files, template.as_ref(), &progress)?
+                self.filter.list_json(session, granules, files, url.as_ref(), &progress)?
             }
             None => self.filter.list_ids(session, granules, &progress)?,
         };
@@ -169,6 +234,29 @@ impl Args {
             }
             false => Ok(Exit::Done),
         }
+    }
+
+    fn list_checksums(&self, session: &mut Session, listed: &Listed) -> Result<Exit> {
+        let Listed { registry, set, .. } = listed;
+        let style = match self.format {
+            Format::Bagit => ListStyle::BagIt,
+            _ => ListStyle::Checksums,
+        };
+        let algorithm = self.algorithm.clone();
+        let found = each_checksum::<Error>(registry, set, algorithm, |id, file, checksum| {
+            if session.is_json() {
+                return Ok(session.json(&object!({
+                    "granule": id,
+                    "path": file.path(id),
+                    "algorithm": checksum.algorithm().as_str(),
+                    "size": file.size(),
+                    "checksum": checksum.to_string(),
+                }))?);
+            }
+            Ok(style.write_line(session.out(), checksum, file.path(id))?)
+        })?;
+        session.warn_all(found.warning());
+        Ok(Exit::Done)
     }
 }
 
@@ -250,19 +338,25 @@ impl Filter {
     }
 }
 
-/// Prints the canonical list of a set.
-fn print_list(session: &mut Session, list: FileList, granules: u64) -> Result<Exit> {
+/// Prints the canonical list of a set; as JSON, a line for each granule.
+fn print_list(session: &mut Session, listed: &Listed) -> Result<Exit> {
+    let Listed { registry, set, .. } = listed;
     let progress = Progress::new();
     if session.out().columns().is_none() {
-        progress.begin("listing", "granules", Some(granules));
+        progress.begin("listing", "granules", Some(set.granule_count()));
     }
     let mut line = Vec::new();
-    for granule in list {
+    for granule in registry.files(set) {
         let Granule { granule_id, content, .. } = granule?;
         progress.advance_row();
         line.clear();
         content.write_line(granule_id.as_str(), &mut line);
-        session.out().write_all(&line)?;
+        if session.is_json() {
+            let line = String::from_utf8_lossy(&line);
+            session.json(&json!({ "granule": granule_id, "line": line.trim_end_matches('\n') }))?;
+        } else {
+            session.out().write_all(&line)?;
+        }
     }
     progress.end();
     Ok(Exit::Done)

@@ -1,161 +1,83 @@
-//! Commands that search histories: `lookup`, `history`, `find`, `resolve`, `subsets`.
+//! Commands that search histories: `history` and `find`.
 
-use accession::dataset::Withdrawal;
-use accession::history::{ChangeCounts, GranulePrefix};
-use accession::history::{DigestPeriod, FoundPeriod};
+use std::io::Write;
+
+use accession::history::{Exported, FoundPeriod, GranulePrefix};
 use accession::text::quoted;
 use accession::{
-    DatasetName, ErrorKind, GranuleId, HistoryOptions, Instance, Moment, Selection, Snapshot,
+    DatasetName, EventKind, GranuleId, HistoryOptions, Instance, Moment, Registry, SetSpec,
+    Timestamp, WarningKind,
 };
-use accession::{Warning, WarningKind};
 use serde::Serialize;
-use serde_json::Value;
 
-use crate::applied::sides;
-use crate::args::{
-    KnownAtArgs, SiteArgs, TypedDataset, TypedName, TypedSet, dataset_at, moment, refuse_future,
-};
+use super::show::sides_in;
+use crate::args::{KnownAtArgs, moment};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, annotation_in, digest_in, in_words, selected_in};
-use crate::session::{Session, suggestion};
+use crate::output::{Column, one_line, plural};
+use crate::session::Session;
 
-/// Show the identifier of a dataset that was in force at a time
+/// List the changes of datasets
 ///
-/// A date means the end of that day. If other identifiers were in force during the day, a warning
-/// names them.
-///
-/// Example:
-///   accession lookup US.FOOL2.002 --at 2001-01-05
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Lookup {
-    /// The dataset, by its name or its DOI, or DATASET@TIME
-    dataset: TypedSet,
-
-    /// The time: RFC 3339, or a date [default: now]
-    #[arg(long, value_name = "T")]
-    at: Option<Moment>,
-
-    #[command(flatten)]
-    known_at: KnownAtArgs,
-}
-
-#[derive(Serialize)]
-struct FoundInstance<'a> {
-    #[serde(flatten)]
-    instance: &'a Instance,
-    digests: &'a [DigestPeriod],
-    withdrawn: Option<&'a Withdrawal>,
-    #[serde(skip_serializing_if = "<[_]>::is_empty")]
-    others: &'a [Instance],
-}
-
-impl Lookup {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let (name, at) = match (self.dataset.named(&snapshot)?, self.at) {
-            (Selection::Dataset { name, at: None }, at) => (name, at),
-            (Selection::Dataset { name, at }, None) => (name, at),
-            (Selection::Dataset { .. }, Some(_)) => {
-                return Err(Error::usage("the dataset already has a time: omit --at"));
-            }
-            _ => {
-                return Err(Error::usage("this is the name of a set, and not of a dataset")
-                    .with_hint("`accession resolve` finds the datasets that held it"));
-            }
-        };
-        let selection = dataset_at(name.clone(), at, session.now()?)?;
-        let snapshot = self.known_at.apply(snapshot, session)?;
-        let selected = snapshot.select(&selection)?;
-        let period = snapshot.period(selected.set)?;
-        session.warn_of_dataset(&snapshot, &name)?;
-        drop(snapshot);
-        if !session.is_json() {
-            session.warn_all(Warning::of_others(at, &selected.others));
-        }
-        let (instance, digests) = (period.set.instance(), period.digests());
-        let (withdrawn, others) = (period.withdrawn.as_ref(), selected.others.as_slice());
-        let found = FoundInstance { instance, digests: &digests, withdrawn, others };
-        let done = session.fields(INSTANCE, &found)?;
-        if digests.len() > 1 && !session.is_json() {
-            session.fields(&[Column::text("digests").by(digest_in)], &found)?;
-        }
-        Ok(done)
-    }
-}
-
-/// What is shown of one instance.
-const INSTANCE: &[Column] = &[
-    Column::text("identifier"),
-    Column::text("digest"),
-    Column::text("dataset"),
-    Column::text("in force").of("").by(in_force),
-    Column::number("granules"),
-    Column::text("change").of("").by(sides_in),
-    Column::text("recorded"),
-    Column::text("by").of("recorded_by"),
-    Column::prose("note"),
-    Column::prose("annotation").of("annotations").by(annotation_in),
-];
-
-/// List every identifier of a dataset, with the time from which it was in force
-///
-/// With --granule, list instead every period in which that granule was held, with the notes of the
-/// changes that ingested and deleted it; the exit status is 1 if there was none.
+/// Changes are listed oldest first. Without a name, the changes of all datasets are listed in the order in which they were recorded.
 ///
 /// Examples:
 ///   accession history US.FOOL2.002
-///   accession history US.FOOL2.002 --reverse --limit 10
-///   accession history US.FOOL2.002 --min-deleted 100
-///   accession history US.FOOL2.002 --granule FOOL2.v2.10.533b2a95-d57f-4f75-9b7d-914d3d220310
+///   accession history US.FOOL2.002 -n 1 --changes
+///   accession history
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct ListHistory {
-    /// The dataset, by its name or its DOI
-    dataset: TypedDataset,
+    /// The datasets, by their names or DOIs [default: all]
+    #[arg(value_name = "NAME")]
+    datasets: Vec<SetSpec>,
 
-    /// Only changes that took effect at or after this time: RFC 3339, or a date
-    #[arg(long, value_name = "T", value_parser = moment)]
+    /// List the last N changes of each; without a name, of all [default without a name: 100]
+    #[arg(short = 'n', value_name = "N")]
+    last: Option<u32>,
+
+    /// List the granules of each change: + ingested, - deleted, ~ other files
+    #[arg(long, requires = "datasets")]
+    changes: bool,
+
+    /// Only changes that took effect at or after this time
+    #[arg(long, value_name = "TIME", requires = "datasets", value_parser = moment)]
     since: Option<Moment>,
 
-    /// Only changes that took effect at or before this time: RFC 3339, or a date, which means the
-    /// end of that day
-    #[arg(long, value_name = "T", value_parser = moment)]
+    /// Only changes that took effect at or before this time; a date means the end of that day
+    #[arg(long, value_name = "TIME", requires = "datasets", value_parser = moment)]
     until: Option<Moment>,
-
-    /// Only changes that deleted at least this many granules
-    #[arg(long, value_name = "N")]
-    min_deleted: Option<u64>,
-
-    /// List at most this many changes
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
-
-    /// List the newest change first
-    #[arg(long)]
-    reverse: bool,
 
     #[command(flatten)]
     known_at: KnownAtArgs,
+}
 
-    /// The periods in which this granule was held
-    #[arg(
-        long,
-        value_name = "ID",
-        conflicts_with_all = ["since", "until", "min_deleted", "limit", "reverse", "known_at"]
-    )]
-    granule: Option<GranuleId>,
+/// How many changes are listed without a name.
+const LISTED: u32 = 100;
+
+/// A granule of a change.
+#[derive(Serialize)]
+struct ChangedGranule {
+    dataset: DatasetName,
+    timestamp: Timestamp,
+    granule: GranuleId,
+    event: &'static str,
 }
 
 impl ListHistory {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let dataset = self.dataset.name(&snapshot)?;
-        if let Some(granule_id) = &self.granule {
-            return list_periods(session, &snapshot, &dataset, granule_id);
+        let registry = session.open()?;
+        if self.datasets.is_empty() {
+            let snapshot = self.known_at.apply(registry.snapshot()?, session)?;
+            let last = snapshot.recorded_last(self.last.unwrap_or(LISTED))?;
+            drop(snapshot);
+            session.rows(OF_ALL, last.into_iter().map(Ok))?;
+            return Ok(Exit::Done);
         }
-        let registry = snapshot.registry().clone();
+        let snapshot = registry.snapshot()?;
+        let names = self.datasets.iter().map(|spec| spec.dataset(&snapshot));
+        let names = names.collect::<accession::Result<Vec<_>>>()?;
         drop(snapshot);
+        let columns = if names.len() > 1 { OF_ALL } else { INSTANCES };
         let mut options = self.known_at.of_history(HistoryOptions::new(), session)?;
         if let Some(since) = self.since {
             options = options.since(since.first_instant());
@@ -163,18 +85,95 @@ impl ListHistory {
         if let Some(until) = self.until {
             options = options.until(until.last_instant());
         }
-        if self.reverse {
-            options = options.newest_first();
+        let mut list = session.list(columns);
+        for name in &names {
+            let first = self.first(&registry, name, &options)?;
+            let options = match first {
+                Some(first) => options.clone().since(first),
+                None => options.clone(),
+            };
+            if self.changes {
+                list_changes(session, &registry, name, &options)?;
+                continue;
+            }
+            for instance in registry.history(name, &options) {
+                list.add(session, &instance?)?;
+            }
         }
-        let history = registry.history(&dataset, &options);
-        let least = self.min_deleted.unwrap_or(0);
-        let history = history.filter(|instance| {
-            instance.as_ref().map_or(true, |instance| instance.deleted >= least)
-        });
-        session.rows(INSTANCES, history.take(self.limit.unwrap_or(usize::MAX)))?;
+        list.finish(session)?;
         Ok(Exit::Done)
     }
+
+    /// When the first of the last N changes took effect. `None` means that all are listed.
+    fn first(
+        &self,
+        registry: &Registry,
+        name: &DatasetName,
+        options: &HistoryOptions,
+    ) -> Result<Option<Timestamp>> {
+        let Some(last) = self.last else { return Ok(None) };
+        let newest = registry.history(name, &options.clone().newest_first());
+        let first = newest.take(last as usize).last().transpose()?;
+        // Of no changes, none is listed.
+        Ok(Some(first.map_or(Timestamp::MAX, |first| first.timestamp)))
+    }
 }
+
+/// Prints each change in a line, and below it its granules.
+fn list_changes(
+    session: &mut Session,
+    registry: &Registry,
+    name: &DatasetName,
+    options: &HistoryOptions,
+) -> Result<()> {
+    let mut changes = registry.history(name, options);
+    let Some(first) = changes.next().transpose()? else { return Ok(()) };
+    let before = Timestamp::from_micros(first.timestamp.as_micros() - 1);
+    let mut exported = registry.export(name, before)?;
+    for instance in std::iter::once(Ok(first)).chain(changes) {
+        let instance = instance?;
+        let is_json = session.is_json();
+        if is_json {
+            session.json(&instance)?;
+        } else {
+            let Instance { timestamp, identifier, granules, note, .. } = &instance;
+            let note = note.as_deref().map(one_line).map(|it| format!("  {it}"));
+            let (granules, note) = (plural(*granules, "granule"), note.unwrap_or_default());
+            writeln!(session.out(), "{timestamp}  DI:{identifier}  {granules}{note}")?;
+        }
+        for exported in exported.by_ref() {
+            let (mark, event, changed) = match exported? {
+                Exported::Event(it) => match it.kind {
+                    EventKind::Ingested => ('+', "ingested", it),
+                    EventKind::Deleted => ('-', "deleted", it),
+                    EventKind::Described => ('~', "described", it),
+                    EventKind::Replaced => ('~', "replaced", it),
+                },
+                Exported::Change(_) => break,
+            };
+            if is_json {
+                let (dataset, timestamp) = (name.clone(), changed.at);
+                let granule = changed.granule_id;
+                session.json(&ChangedGranule { dataset, timestamp, granule, event })?;
+            } else {
+                let granule = one_line(changed.granule_id.as_str());
+                writeln!(session.out(), "  {mark} {granule}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The columns of the histories of several datasets.
+const OF_ALL: &[Column] = &[
+    Column::text("recorded"),
+    Column::text("dataset"),
+    Column::text("timestamp"),
+    Column::text("identifier"),
+    Column::number("granules"),
+    Column::text("change").of("").by(sides_in),
+    Column::prose("note"),
+];
 
 /// The columns of a history.
 pub const INSTANCES: &[Column] = &[
@@ -185,47 +184,7 @@ pub const INSTANCES: &[Column] = &[
     Column::prose("note"),
 ];
 
-/// When an instance was in force, as it is serialized.
-fn in_force(found: &Value) -> String {
-    let digests = found["digests"].as_array();
-    let (first, last) = (digests.and_then(|it| it.first()), digests.and_then(|it| it.last()));
-    let until = last.and_then(|last| last["until"].as_str()).unwrap_or("now");
-    format!("{} until {until}", first.map(|first| in_words(&first["from"])).unwrap_or_default())
-}
-
-/// The sides of the change of an instance, as it is serialized.
-fn sides_in(instance: &Value) -> String {
-    let count = |side: &str| instance[side].as_u64().unwrap_or_default();
-    let mut counts = ChangeCounts::default();
-    counts.ingested = count("ingested");
-    counts.deleted = count("deleted");
-    counts.described = count("described");
-    counts.replaced = count("replaced");
-    sides(counts)
-}
-
-fn list_periods(
-    session: &mut Session,
-    snapshot: &Snapshot,
-    dataset: &DatasetName,
-    granule_id: &GranuleId,
-) -> Result<Exit> {
-    let periods = snapshot.history_of_granule(dataset, granule_id)?;
-    const COLUMNS: &[Column] = &[
-        Column::text("ingested"),
-        Column::text("deleted").or("held"),
-        Column::prose("ingest note").of("ingest_note"),
-        Column::prose("delete note").of("delete_note"),
-    ];
-    if session.rows(COLUMNS, periods.iter().map(Ok))? == 0 {
-        let granule = quoted(granule_id.as_str());
-        session.warn(WarningKind::NeverHeld, &format!("{dataset} never held {granule}"));
-        return Ok(Exit::Differs);
-    }
-    Ok(Exit::Done)
-}
-
-/// List every dataset and period in which a granule was held
+/// Show where and when a granule was held
 ///
 /// Datasets that were withdrawn are marked. The exit status is 1 if none of the granules was ever held.
 ///
@@ -312,135 +271,5 @@ impl Find {
             Some(beginning) => Ok(Sought::Beginning(beginning.parse().map_err(refused)?)),
             None => Ok(Sought::Granule(text.parse().map_err(refused)?)),
         }
-    }
-}
-
-/// List every dataset and period in which an identifier was in force
-///
-/// The identifier of a subset that was cited is listed with the period of the set from which
-/// it was selected. The exit status is 1 if the identifier was never in force, or not at the time
-/// given.
-///
-/// Example:
-///   accession resolve DI:763122197bfb3ffbf0da14adbfb1b13b --at 2001-01-05
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Resolve {
-    /// The identifier, with or without DI:, alone or in a citation or an address, or its first 8 or
-    /// more digits; or a digest, sha256: and its first 12 or more digits
-    #[arg(value_name = "DI")]
-    named: TypedName,
-
-    #[command(flatten)]
-    site: SiteArgs,
-
-    /// Search this dataset only
-    #[arg(long, value_name = "D")]
-    dataset: Option<DatasetName>,
-
-    /// Check that the identifier was in force then: RFC 3339, or a date, which means any time of
-    /// that day
-    #[arg(long, value_name = "T")]
-    at: Option<Moment>,
-}
-
-impl Resolve {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if let Some(at) = self.at {
-            refuse_future(at, session.now()?)?;
-        }
-        self.site.follow(session, &[TypedSet::Name(self.named.clone())])?;
-        let snapshot = session.open()?.snapshot()?;
-        session.warn_all(self.named.unchecked(&snapshot)?);
-        let at = self.at.map_or_else(|| self.named.date(&snapshot), |at| Ok(Some(at)))?;
-        let dataset = self.dataset.as_ref();
-        let meant = |unknown: &str| {
-            suggestion(&snapshot, unknown).map_or(String::new(), |meant| format!(": {meant}"))
-        };
-        let mut resolution = match self.named.resolve(&snapshot, dataset, at) {
-            Err(error) if error.kind() == ErrorKind::IdentifierUnknown => {
-                let meant = error.unknown().map(meant).unwrap_or_default();
-                session.warn(WarningKind::NotInForce, &format!("{error}{meant}"));
-                return Ok(Exit::Differs);
-            }
-            found => found?,
-        };
-        for row in &mut resolution.rows {
-            row.is_of_site = self.site.is_given();
-        }
-        let identifier = match (&self.named, resolution.rows.first()) {
-            (TypedName::Identifier(_), Some(row)) => row.set.identifier().to_string(),
-            (named, _) => named.to_string(),
-        };
-        let meant = match resolution.rows.is_empty() {
-            true => meant(&identifier),
-            false => String::new(),
-        };
-        let mut datasets: Vec<_> = resolution.rows.iter().map(|row| row.set.dataset()).collect();
-        datasets.dedup();
-        for dataset in datasets {
-            session.warn_of_dataset(&snapshot, dataset)?;
-        }
-        drop(snapshot);
-        let searched = dataset.map_or("any dataset here".to_owned(), ToString::to_string);
-        let disagreement = match at {
-            _ if resolution.rows.is_empty() => {
-                Some(format!("{identifier} was never in force in {searched}{meant}"))
-            }
-            Some(at) if resolution.agreement().is_none() && !resolution.is_unknown_then() => {
-                Some(format!("{identifier} was not in force at {at} in {searched}"))
-            }
-            _ => None,
-        };
-        if let Some(disagreement) = &disagreement {
-            session.warn(WarningKind::NotInForce, disagreement);
-        }
-        if let Some(at) = at
-            && resolution.is_unknown_then()
-        {
-            session.warn(
-                WarningKind::NotInForce,
-                &format!(
-                    "{identifier} is a subset here: whether it was the same at {at} is not known"
-                ),
-            );
-        }
-        const COLUMNS: &[Column] = &[
-            Column::text("dataset"),
-            Column::text("from"),
-            Column::text("until").or("now"),
-            Column::number("granules"),
-            Column::prose("subset").by(selected_in),
-        ];
-        session.rows(COLUMNS, resolution.rows.iter().map(Ok))?;
-        Ok(disagreement.map_or(Exit::Done, |_| Exit::Differs))
-    }
-}
-
-/// List the subsets of a dataset that were cited
-///
-/// Example:
-///   accession subsets US.FOOL2.002
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Subsets {
-    /// The dataset, by its name or its DOI
-    dataset: TypedDataset,
-}
-
-impl Subsets {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let subsets = snapshot.subsets(&self.dataset.name(&snapshot)?)?;
-        drop(snapshot);
-        const COLUMNS: &[Column] = &[
-            Column::text("identifier"),
-            Column::text("as of").of("timestamp"),
-            Column::number("granules"),
-            Column::text("cited"),
-            Column::prose("patterns").or("named one by one"),
-        ];
-        session.rows(COLUMNS, subsets.iter().map(Ok))?;
-        Ok(Exit::Done)
     }
 }

@@ -1,13 +1,11 @@
-//! Commands that take a whole history in and give it out: `import`, `export`.
+//! `import`: builds the history of a dataset from what others recorded.
 
-use std::io::{self, BufWriter, Seek, Write};
-use std::path::PathBuf;
+use std::io::{self, Write};
 
 use accession::ListingOptions;
-use accession::disk::scratch;
-use accession::mirror::{LogCopy, export, manifest, read_replica};
+use accession::mirror::{LogCopy, read_replica};
 use accession::{
-    ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance, Moment,
+    ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance,
     Timestamp,
 };
 use accession::{Warning, WarningKind};
@@ -19,7 +17,7 @@ use crate::applied::{
     Application, Created, counts_in_words, write_created, write_dry_run, write_identifier,
     write_kept, write_unchanged,
 };
-use crate::args::{ClockArgs, DryRunArgs, if_missing, moment};
+use crate::args::{ClockArgs, DryRunArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
 use crate::output::{Object, Output, counted, in_words};
@@ -102,7 +100,7 @@ impl ImportArgs {
         self.import(session).inspect_err(|error| self.remember_failure(session, error))
     }
 
-    /// `mirror status` and `status` report that a copy of an address failed.
+    /// `status` reports that a copy of an address failed.
     fn remember_failure(&self, session: &Session, error: &Error) {
         let remote = self.http.remote(&self.file, session).ok().flatten();
         if let Some(source) = remote.and_then(|remote| remote.source())
@@ -296,54 +294,4 @@ fn write_imported(out: &mut Output, done: &Value) -> io::Result<()> {
     let (changes, counts) = (counted(&done["changes"], "change"), counts_in_words(&done["counts"]));
     writeln!(out, "{dataset}: {changes} from {first} to {last}: {counts}, holds {granules}")?;
     write_identifier(out, done)
-}
-
-/// Print the whole history of a dataset as a manifest, from which it can be rebuilt and verified
-///
-/// A manifest is JSON Lines: the log of the dataset, its cited subsets and its metadata. The same
-/// history gives the same bytes. The file that --output names
-/// appears only when it is complete. It may replace a manifest of the same dataset, but no other file.
-///
-/// With --until, the history ends there, as if the later changes had not been made; a dataset that
-/// is imported from it takes the place of one whose later changes are wrong. The metadata is the
-/// present one, without withdrawal and former names.
-///
-/// Examples:
-///   accession export US.FOOL2.002 --output FOOL2.manifest.jsonl
-///   accession export US.FOOL2.002 --until 2026-01-31 --output FOOL2.january.jsonl
-///   accession export US.FOOL2.002 | gzip > FOOL2.manifest.jsonl.gz
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct ExportArgs {
-    /// The dataset
-    dataset: DatasetName,
-
-    /// The file to write; - means stdout [default: -]
-    #[arg(long, value_name = "F")]
-    output: Option<PathBuf>,
-
-    /// The time of the last change: RFC 3339, or a date, which means the end of that day [default:
-    /// all changes]
-    #[arg(long, value_name = "T", value_parser = moment)]
-    until: Option<Moment>,
-}
-
-impl ExportArgs {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let registry = session.open()?;
-        let ExportArgs { dataset, output, until } = self;
-        match output.filter(|path| path.as_os_str() != "-") {
-            Some(path) => export(&registry, &dataset, until, &path)?,
-            // It is written to a temporary file first: while the registry is read, the command must not
-            // wait for a terminal or a pipe.
-            None => {
-                let mut spool = BufWriter::new(scratch::file()?);
-                manifest::write(&registry, &dataset, until, &mut spool)?;
-                let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
-                spool.rewind()?;
-                io::copy(&mut spool, session.out())?;
-            }
-        }
-        Ok(Exit::Done)
-    }
 }

@@ -1,8 +1,6 @@
 //! `mirror`: a mirror compared with its primary, and brought up to date.
 
-use std::collections::BTreeMap;
 use std::io::{self, Write};
-use std::time::Duration;
 
 use accession::WarningKind;
 use accession::dataset::Withdrawn;
@@ -12,8 +10,7 @@ use accession::mirror::{
     PullOptions, PullPolicy, PullReport,
 };
 use accession::status::KnownPrimary;
-use accession::text::parse_duration;
-use accession::{DatasetName, Instance, Limit, Snapshot, Timestamp};
+use accession::{DatasetName, Instance, Limit, Snapshot};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -24,19 +21,18 @@ use crate::applied::{
 };
 use crate::args::{LimitArgs, PrimaryArgs, if_missing};
 use crate::error::{Context, Exit, Result};
-use crate::output::{AsText, Column, Ids, Object, Output, in_words, plural};
+use crate::output::{AsText, Ids, Output, in_words, plural};
 use crate::session::{ChangeTime, Session};
 
 commands! {
-    /// Compare a mirror with its primary, and bring it up to date
+    /// Follow another archive's dataset
     enum Command {
         Compare(CompareMirror),
         Pull(PullMirror),
-        Status(ListPrimaries),
     }
 }
 
-/// Show whether a mirror is identical to its primary, and how they differ if it is not
+/// Show whether a mirror is identical to its primary
 ///
 /// Every granule of both is compared, and those that only one of them has are listed. A mirror is identical,
 /// of other content (the same granules, and files with other bytes), behind (the primary once held the
@@ -57,7 +53,7 @@ pub struct CompareMirror {
     #[command(flatten)]
     primary: PrimaryArgs,
 
-    /// List all granules that differ, instead of the first 20 of each side
+    /// List all granules that differ, not only 20 of each side
     #[arg(long)]
     all: bool,
 }
@@ -207,16 +203,18 @@ pub struct PullMirror {
     #[arg(required_unless_present = "all")]
     dataset: Option<DatasetName>,
 
-    /// Pull every dataset that was pulled before from the primary of its last pull, with the same
-    /// options; one that fails does not stop the others
+    /// Pull every dataset from the primary of its last pull
+    ///
+    /// The options of the last pull are used. If one dataset fails, the others are still pulled.
     #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "reset", "create"])]
     all: bool,
 
     #[command(flatten)]
     primary: PrimaryArgs,
 
-    /// When the change takes effect in the mirror: RFC 3339, or a date, which means 00:00:00Z of
-    /// that day, or now [default: now]
+    /// When the change takes effect in the mirror [default: now]
+    ///
+    /// A date means its first instant.
     #[arg(long, value_name = "T")]
     at: Option<ChangeTime>,
 
@@ -227,13 +225,15 @@ pub struct PullMirror {
     #[command(flatten)]
     limits: LimitArgs,
 
-    /// Of how many granules the primary's bytes may be taken where others are known here from elsewhere: a
-    /// number, or a percentage of those held [default: that of the dataset; without one they are
-    /// named and left]
+    /// The greatest number of granules that may get another checksum
+    ///
+    /// If this mirror recorded other checksums than the primary, those of the primary replace them. The value is a
+    /// number, or a percentage of the held granules [default: that of the dataset; without it, such granules are
+    /// listed and not changed].
     #[arg(long, value_name = "N|P%", value_parser = Limit::of_held)]
     max_replace: Option<Limit>,
 
-    /// Create the dataset, with the primary's record, and the registry if they do not exist
+    /// Create the dataset, with the primary's metadata, and the registry
     #[arg(long)]
     create: bool,
 
@@ -380,121 +380,9 @@ fn write_pulled(out: &mut Output, done: &Value) -> io::Result<()> {
     write_dry_run(out, done)
 }
 
-/// List the primaries that mirrors were compared with, and whether the mirrors follow them
-///
-/// The exit status is 1 if the last attempt to read or to pull the primary of the last pull, which is the
-/// default, failed, or if the mirror was last identical to it longer ago than --max-age. It is 1, too, if a
-/// check found files of a mirror that are not as recorded. Other primaries do not count: one that was only
-/// compared, or from which a replica was imported, is never old. `accession status --max-age` shows how old a
-/// replica is. Without names, datasets that were withdrawn are left out.
-///
-/// Examples:
-///   accession mirror status THEM.FOOL2.002
-///   accession mirror status --max-age 36h
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct ListPrimaries {
-    /// The dataset [default: all]
-    dataset: Option<DatasetName>,
-
-    /// The longest time since a mirror was identical to its primary: 90m, 36h or 2d
-    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
-    max_age: Option<Duration>,
-}
-
-impl ListPrimaries {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let found = match &self.dataset {
-            Some(dataset) => snapshot.mirror_sources(dataset)?,
-            None => sources(&snapshot)?,
-        };
-        let mut open = BTreeMap::new();
-        for source in &found {
-            if !open.contains_key(&source.dataset) {
-                let findings = snapshot.count_open_findings(&source.dataset)?;
-                open.insert(source.dataset.clone(), findings);
-            }
-        }
-        drop(snapshot);
-        let now = session.now()?;
-        let oldest = self.max_age.map(|age| now.before(age));
-        let open_of = |source: &KnownPrimary| open.get(&source.dataset).copied().unwrap_or(0);
-        let rows = found.iter().map(|source| Ok(row(source, oldest, open_of(source))));
-        session.rows(SOURCES, rows)?;
-        if !session.is_json() {
-            for (dataset, open) in &open {
-                write_open(session, dataset, *open)?;
-            }
-        }
-        let is_wrong = |source: &KnownPrimary| {
-            let verdict = verdict(source, oldest, open_of(source));
-            open_of(source) > 0 || source.is_default && [OLD, FAILED].contains(&verdict)
-        };
-        Ok(if found.iter().any(is_wrong) { Exit::Differs } else { Exit::Done })
-    }
-}
-
 /// The primaries of all datasets that were not withdrawn.
 fn sources(snapshot: &Snapshot) -> accession::Result<Vec<KnownPrimary>> {
     let datasets = snapshot.all_datasets(Withdrawn::LeftOut)?;
     let sources = datasets.iter().map(|listed| snapshot.mirror_sources(&listed.dataset.name));
     Ok(sources.collect::<accession::Result<Vec<_>>>()?.into_iter().flatten().collect())
 }
-
-/// The verdict on a default to which the mirror was last identical too long ago.
-const OLD: &str = "old";
-
-/// The verdict on a primary that could not be read, or from which the mirror may not be pulled.
-const FAILED: &str = "failed";
-
-/// The verdict on a mirror whose records are identical, but whose files are not as recorded.
-const DAMAGED: &str = "damaged";
-
-/// The verdict on a mirror and one of its primaries. `open` is the number of the mirror's files that are not
-/// as recorded. A mirror must have been identical to its default primary since `oldest`, or at any time
-/// (`None`).
-fn verdict(source: &KnownPrimary, oldest: Option<Timestamp>, open: u64) -> &'static str {
-    let oldest = oldest.filter(|_| source.is_default);
-    match source.identical {
-        _ if source.failed.is_some() => FAILED,
-        identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => OLD,
-        // As it was when it was last read.
-        identical if identical < Some(source.read) => "behind",
-        _ if open > 0 => DAMAGED,
-        _ => "identical",
-    }
-}
-
-/// A primary of a mirror.
-fn row(source: &KnownPrimary, oldest: Option<Timestamp>, open: u64) -> Object {
-    let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
-    object!({
-        "dataset": source.dataset,
-        "source": source.source,
-        "changes": last.map_or(0, |last| last.number),
-        "timestamp": last.map(|last| last.timestamp),
-        "identifier": last.map(|last| last.identifier),
-        "read": source.read,
-        "identical": source.identical,
-        "pulled": source.pulled.as_ref().map(|pulled| pulled.recorded),
-        "default": source.is_default,
-        "failed": failed.map(|failed| failed.recorded),
-        "failure": failed.map(|failed| &failed.message),
-        "open_findings": open,
-        "verdict": verdict(source, oldest, open),
-    })
-}
-
-/// What is shown of each primary.
-const SOURCES: &[Column] = &[
-    Column::text("dataset"),
-    Column::text("verdict"),
-    Column::number("changes"),
-    Column::text("up to").of("timestamp"),
-    Column::text("read"),
-    Column::text("identical").or("never"),
-    Column::text("default"),
-    Column::prose("source"),
-    Column::prose("last error").of("failure"),
-];

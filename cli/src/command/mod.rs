@@ -6,65 +6,57 @@ mod check;
 mod cite;
 mod compare;
 mod dataset;
+mod export;
 mod fixity;
-mod granule_id;
 mod granules;
 mod history;
+mod ids;
 mod import;
-mod key;
 mod listings;
 mod mirror;
-mod payment_id;
+mod proof;
 mod publish;
+mod registry;
 mod shell;
-mod sign;
+mod show;
 mod status;
-mod store;
 mod verify;
 
 commands! {
     enum Command {
-        #[command(subcommand)]
-        Dataset(dataset::Command),
+        Sync(change::Sync),
         Ingest(change::Ingest),
         Delete(change::Delete),
         Change(change::ChangeBoth),
-        Sync(change::Sync),
         Revert(change::Revert),
         Import(import::ImportArgs),
         Annotate(annotate::Args),
-        History(history::ListHistory),
-        Lookup(history::Lookup),
+        Status(status::Args),
+        Show(show::Args),
         Granules(granules::Args),
+        History(history::ListHistory),
         Find(history::Find),
-        Resolve(history::Resolve),
-        Identify(compare::Identify),
         Compare(compare::Compare),
         Cite(cite::Args),
-        Subsets(history::Subsets),
         Check(check::Args),
-        Status(status::Args),
+        #[command(subcommand)]
+        Dataset(dataset::Command),
         #[command(subcommand)]
         Fixity(fixity::Command),
-        Verify(verify::Args),
-        #[command(subcommand)]
-        Key(key::Command),
-        Sign(sign::Sign),
-        Prove(sign::Prove),
-        Backup(store::Backup),
-        Copy(store::Copy),
-        Distribute(store::Distribute),
-        Restore(store::Restore),
-        Export(import::ExportArgs),
-        Publish(publish::Publish),
         #[command(subcommand)]
         Mirror(mirror::Command),
-        #[command(subcommand)]
-        GranuleId(granule_id::Command),
-        #[command(subcommand)]
-        PaymentId(payment_id::Command),
+        Publish(publish::Publish),
         Serve(publish::Serve),
+        Verify(verify::Args),
+        #[command(subcommand)]
+        Proof(proof::Command),
+        #[command(subcommand)]
+        Registry(registry::Command),
+        #[command(subcommand)]
+        Ids(ids::Command),
+        #[command(hide = true)]
         Completions(shell::Completions),
+        #[command(hide = true)]
         Man(shell::Man),
     }
 }

@@ -1,7 +1,8 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
+use std::io::Write;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -9,11 +10,9 @@ use std::path::{Path, PathBuf};
 use accession::WarningKind;
 use accession::dataset::Edit;
 use accession::disk::read_small_text;
-use accession::publish::{
-    OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
-};
+use accession::publish::{publish, publish_statements, unknown_datasets};
 use accession::text::quoted;
-use accession::{DatasetFilter, DatasetName, ErrorKind, Registry};
+use accession::{DatasetFilter, DatasetName, ErrorKind};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};
 use accession_server::{SiteSettings, publish_pages};
@@ -22,25 +21,23 @@ use serde_json::{Value, json};
 use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
-use crate::output::{Output, counted, for_shell, in_words, one_line, plural};
+use crate::output::{Output, counted, for_shell, in_words};
 use crate::session::Session;
 
-/// Publish datasets as files for any web server, from which mirrors read
+/// Write a website for any web server
 ///
-/// The directory gets the page, the log, the head and the cited subsets of each dataset, in
-/// datasets/NAME/, and a list of the datasets.
-/// Run again after each change, or every night, the command writes only what is new. A dataset
-/// whose history contradicts what was published is refused, and so is one whose log does not end as
-/// it was written; the others are published all the same. Notes of changes are published; who made a
-/// change is not. Where all datasets are published, so is what was signed of them, in statements/.
+/// The directory gets the page, the log, the head and the cited subsets of each dataset, in datasets/NAME/, and a
+/// list of the datasets. Mirrors read it. Run the command again after each change, or every night: it writes only
+/// what is new. If the history of a dataset contradicts its published log, or the log does not end as it was
+/// written, the command skips this dataset, and publishes the others. Notes of changes are published, but not
+/// who made a change. If all datasets are published, the signed statements are published in statements/.
 ///
-/// --public-url, --site-name and --contact are kept in the directory until others are given; an
-/// empty value removes one.
+/// --public-url, --site-name and --contact are stored in the directory. An empty value removes one.
 ///
 /// Examples:
 ///   accession publish /srv/www
 ///   accession publish /srv/www US.FOOL2.002 --public-url https://data.archive.example
-///   accession publish /srv/www --verify
+///   accession verify /srv/www
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Publish {
@@ -51,21 +48,19 @@ pub struct Publish {
     /// The datasets (can be repeated) [default: all]
     datasets: Vec<DatasetName>,
 
-    /// Read all that was published for mirrors and in statements/, and ask the registry whether it
-    /// continues it: the exit status is 1 if a file is not as it was published. Nothing is changed
-    #[arg(long, conflicts_with_all = ["public_url", "site_name", "contact"])]
-    verify: bool,
-
-    /// The address at which readers reach the directory: citations name it, and sitemap.xml lists
-    /// the pages
+    /// The address of the directory, for citations
+    ///
+    /// With it, sitemap.xml lists the pages.
     #[arg(long, value_name = "URL", value_parser = |text: &str| edit_as(text, public_url))]
     public_url: Option<Edit<String>>,
 
-    /// The name of the site, which every page shows [default: "Granule registry"]
+    /// The name of the site, on every page [default: "Granule registry"]
     #[arg(long, value_name = "TEXT", value_parser = edit::<String>)]
     site_name: Option<Edit<String>>,
 
-    /// How to reach the people who run it: an e-mail address, a web address, or any text
+    /// How to reach the people who run the site
+    ///
+    /// An e-mail address, a web address, or any text.
     #[arg(long, value_name = "TEXT", value_parser = edit::<String>)]
     contact: Option<Edit<String>>,
 }
@@ -73,9 +68,6 @@ pub struct Publish {
 impl Publish {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open()?;
-        if self.verify {
-            return self.verify(&registry, session);
-        }
         let (mut failed, filter) = (Vec::new(), named_or_all(&self.datasets));
         publish(&registry, &self.directory, &filter, |name, published| {
             let published = match published.with_context(|| name.to_string()) {
@@ -113,34 +105,6 @@ impl Publish {
         stated?;
         Ok(if failed.is_empty() { Exit::Done } else { Exit::Trouble })
     }
-
-    fn verify(&self, registry: &Registry, session: &mut Session) -> Result<Exit> {
-        let (mut exit, filter) = (Exit::Done, named_or_all(&self.datasets));
-        verify(registry, &self.directory, &filter, |found| -> Result<()> {
-            if !found.ok {
-                exit = Exit::Differs;
-            }
-            let (dataset, changes) = (&found.dataset, plural(found.changes, "change"));
-            let what = (!session.is_quiet()).then(|| format!("{dataset}: {changes}"));
-            let state = (found.ok, found.current);
-            session.print(&found, |out| write_found(out, what, state, &found.differences))?;
-            Ok(())
-        })?;
-        // They name all datasets.
-        let stated = match filter {
-            DatasetFilter::All => verify_statements(registry, &self.directory)?,
-            DatasetFilter::Only(_) => None,
-        };
-        if let Some(found) = stated {
-            if !found.ok {
-                exit = Exit::Differs;
-            }
-            let what = (!session.is_quiet()).then(|| plural(found.statements, "statement"));
-            let state = (found.ok, found.current);
-            session.print(&found, |out| write_found(out, what, state, &found.differences))?;
-        }
-        Ok(exit)
-    }
 }
 
 /// Writes what was published of a dataset.
@@ -169,35 +133,14 @@ fn fails_for_all(error: &Error) -> bool {
     )
 }
 
-/// Writes what was found, and, unless `what` is omitted, whether it is well.
-fn write_found(
-    out: &mut impl Write,
-    what: Option<String>,
-    state: (bool, bool),
-    differences: &[OtherFile],
-) -> io::Result<()> {
-    for difference in differences {
-        let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
-        writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
-    }
-    let Some(what) = what else { return Ok(()) };
-    let state = match state {
-        (false, _) => "NOT ok",
-        (true, true) => "ok",
-        (true, false) => "ok, but not all that the registry has now",
-    };
-    writeln!(out, "{what}: {state}")
-}
-
-/// Serve landing pages and an HTTP API over the registry, read-only
+/// Run the website and its HTTP API
 ///
-/// With --register, clients can save the subsets that they cite, which is all that they can
-/// change: by POST to /datasets/NAME/subsets, 1,000 new ones a day.
+/// Clients can only read. With --register, they can save the subsets that they cite: by POST to
+/// /datasets/NAME/subsets, 1,000 new subsets a day.
 ///
-/// Others can go on writing to the registry meanwhile. Every dataset is public, unless datasets are
-/// named; then the statements are not served if one names another dataset. Requests are logged on
-/// stderr: as JSON lines with --json, and not at all with --quiet.
-/// SIGTERM and SIGINT let requests that are being answered end, within eight seconds.
+/// Other programs can write to the registry meanwhile. Every dataset is public, unless datasets are named. If a
+/// statement names another dataset, the statements are not served. Requests are logged on stderr: as JSON lines
+/// with --json, and not at all with --quiet. After SIGTERM or SIGINT, current requests can end, within eight seconds.
 ///
 /// Examples:
 ///   accession serve
@@ -210,20 +153,21 @@ pub struct Serve {
     #[arg(value_name = "DATASET")]
     datasets: Vec<DatasetName>,
 
-    /// The address and the port to listen on; port 0 means any that is free
+    /// The address and the port to listen on; port 0 is any free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8000")]
     listen: SocketAddr,
 
-    /// The address at which readers reach the server, if it is behind a proxy [default: http:// and
-    /// the address that it listens on]
+    /// The address for readers, behind a proxy [default: http:// and the listening address]
     #[arg(long, value_name = "URL", value_parser = public_url)]
     public_url: Option<String>,
 
-    /// The name of the site, which every page shows
+    /// The name of the site, on every page
     #[arg(long, value_name = "TEXT", default_value = "Granule registry")]
     site_name: String,
 
-    /// How to reach the people who run it: an e-mail address, a web address, or any text
+    /// How to reach the people who run the site
+    ///
+    /// An e-mail address, a web address, or any text.
     #[arg(long, value_name = "TEXT")]
     contact: Option<String>,
 
@@ -236,7 +180,7 @@ pub struct Serve {
     #[arg(long)]
     register: bool,
 
-    /// A file with the token that clients need to save subsets [default: they need none]
+    /// A file with the token that clients need to save subsets
     #[arg(long, value_name = "FILE", requires = "register", value_parser = named_path())]
     register_token: Option<PathBuf>,
 }

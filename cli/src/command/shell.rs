@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap_complete::Shell;
 
 use crate::error::{Context, Error, Exit, Result};
-use crate::program::Arguments;
+use crate::program::{Arguments, HelpLength};
 use crate::session::Session;
 
 /// Print a completion script for a shell
@@ -24,7 +24,12 @@ impl Completions {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         // `generate` panics if it cannot write.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut Arguments::program(), "accession", &mut script);
+        clap_complete::generate(
+            self.shell,
+            &mut Arguments::program(HelpLength::Long),
+            "accession",
+            &mut script,
+        );
         session.out().write_all(&script)?;
         Ok(Exit::Done)
     }
@@ -59,7 +64,8 @@ error of the disk or the network. With 2, nothing was changed unless the error s
 
 impl Man {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut program = with_end(Arguments::program().disable_help_subcommand(true));
+        let mut program =
+            with_end(Arguments::program(HelpLength::Long).disable_help_subcommand(true));
         if let Some(directory) = &self.all {
             std::fs::create_dir_all(directory)
                 .with_context(|| format!("cannot create {}", directory.display()))?;
@@ -82,6 +88,6 @@ impl Man {
 
 /// The command, and each below it, with what every page says after what the help does.
 fn with_end(command: clap::Command) -> clap::Command {
-    let help = command.get_after_help().map(|help| format!("{help}\n")).unwrap_or_default();
+    let help = command.get_after_long_help().map(|help| format!("{help}\n")).unwrap_or_default();
     command.after_long_help(format!("{help}{EXIT_STATUS}")).mut_subcommands(with_end)
 }

@@ -1,25 +1,28 @@
+//! `status`: the latest changes of datasets, their primaries and their files, and what needs attention.
+
 use std::io::Write;
 use std::time::Duration;
 
 use accession::DatasetName;
 use accession::Warning;
-use accession::status::StatusThresholds;
+use accession::status::{DatasetStatus, Mirrored, StatusThresholds};
 use accession::text::parse_duration;
+use serde::Serialize;
 
 use crate::args::named_or_all;
 use crate::error::{Exit, Result};
 use crate::output::{Column, in_words, plural, to_the_second};
 use crate::session::Session;
 
-/// Show when datasets were last changed and confirmed, and what is wrong with them
+/// Show the latest changes, and what needs attention
 ///
-/// The exit status is 1 if something is wrong: the set in force is annotated as questionable, the last
-/// listing was refused by sync, a mirror could not be pulled, a check found files that are not as
-/// recorded, or with --max-age or --checked-within something is older, or was not seen by enough
-/// witnesses when it was so old. Datasets with problems are listed first, and below them the first ten
-/// files of each that are not as recorded.
-/// A dataset is as fresh as its last change, the last sync that found nothing to do, or the last time that
-/// it was identical to its primary. Datasets that were withdrawn are left out.
+/// If a dataset has a problem, the exit status is 1. Problems are: the present set is questionable; sync rejected
+/// the latest listing; the primary of a mirror cannot be read or pulled; files are not as recorded; something is
+/// older than --max-age or --checked-within, or too few witnesses have seen it. Datasets with problems are listed
+/// first, then the primaries of mirrors, then the first ten files of each dataset that are not as recorded.
+///
+/// The age of a dataset counts from its latest change, confirmed listing, or identical comparison with its
+/// primary. Only the primary of the latest pull can be too old or fail. Withdrawn datasets are left out.
 ///
 /// Examples:
 ///   accession status
@@ -31,13 +34,15 @@ pub struct Args {
     #[arg(value_name = "DATASET")]
     datasets: Vec<DatasetName>,
 
-    /// The greatest age of the last change or confirmation, of the last time that a mirror was
-    /// identical, and of what was signed and waits for witnesses: 90m, 36h or 2d
+    /// The greatest age of a dataset: 90m, 36h or 2d
+    ///
+    /// A mirror must also have been identical to its primary since, and witnesses must have seen older statements.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     max_age: Option<Duration>,
 
-    /// The time within which all files were checked, in each directory where they ever were, or in
-    /// which a check of them has begun: 36h or 90d
+    /// The time in which all files must have been checked: 36h or 90d
+    ///
+    /// It applies to each directory in which files of the dataset were ever checked. A check that has begun counts.
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     checked_within: Option<Duration>,
 }
@@ -65,6 +70,7 @@ impl Args {
         } else {
             let shown = MAX_ROWS;
             session.rows(STATUS, rows.iter().take(shown).map(Ok))?;
+            write_primaries(&rows[..rows.len().min(shown)], session)?;
             let checked =
                 rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
             for (row, checked) in checked.filter(|(_, checked)| checked.open > 0) {
@@ -89,6 +95,40 @@ impl Args {
         Ok(if wrong == 0 { Exit::Done } else { Exit::Differs })
     }
 }
+
+/// A primary, with the dataset that mirrors it.
+#[derive(Serialize)]
+struct PrimaryOf<'a> {
+    dataset: &'a DatasetName,
+    #[serde(flatten)]
+    primary: &'a Mirrored,
+}
+
+/// Prints the primaries of those of the datasets that are mirrors.
+fn write_primaries(rows: &[DatasetStatus], session: &mut Session) -> Result<()> {
+    if rows.iter().all(|row| row.mirrors.is_empty()) {
+        return Ok(());
+    }
+    writeln!(session.out())?;
+    let primaries = rows.iter().flat_map(|row| {
+        row.mirrors.iter().map(|primary| Ok(PrimaryOf { dataset: &row.dataset, primary }))
+    });
+    session.rows(PRIMARIES, primaries)?;
+    Ok(())
+}
+
+/// What is shown of each primary.
+const PRIMARIES: &[Column] = &[
+    Column::text("mirror").of("dataset"),
+    Column::text("verdict"),
+    Column::number("changes"),
+    Column::text("up to").of("timestamp"),
+    Column::text("read").by(to_the_second),
+    Column::text("identical").by(to_the_second).or("never"),
+    Column::text("default"),
+    Column::prose("source"),
+    Column::prose("last error").of("failure").if_any(),
+];
 
 /// What is shown of each dataset.
 const STATUS: &[Column] = &[

@@ -1,55 +1,110 @@
+//! `verify`: the registry, or what was published from it, proves itself.
+
+mod published;
+
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
 
-use accession::listing::unzipped;
-use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use accession::verify::DatasetVerification;
 use accession::verify::VerificationTotals;
-use accession::{DatasetName, Moment};
-use serde::Serialize;
+use accession::{DatasetFilter, DatasetName, ErrorKind, ParseError, Registry};
 use serde_json::Value;
 
-use crate::args::{moment, named_or_all};
-use crate::error::{Context, Error, Exit, Kind, Result};
-use crate::output::{Column, one_line, plural};
-use crate::reading::{InputFile, open, parsed, read_policy, read_text};
+use self::published::{Published, verify_published};
+use crate::args::{named_or_all, named_path};
+use crate::error::{Error, Exit, Kind, Result};
+use crate::output::{Column, for_shell, one_line, plural};
 use crate::session::Session;
 
-/// Recompute every identifier that was ever issued, and check that the registry is consistent
+/// Recompute every identifier
 ///
-/// If no dataset is named, all are checked. The pages and indexes of a file are checked in any case;
-/// of a registry on a server, only the rows of the datasets that are named. Nothing is repaired. The exit
-/// status is 1 if something is inconsistent; each finding is printed.
+/// Every identifier that was ever issued is recomputed, and every row of the registry is checked. Without a name,
+/// all datasets are verified. The pages and indexes of a registry file are always checked; on a server, only the
+/// rows of the named datasets. Nothing is repaired. Each finding is printed, and the exit status is then 1.
 ///
-/// With --proof, a proof is verified instead, that an archive said what a dataset held. One sentence says
-/// what is proved, and who has seen it; the exit status is 1 if it is not proved, and 2 if the proof cannot
-/// be read, or nobody is named whom you believe.
+/// DIR is a directory that `accession publish` wrote, or datasets/NAME in it. All files for mirrors and in
+/// statements/ are read and compared with the registry. If a file differs, the exit status is 1.
 ///
 /// Examples:
 ///   accession verify
-///   accession verify --proof paper.tlog-proof --list list.txt --at 2001-01-05 --policy policy.txt
+///   accession verify /srv/www
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Args {
-    /// The datasets [default: all]
-    #[arg(value_name = "DATASET")]
-    datasets: Vec<DatasetName>,
+    /// The datasets [default: all], or a published directory
+    #[arg(value_name = "NAME|DIR", value_parser = named_path())]
+    named: Vec<PathBuf>,
 
-    /// Check at most this many datasets at the same time, up to 16 [default: the number of cores]
+    /// The number of datasets to verify at a time [default: one per core]
+    ///
+    /// At most 16.
     #[arg(long, value_name = "N")]
     jobs: Option<NonZeroUsize>,
+}
 
-    #[command(flatten)]
-    proof: ProofArgs,
+/// What is verified.
+enum Subject {
+    /// Datasets of the registry.
+    Datasets(DatasetFilter),
+    /// A published directory.
+    Published(Published),
 }
 
 impl Args {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if let Some(exit) = self.proof.run(session)? {
-            return Ok(exit);
-        }
         let registry = session.open()?;
+        match self.subject(&registry)? {
+            Subject::Datasets(filter) => self.verify(&registry, &filter, session),
+            Subject::Published(published) if self.jobs.is_none() => {
+                verify_published(&registry, &published, session)
+            }
+            Subject::Published(_) => {
+                Err(Error::usage("--jobs is for datasets: a directory is read one file at a time")
+                    .with_hint("leave out --jobs"))
+            }
+        }
+    }
+
+    /// What the arguments name. A dataset takes precedence over a directory in which nothing was published.
+    fn subject(&self, registry: &Registry) -> Result<Subject> {
+        if let [only] = &self.named[..]
+            && only.is_dir()
+        {
+            let is_dataset = match name_of(only) {
+                Ok(name) => registry.snapshot()?.dataset(&name).is_ok(),
+                Err(_) => false,
+            };
+            match Published::find(only)? {
+                Some(_) if is_dataset => {
+                    let name = quoted(&only.to_string_lossy()).to_string();
+                    let shell = for_shell(&only.to_string_lossy());
+                    let message = format!("{name} is a dataset, and a published directory");
+                    let hint = format!("`accession verify ./{shell}` verifies the directory");
+                    return Err(Error::new(ErrorKind::Ambiguous, message).with_hint(hint));
+                }
+                Some(published) => return Ok(Subject::Published(published)),
+                None if is_dataset => {}
+                None => {
+                    let name = quoted(&only.to_string_lossy()).to_string();
+                    let shell = for_shell(&only.to_string_lossy());
+                    return Err(Error::usage(format!("nothing was published in {name}"))
+                        .with_hint(format!("`accession publish {shell}` publishes there")));
+                }
+            }
+        }
+        let names = self.named.iter().map(|name| name_of(name));
+        let names = names.collect::<Result<Vec<DatasetName>, ParseError>>()?;
+        Ok(Subject::Datasets(named_or_all(&names)))
+    }
+
+    fn verify(
+        &self,
+        registry: &Registry,
+        filter: &DatasetFilter,
+        session: &mut Session,
+    ) -> Result<Exit> {
         const COLUMNS: &[Column] = &[
             Column::text("dataset").or(FILE),
             Column::number("identifiers"),
@@ -58,7 +113,7 @@ impl Args {
         let mut list = session.list(COLUMNS);
         let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
         let jobs = self.jobs.unwrap_or(cores);
-        let mut verifications = registry.verify_all_on(jobs, &named_or_all(&self.datasets))?;
+        let mut verifications = registry.verify_all_on(jobs, filter)?;
         for verification in verifications.by_ref() {
             let verification = verification?;
             if !session.is_json() {
@@ -85,6 +140,11 @@ impl Args {
             _ => Ok(Exit::Done),
         }
     }
+}
+
+/// The dataset that an argument names.
+fn name_of(argument: &Path) -> Result<DatasetName, ParseError> {
+    argument.to_string_lossy().parse()
 }
 
 fn write_findings(out: &mut impl Write, verification: &DatasetVerification) -> io::Result<()> {
@@ -125,87 +185,5 @@ fn write_summary(out: &mut impl Write, verified: &VerificationTotals) -> io::Res
         findings => {
             writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", plural(findings, "finding"))
         }
-    }
-}
-
-/// The options of `verify` that concern a proof.
-#[derive(clap::Args)]
-struct ProofArgs {
-    /// Verify a proof that `accession prove` wrote, instead of a registry: what an archive said that a
-    /// dataset held. Needs no registry and no network
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["datasets", "jobs"])]
-    proof: Option<InputFile>,
-
-    /// Verify that this is the list that is proved: the canonical list, as `granules --list` prints it,
-    /// or its ids alone; - is stdin
-    #[arg(long, value_name = "FILE", requires = "proof")]
-    list: Option<InputFile>,
-
-    /// Verify that the set was held at this time. A date means the end of that day
-    #[arg(long, value_name = "T", requires = "proof", value_parser = moment)]
-    at: Option<Moment>,
-
-    /// Whom you believe: a file with the keys of the archive and of witnesses, and how many of these
-    /// must have seen it
-    #[arg(long, value_name = "FILE", requires = "proof", conflicts_with = "vkey")]
-    policy: Option<InputFile>,
-
-    /// Believe the archive that has this verification key, whoever has seen what it signed
-    #[arg(long, value_name = "VKEY", requires = "proof")]
-    vkey: Option<String>,
-}
-
-/// The verdict on a proof, as JSON.
-#[derive(Serialize)]
-struct ExaminedProof {
-    proved: bool,
-    #[serde(flatten)]
-    verdict: ProofVerdict,
-}
-
-impl ProofArgs {
-    /// Examines the proof, if one is named.
-    fn run(&self, session: &mut Session) -> Result<Option<Exit>> {
-        let Some(proof) = &self.proof else { return Ok(None) };
-        let policy = match (&self.policy, &self.vkey) {
-            (Some(file), _) => read_policy(file)?.1,
-            // Read here, since a message about an argument repeats it, and it may be the private key.
-            (None, Some(text)) => match text.parse::<VerificationKey>() {
-                Ok(key) if key.key_use() == KeyUse::Log => Policy::of_log(key),
-                Ok(key) => {
-                    let what = format!("{} is the key of a witness, not of a log", key.name());
-                    return Err(Error::usage(what));
-                }
-                Err(error) => {
-                    return Err(Error::usage(format!("--vkey: {error}"))
-                        .with_hint("`accession key show` prints it"));
-                }
-            },
-            (None, None) => {
-                return Err(Error::usage("a proof is verified by a key that you believe").with_hint(
-                    "--policy names a file with such keys, --vkey is the key of the archive, as it publishes it",
-                ));
-            }
-        };
-        let proof: StatementProof =
-            parsed(&read_text(proof, StatementProof::MAX_BYTES as u64)?, proof)?;
-        let listed = |file: &InputFile| -> Result<ListedSet> {
-            let (reader, name) = open(file)?;
-            let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
-            listed.with_context(|| format!("cannot read {}", quoted(&name)))
-        };
-        let listed = self.list.as_ref().map(listed).transpose()?;
-        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
-        let is_proved = verdict.problems.is_empty();
-        if session.is_json() {
-            session.json(&ExaminedProof { proved: is_proved, verdict })?;
-        } else if is_proved {
-            writeln!(session.out(), "{verdict}")?;
-        } else {
-            for problem in &verdict.problems {
-                writeln!(session.out(), "NOT proved: {}", problem.text)?;
-            }
-        }
-        Ok(Some(if is_proved { Exit::Done } else { Exit::Differs }))
     }
 }

@@ -39,7 +39,7 @@ fn warnings(printed: &str) -> Vec<String> {
 #[test]
 fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future() {
     let sandbox = sandbox();
-    for command in ["lookup D", "dataset list", "cite D --format tuple"] {
+    for command in ["show D", "dataset list", "cite D --format tuple"] {
         let printed = sandbox.run(&format!("accession {command} --json"));
         assert!(printed.contains(BEFORE), "{command}: {printed}");
         let warnings = warnings(&printed);
@@ -47,8 +47,7 @@ fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future()
     }
     let granules = sandbox.run("accession granules D 2> /dev/null");
     assert_eq!(granules, "A\n");
-    let compared =
-        sandbox.run("printf 'A\\n' | accession compare D --from - --summary 2> /dev/null");
+    let compared = sandbox.run("printf 'A\\n' | accession compare D - --summary 2> /dev/null");
     assert!(compared.starts_with("identical: 1 granule\n"), "{compared}");
 }
 
@@ -80,7 +79,7 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     const FORTY_DAYS_MICROS: i64 = 40 * 86_400_000_000;
     let sandbox = Sandbox::after(&[
         "accession ingest D --create --at 2001-01-02 A",
-        "accession key generate us.example.org/statements --output us.key > us.vkey",
+        "accession proof keygen us.example.org/statements --output us.key > us.vkey",
     ]);
     let file = sandbox.path().join("accession.db");
     let registry = rusqlite::Connection::open(&file).unwrap();
@@ -90,11 +89,11 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     }
     seal_rows(&registry);
     drop(registry);
-    let printed = sandbox.run("accession sign --key us.key --json");
+    let printed = sandbox.run("accession proof sign --key us.key --json");
     assert_eq!(warnings(&printed), ["clock-ahead"], "{printed}");
     assert!(printed.contains("\"stated\":1"), "{printed}");
     // No new statement is made, so there is no time to warn of.
-    assert_eq!(warnings(&sandbox.run("accession sign --key us.key --json")), [] as [&str; 0]);
+    assert_eq!(warnings(&sandbox.run("accession proof sign --key us.key --json")), [] as [&str; 0]);
     // The clock is a day ahead when the next statement is made.
     sandbox.run("accession ingest D --at 2001-01-03 B");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
@@ -106,11 +105,13 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
         .unwrap();
     let kept = sandbox.run("cat us.key.last");
     for _ in 0..2 {
-        let printed = sandbox.run("accession sign --key us.key; echo $?");
+        let printed = sandbox.run("accession proof sign --key us.key; echo $?");
         assert!(printed.starts_with("error: the last statement was made at "), "{printed}");
         assert!(printed.contains("\nhint: `date -u` shows the clock"), "{printed}");
         assert!(printed.ends_with("\n2\n"), "{printed}");
-        assert!(sandbox.run("accession sign --key us.key --json").contains("\"kind\":\"future\""));
+        assert!(
+            sandbox.run("accession proof sign --key us.key --json").contains("\"kind\":\"future\"")
+        );
     }
     assert_eq!(sandbox.run("cat us.key.last"), kept);
 }
@@ -134,11 +135,11 @@ fn a_clock_far_ahead_of_the_registry_is_refused_until_it_is_confirmed() {
             before,
             "{command}"
         );
-        let payment_id = "accession payment-id new --worker 1";
+        let payment_id = "accession ids payment --worker 1";
         assert!(sandbox.run(payment_id).contains("hint: nothing was changed; correct the clock"));
         let accepted = sandbox.run(&format!("accession {command} --at now"));
         assert!(!accepted.contains('?'), "{command}: {accepted}");
-        let later = sandbox.run(&format!("accession dataset add LATER; {payment_id}"));
+        let later = sandbox.run(&format!("accession dataset create LATER; {payment_id}"));
         assert!(!later.contains('?'), "{command}: {later}");
     }
 }

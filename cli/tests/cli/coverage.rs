@@ -66,7 +66,7 @@ fn calls(consoles: &str) -> Vec<Vec<String>> {
 }
 
 /// The long options in a help.
-fn options_of(help: &str) -> BTreeSet<String> {
+pub fn options_of(help: &str) -> BTreeSet<String> {
     let lines = help.lines().skip_while(|line| !line.starts_with("Options:")).skip(1);
     let options = lines.filter_map(|line| {
         let line = line.trim_start();
@@ -77,7 +77,7 @@ fn options_of(help: &str) -> BTreeSet<String> {
         let end = name.find(|c| !is_of_name(c)).unwrap_or(name.len());
         Some(format!("--{}", &name[..end]))
     });
-    options.filter(|name| name.len() > 2).collect()
+    options.filter(|name| name.len() > 2 && name != "--help").collect()
 }
 
 #[test]

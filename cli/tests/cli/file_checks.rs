@@ -118,7 +118,7 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
         summary,
         "{\"summary\":{\"files\":2,\"bytes\":3,\"findings\":1,\"complete\":false,\"did\":\"computed\"}}\n"
     );
-    let listed = sandbox.command("fixity list D").output().unwrap();
+    let listed = sandbox.command("granules D --format checksums").output().unwrap();
     let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  A\n";
     assert_eq!(String::from_utf8(listed.stdout).unwrap(), known);
 }
@@ -163,7 +163,7 @@ fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_checked() {
 #[test]
 fn a_mirror_can_be_compared_if_the_registry_is_read_only() {
     let sandbox = sandbox();
-    sandbox.run("accession export D --output us.jsonl");
+    sandbox.run("accession dataset export D --output us.jsonl");
     sandbox.run("accession mirror pull M us.jsonl --create --at 2001-02-01");
     set_mode(&sandbox.path().join("accession.db"), 0o444);
     let output = as_nobody(&sandbox, 0o555, "--json mirror compare M us.jsonl");
@@ -193,7 +193,8 @@ fn a_subset_that_cannot_be_saved_is_cited_with_its_digest() {
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         assert!(["\"A\"", "\"C\""].iter().all(|id| described.contains(id)), "{described}");
         assert!(!described.contains("\"B\""), "{described}");
-        let listed = sandbox.run("accession fixity list D | grep -v B | accession identify");
+        let listed =
+            sandbox.run("accession granules D --format checksums | grep -v B | accession show -");
         let digest = listed.lines().find_map(|line| line.strip_prefix("digest      "));
         assert_eq!((cited.as_str(), digest.is_some()), (digest, true));
         // The same as of one that is saved.

@@ -9,7 +9,7 @@ use crate::running::nobody::{as_nobody, set_mode};
 fn a_command_that_reads_leaves_no_file_behind() {
     let sandbox = Sandbox::with_a_dataset();
     let bytes = std::fs::read(sandbox.path().join("accession.db")).unwrap();
-    for arguments in ["history DATASET", "lookup DATASET", "granules DATASET", "verify"] {
+    for arguments in ["history DATASET", "show DATASET", "granules DATASET", "verify"] {
         assert!(sandbox.command(arguments).output().unwrap().status.success());
         assert_eq!(sandbox.files(), [".bin", "accession.db", "fixtures"]);
         assert_eq!(std::fs::read(sandbox.path().join("accession.db")).unwrap(), bytes);
@@ -34,7 +34,8 @@ fn a_file_that_is_not_a_registry_is_refused_and_not_changed() {
         ("cut.db", "damaged"),
         ("stub.db", "damaged"),
     ] {
-        for command in ["verify", "ingest DATASET C", "ingest DATASET --create C", "dataset add D"]
+        for command in
+            ["verify", "ingest DATASET C", "ingest DATASET --create C", "dataset create D"]
         {
             sandbox.refused(&format!("--registry {file} {command}"), kind);
         }
@@ -50,7 +51,7 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
     std::os::unix::fs::symlink("accession.db", sandbox.path().join("link")).unwrap();
     std::os::unix::fs::symlink("latest.jsonl", sandbox.path().join("manifest")).unwrap();
     for target in ["accession.db", "notes.txt", "link", ".", "nowhere/x", "manifest"] {
-        let refused = sandbox.run(&format!("accession export DATASET --output {target}"));
+        let refused = sandbox.run(&format!("accession dataset export DATASET --output {target}"));
         assert!(refused.ends_with("? 2\n"), "{target}: {refused}");
         assert!(!refused.contains(".tmp"), "{refused}");
     }
@@ -59,11 +60,11 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
 
     std::fs::write(sandbox.path().join("latest.jsonl"), "").unwrap();
     for _ in 0..2 {
-        assert_eq!(sandbox.run("accession export DATASET --output manifest"), "");
+        assert_eq!(sandbox.run("accession dataset export DATASET --output manifest"), "");
     }
-    let printed = sandbox.run("accession export DATASET");
+    let printed = sandbox.run("accession dataset export DATASET");
     assert_eq!(std::fs::read_to_string(sandbox.path().join("latest.jsonl")).unwrap(), printed);
-    assert_eq!(sandbox.run("accession export DATASET --output - | cat"), printed);
+    assert_eq!(sandbox.run("accession dataset export DATASET --output - | cat"), printed);
     let expected =
         [".bin", "accession.db", "fixtures", "latest.jsonl", "link", "manifest", "notes.txt"];
     assert_eq!(sandbox.files(), expected);
@@ -76,7 +77,7 @@ fn a_registry_that_cannot_be_written_can_be_read() {
     set_mode(&registry, 0o444);
     let bytes = std::fs::read(&registry).unwrap();
     for directory_mode in [0o555, 0o777] {
-        for arguments in ["lookup DATASET", "granules DATASET --at 2001-01-02", "verify"] {
+        for arguments in ["show DATASET", "granules DATASET@2001-01-02", "verify"] {
             let output = as_nobody(&sandbox, directory_mode, arguments);
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         }
@@ -93,9 +94,9 @@ fn a_registry_that_cannot_be_written_can_be_read() {
 #[test]
 fn a_backup_that_cannot_be_read_is_named_and_not_the_registry() {
     let sandbox = Sandbox::with_a_dataset();
-    sandbox.run("accession backup copy.db");
+    sandbox.run("accession registry backup copy.db");
     set_mode(&sandbox.path().join("copy.db"), 0o000);
-    let output = as_nobody(&sandbox, 0o777, "restore copy.db");
+    let output = as_nobody(&sandbox, 0o777, "registry restore copy.db");
     assert!(stderr(&output).contains("registry \"copy.db\""), "{}", stderr(&output));
 }
 
@@ -114,7 +115,7 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     for (directory_mode, path) in
         [(0o555, "accession.db"), (0o777, "accession.db"), (0o777, "elsewhere/link.db")]
     {
-        let show = format!("--registry {path} dataset show DATASET");
+        let show = format!("--registry {path} show DATASET");
         let output = as_nobody(&sandbox, directory_mode, &show);
         assert!(output.status.success(), "{}", stderr(&output));
         let printed = String::from_utf8(output.stdout).unwrap();
@@ -127,7 +128,7 @@ fn changes_that_are_still_in_the_wal_file_are_read() {
     drop(writer);
     set_mode(&registry, 0o444);
     std::fs::write(&wal, bytes).unwrap();
-    let output = as_nobody(&sandbox, 0o555, "--json dataset show DATASET");
+    let output = as_nobody(&sandbox, 0o555, "--json show DATASET");
     assert_refused(&output, "denied", "a -wal file after a crash");
 }
 
@@ -139,15 +140,15 @@ fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
         std::fs::write(&left, "changes of another").unwrap();
         for arguments in [
             "--registry new.db ingest DATASET --create A",
-            "--registry new.db dataset add DATASET",
-            "backup new.db",
+            "--registry new.db dataset create DATASET",
+            "registry backup new.db",
         ] {
             sandbox.refused(arguments, "misplaced");
         }
         assert_eq!(std::fs::read(&left).unwrap(), b"changes of another");
         // An empty file contains nothing that could be lost.
         std::fs::write(&left, "").unwrap();
-        sandbox.run("accession backup new.db");
+        sandbox.run("accession registry backup new.db");
     }
 }
 
@@ -155,7 +156,7 @@ fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
 fn a_registry_that_cannot_be_read_has_its_own_error_kind() {
     let sandbox = Sandbox::with_a_dataset();
     set_mode(&sandbox.path().join("accession.db"), 0o000);
-    let output = as_nobody(&sandbox, 0o755, "--json lookup DATASET");
+    let output = as_nobody(&sandbox, 0o755, "--json show DATASET");
     assert_eq!(output.status.code(), Some(2));
     let error = stderr(&output);
     assert!(error.contains("\"kind\":\"denied\"") || error.contains("\"kind\":\"io\""), "{error}");

@@ -32,19 +32,18 @@ fn alter(sandbox: &Sandbox, sql: &str) {
 }
 
 /// Every command that reads a registry, as its own or as a primary.
-const READERS: [&str; 15] = [
+const READERS: [&str; 14] = [
     "dataset list",
-    "dataset show DATASET",
+    "show DATASET",
     "history DATASET",
-    "lookup DATASET",
-    "lookup DATASET --at 2001-01-02",
+    "show DATASET@2001-01-02",
     "granules DATASET",
     "granules DATASET --producer P",
-    "resolve 8f714d3efb0e51ed23fb7eeecca3009b",
+    "show 8f714d3efb0e51ed23fb7eeecca3009b",
     "verify",
     "verify DATASET",
     "compare DATASET DATASET@2001-01-02",
-    "export DATASET",
+    "dataset export DATASET",
     "mirror compare DATASET accession.db",
     "--registry mine.db mirror compare DATASET accession.db",
     "--registry mine.db mirror pull DATASET accession.db --dry-run",
@@ -73,7 +72,7 @@ fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
              UPDATE instance SET note = '{evil}'"
         ),
     );
-    for command in READERS.into_iter().filter(|command| *command != "export DATASET") {
+    for command in READERS.into_iter().filter(|command| *command != "dataset export DATASET") {
         for json in ["", " --json"] {
             let output = sandbox.command(&format!("{command}{json}")).output().unwrap();
             let printed = both(&output);
@@ -83,12 +82,12 @@ fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
             }
         }
     }
-    let shown = sandbox.run("accession dataset show DATASET");
+    let shown = sandbox.run("accession show DATASET");
     assert!(
         shown.contains(r"title        \u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt"),
         "{shown}"
     );
-    let json = sandbox.run("accession dataset show DATASET --json");
+    let json = sandbox.run("accession show DATASET --json");
     let listed: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(listed["title"], EVIL, "the same text for a script");
 }
@@ -127,7 +126,7 @@ fn an_id_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
         "granules DATASET",
         "compare DATASET EMPTY",
         "--registry other.db mirror compare DATASET accession.db",
-        "export DATASET",
+        "dataset export DATASET",
         &format!("cite DATASET --select {turned}"),
     ] {
         sandbox.run("accession ingest EMPTY --create --at 2001-01-02 B");
@@ -159,9 +158,9 @@ fn a_message_quotes_and_escapes_what_it_names() {
         &["import", "DATASET", name],
         &["mirror", "compare", "DATASET", name],
         &["mirror", "compare", "DATASET", EVIL],
-        &["--registry", EVIL, "lookup", "DATASET"],
-        &["--registry", name, "lookup", "DATASET"],
-        &["lookup", EVIL],
+        &["--registry", EVIL, "show", "DATASET"],
+        &["--registry", name, "show", "DATASET"],
+        &["show", EVIL],
         &[EVIL],
     ];
     for arguments in cases {
@@ -222,7 +221,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         };
         std::fs::write(sandbox.path().join(Path::new(&path(".txt"))), "A\nB\n").unwrap();
         succeeds("ingest DATASET --create --at 2001-01-02 --from", &path(".txt"));
-        succeeds("export DATASET --output", &path(".jsonl"));
+        succeeds("dataset export DATASET --output", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".db"));
         let refused = run("ingest DATASET --at now --from", &path(".txt"));
@@ -241,7 +240,7 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
     let cases = [
         (
             "UPDATE dataset SET record = json_object('title', printf('%.*c', 100000000, 'x'))",
-            "dataset show",
+            "show DATASET",
         ),
         ("UPDATE dataset SET record = json_array(printf('%.*c', 100000000, 'x'))", "dataset list"),
         ("UPDATE instance SET note = printf('%.*c', 100000000, 'x')", "history"),
@@ -275,7 +274,7 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
 #[test]
 fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     let sandbox = Sandbox::with_a_dataset();
-    sandbox.run("accession key generate us.example.org/statements --output us.key > us.vkey");
+    sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
     let policy = "(printf 'log '; cat us.vkey; echo quorum none; yes '# a comment' | head -c 262144; echo wrong) > policy";
     sandbox.run(policy);
     sandbox.run("accession publish www --quiet; (yes '' | head -c 2000000) > proof");
@@ -286,14 +285,14 @@ fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
     sandbox.run("yes '' | head -c 16777217 > long.pem");
     sandbox.run("(echo '{}'; yes '' | head -c 16777216) > record.json; echo A > list.txt");
     for (command, file, bytes) in [
-        ("sign --key us.key --policy policy", "policy", 262_144),
-        ("verify --proof www/index.html --policy policy", "policy", 262_144),
-        ("verify --proof proof --vkey $(cat us.vkey)", "proof", 185_536),
-        ("key show long.key", "long.key", 1_024),
+        ("proof sign --key us.key --policy policy", "policy", 262_144),
+        ("proof verify www/index.html --policy policy", "policy", 262_144),
+        ("proof verify proof --vkey $(cat us.vkey)", "proof", 185_536),
+        ("proof pubkey long.key", "long.key", 1_024),
         ("serve --listen 127.0.0.1:0 --register --register-token token", "token", 514),
-        ("cite --from list.txt --of X --record record.json", "record.json", 16_777_216),
-        ("cite --from list.txt --of X --record /dev/zero", "/dev/zero", 16_777_216),
-        ("check --from /dev/zero", "/dev/zero", 67_108_864),
+        ("cite list.txt --of X --of record.json", "record.json", 16_777_216),
+        ("cite list.txt --of X --of /dev/zero", "/dev/zero", 16_777_216),
+        ("check /dev/zero", "/dev/zero", 67_108_864),
         (
             "mirror compare DATASET https://127.0.0.1:1/datasets/X/ --ca-file long.pem",
             "/archive/long.pem",
@@ -309,35 +308,34 @@ fn a_file_that_is_too_long_is_rejected_and_not_truncated() {
 #[test]
 fn no_number_is_too_large_or_too_small_for_the_program() {
     let sandbox = Sandbox::with_a_dataset();
-    sandbox.run("accession key generate us.example.org/statements --output us.key; mkdir files");
+    sandbox.run("accession proof keygen us.example.org/statements --output us.key; mkdir files");
     sandbox.run("accession publish www --quiet; echo A > list.txt");
     let seconds = ["18446744073709551615", "0", "-1", "1e400"];
     let ages = ["18446744073709551615s", "213503982334601d", "99999999999999999999d", "0s"];
     let counts = ["18446744073709551615", "340282366920938463463374607431768211456", "0"];
     let shares = ["18446744073709551615", "18446744073709551615%", "1e400%", "0%"];
     for (command, values) in [
-        ("sign --key us.key --timeout", &seconds[..]),
+        ("proof sign --key us.key --timeout", &seconds[..]),
         ("mirror compare DATASET https://127.0.0.1:1/datasets/X/ --timeout", &seconds),
         ("mirror compare DATASET www --max-bytes", &counts),
         ("mirror compare DATASET www --max-age", &ages),
-        ("mirror status --max-age", &ages),
+        ("status --max-age", &ages),
         ("status --max-age", &ages),
         ("status --checked-within", &ages),
         ("fixity check DATASET --root files --for", &ages),
         ("fixity check DATASET --root files --jobs", &counts),
         ("verify --jobs", &counts),
-        ("history DATASET --limit", &counts),
-        ("history DATASET --min-deleted", &counts),
+        ("history DATASET -n", &counts),
         ("granules DATASET --limit", &counts),
-        ("compare DATASET --from list.txt --limit", &counts),
+        ("compare DATASET list.txt --limit", &counts),
         ("sync DATASET --from list.txt --dry-run --max-delete", &shares),
         ("sync DATASET --from list.txt --dry-run --max-add", &shares),
         ("sync DATASET --from list.txt --dry-run --note x --max-replace", &shares),
         ("mirror pull DATASET www --dry-run --max-replace", &shares),
         ("dataset edit DATASET --year", &counts),
-        ("payment-id new --worker", &counts),
-        ("payment-id new --worker 1 --count", &["18446744073709551616", "0"]),
-        ("granule-id new A --collection C___1 --hash-length", &counts),
+        ("ids payment --worker", &counts),
+        ("ids payment --worker 1 --count", &["18446744073709551616", "0"]),
+        ("ids granule A --collection C___1 --hash-length", &counts),
         ("serve --listen 127.0.0.1:99999 --max-connections", &counts),
     ] {
         for value in values {
@@ -349,7 +347,7 @@ fn no_number_is_too_large_or_too_small_for_the_program() {
     }
     for value in ["0", "3601", "18446744073709551615"] {
         let printed =
-            sandbox.run(&format!("accession sign --key us.key --timeout {value}; echo $?"));
+            sandbox.run(&format!("accession proof sign --key us.key --timeout {value}; echo $?"));
         assert!(printed.starts_with("error: invalid value"), "{printed}");
     }
     assert_eq!(sandbox.run("[ -e us.key.last ] || echo nothing"), "nothing\n");

@@ -20,6 +20,7 @@ mod help;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod memory;
+mod option_pairs;
 mod payment;
 mod readme;
 mod registry_paths;

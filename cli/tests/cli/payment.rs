@@ -7,8 +7,8 @@ use crate::running::console::Sandbox;
 
 #[test]
 fn eight_processes_that_issue_1_000_ids_each_with_3_workers_repeat_no_id() {
-    let sandbox = Sandbox::after(&["accession dataset add DATASET"]);
-    let issue = |worker| sandbox.command(&format!("payment-id new --worker {worker} --count 1000"));
+    let sandbox = Sandbox::after(&["accession dataset create DATASET"]);
+    let issue = |worker| sandbox.command(&format!("ids payment --worker {worker} --count 1000"));
     let spawn = |mut issuing: Command| issuing.stdout(Stdio::piped()).spawn().unwrap();
     let children: Vec<Child> = (0..8).map(|n| spawn(issue(n % 3))).collect();
     let mut all = BTreeSet::new();

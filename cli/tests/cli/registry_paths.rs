@@ -49,7 +49,7 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     let registry = format!("{directory}/accession.db");
     sandbox.refused(&format!("--registry {registry} ingest DATASET --create A"), "invalid-path");
     std::fs::copy(sandbox.path().join("accession.db"), sandbox.path().join(&registry)).unwrap();
-    sandbox.refused(&format!("--registry {registry} lookup DATASET"), "invalid-path");
+    sandbox.refused(&format!("--registry {registry} show DATASET"), "invalid-path");
 }
 
 /// The backup was reported as successful, and the next command deleted it.
@@ -57,7 +57,9 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
 fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
     let sandbox = Sandbox::with_a_dataset();
     for name in ["accession.db-journal", "accession.db-wal", "accession.db-shm", "other.db-wal"] {
-        for command in [format!("backup {name}"), format!("--registry {name} dataset add D")] {
+        for command in
+            [format!("registry backup {name}"), format!("--registry {name} dataset create D")]
+        {
             sandbox.refused(&command, "invalid-path");
         }
     }
@@ -67,17 +69,17 @@ fn a_name_that_belongs_to_a_registry_beside_it_is_refused() {
 #[test]
 fn a_dash_never_becomes_a_file() {
     let sandbox = Sandbox::with_a_dataset();
-    let printed = sandbox.command("export DATASET").output().unwrap();
-    let dashed = sandbox.command("export DATASET --output -").output().unwrap();
+    let printed = sandbox.command("dataset export DATASET").output().unwrap();
+    let dashed = sandbox.command("dataset export DATASET --output -").output().unwrap();
     assert!(printed.status.success() && !printed.stdout.is_empty());
     assert_eq!((dashed.status, &dashed.stdout), (printed.status, &printed.stdout));
     for command in [
-        "backup -",
-        "restore -",
-        "copy accession.db -",
-        "copy - other.db",
+        "registry backup -",
+        "registry restore -",
+        "registry copy accession.db -",
+        "registry copy - other.db",
         "publish -",
-        "--registry - dataset add D",
+        "--registry - dataset create D",
     ] {
         assert!(sandbox.refused(command, "usage").contains("./-"), "{command}");
     }

@@ -46,8 +46,8 @@ macro_rules! transcripts {
 
 transcripts! {
     addresses, annotate, backup, check, cite, cite_list, contents, damaged_copy, dataset, everyday,
-    file_records, fixity, fixity_checks, formats, granule_id, granule_urls, identify, import,
+    file_records, fixity, fixity_checks, formats, granule_ids, granule_urls, identify, import,
     ingest, listings, lookup, mirror, mirror_nights, mornings, named, newcomers, nightly, odd_files,
-    once_untrue, options, paths, payment_id, periods, problems, publish_nights, published, rebuilt,
+    once_untrue, options, other_words, paths, payment_ids, periods, problems, publish_nights, published, rebuilt,
     references, refusals, replaced, revert, sets, side_by_side, signed, site, status, tried,
 }

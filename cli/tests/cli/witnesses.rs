@@ -1,4 +1,4 @@
-//! `sign` and the witnesses that it asks, and several that sign with one key.
+//! `proof sign` and the witnesses that it asks, and several that sign with one key.
 
 use harness::values::clock;
 use std::io::{Read, Write};
@@ -100,7 +100,7 @@ fn respond(mut stream: TcpStream, manner: Manner, size: &mut u64, seen: &Mutex<V
 fn sandbox() -> Sandbox {
     Sandbox::after(&[
         "accession ingest D --create --at 2001-01-02 A B",
-        "accession key generate us.example.org/statements --output us.key > us.vkey",
+        "accession proof keygen us.example.org/statements --output us.key > us.vkey",
     ])
 }
 
@@ -112,7 +112,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
         let policy = format!("witness near {witness} {address}\nquorum near\n");
         std::fs::write(sandbox.path().join("policy"), policy).unwrap();
         sandbox.run("(printf 'log '; cat us.vkey) >> policy");
-        sandbox.run("accession sign --key us.key --policy policy --timeout 1; echo $?")
+        sandbox.run("accession proof sign --key us.key --policy policy --timeout 1; echo $?")
     };
     let state = |printed: &str| (printed.lines().last().map(str::to_owned), printed.to_owned());
     for (manner, status, printed) in [
@@ -163,7 +163,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
 #[test]
 fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
     let sandbox = sandbox();
-    sandbox.run("accession sign --key us.key; accession backup night.db");
+    sandbox.run("accession proof sign --key us.key; accession registry backup night.db");
     sandbox.run("accession ingest D --at 2001-01-03 C");
     for manner in [Manner::Responds(422), Manner::HasSeen(3), Manner::HasSeen(9)] {
         let (witness, key) =
@@ -171,7 +171,7 @@ fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
         let policy = format!("witness near {key} {}\nquorum near\n", witness.address);
         std::fs::write(sandbox.path().join("policy"), policy).unwrap();
         sandbox.run("(printf 'log '; cat us.vkey) >> policy");
-        let printed = sandbox.run("accession sign --key us.key --policy policy; echo $?");
+        let printed = sandbox.run("accession proof sign --key us.key --policy policy; echo $?");
         assert!(
             printed.starts_with(
                 "error: the witness near was sent the signed checkpoint of 3 statements, and refuses it: http://"
@@ -186,13 +186,13 @@ fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
     sandbox.run(
         "cp accession.db today.db; cp night.db accession.db; accession ingest D --at 2001-01-04 X",
     );
-    let printed = sandbox.run("accession sign --key us.key; echo $?");
+    let printed = sandbox.run("accession proof sign --key us.key; echo $?");
     assert!(printed.contains("the registry has 1 statement, but 3 were signed"), "{printed}");
     assert!(printed.ends_with("\n2\n"), "{printed}");
     // The registry that signed continues without that witness.
     sandbox
         .run("cp today.db accession.db; (printf 'log '; cat us.vkey; echo quorum none) > policy");
-    let printed = sandbox.run("accession sign --key us.key --policy policy");
+    let printed = sandbox.run("accession proof sign --key us.key --policy policy");
     assert_eq!(
         printed,
         "stated 0 new of 3 statements; signed us.example.org/statements; no witness\n"
@@ -203,13 +203,14 @@ fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
 fn one_key_with_two_names_is_refused_and_two_keys_sign_in_any_order() {
     let sandbox = sandbox();
     sandbox.run("ln us.key hard.key; ln -s us.key soft.key; cp -p us.key copy.key");
-    sandbox.run("accession key generate us.example.org/statements --output other.key");
+    sandbox.run("accession proof keygen us.example.org/statements --output other.key");
     for name in ["us.key", "hard.key", "soft.key", "copy.key"] {
-        let printed = sandbox.run(&format!("accession sign --key us.key --key {name}; echo $?"));
+        let printed =
+            sandbox.run(&format!("accession proof sign --key us.key --key {name}; echo $?"));
         assert_eq!(printed, format!("error: the key \"{name}\" is named twice\n2\n"));
     }
     let spawn = |keys: &str| {
-        let mut command = sandbox.command(&format!("sign {keys}"));
+        let mut command = sandbox.command(&format!("proof sign {keys}"));
         command.stdout(Stdio::null()).spawn().unwrap()
     };
     let signing: Vec<_> = (0..10)
@@ -225,7 +226,7 @@ fn one_key_with_two_names_is_refused_and_two_keys_sign_in_any_order() {
 fn several_that_sign_with_one_key_wait_for_each_other() {
     let sandbox = sandbox();
     let spawn = |_| {
-        let mut command = sandbox.command("sign --key us.key");
+        let mut command = sandbox.command("proof sign --key us.key");
         command.stdout(Stdio::piped()).spawn().unwrap()
     };
     let signing: Vec<_> = (0..4).map(spawn).collect();
@@ -244,16 +245,18 @@ fn several_that_sign_with_one_key_wait_for_each_other() {
 #[test]
 fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_signed() {
     let sandbox = sandbox();
-    sandbox.run("accession sign --key us.key; cp accession.db older.db; cp us.key.last older.last");
+    sandbox.run(
+        "accession proof sign --key us.key; cp accession.db older.db; cp us.key.last older.last",
+    );
     sandbox.run("accession publish old; accession ingest D --at 2001-01-03 C");
-    sandbox.run("accession sign --key us.key; accession publish www");
+    sandbox.run("accession proof sign --key us.key; accession publish www");
     // The registry is restored from a backup, and the day that it lost is brought back.
     sandbox.run("mv accession.db lost.db; cp older.db accession.db");
     sandbox.run("accession ingest D --at 2001-01-03 C");
     let server = WebServer::over(&sandbox.path().join("www"));
     let recover = || {
         let site = server.dataset("D");
-        let printed = sandbox.run(&format!("accession sign --key us.key --recover {site}"));
+        let printed = sandbox.run(&format!("accession proof sign --key us.key --recover {site}"));
         printed.lines().next().unwrap_or_default().to_owned()
     };
     let tile = "statements/tile/entries/000.p/3";
@@ -281,14 +284,15 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
         }
     });
     assert!(recover().contains("the statements are not those of this checkpoint"));
-    sandbox.run("accession key generate us.example.org/statements --output other.key");
+    sandbox.run("accession proof keygen us.example.org/statements --output other.key");
     sandbox.run("accession --registry other.db ingest D --create --at 2001-01-02 A B X");
     let publish_other =
         "accession --registry other.db publish other; mv other/statements www/other";
-    sandbox.run(&format!("accession --registry other.db sign --key other.key; {publish_other}"));
+    sandbox
+        .run(&format!("accession --registry other.db proof sign --key other.key; {publish_other}"));
     sandbox.run("mv old/statements www/old; mkdir once; cp us.key once/");
     sandbox.run("accession --registry again.db ingest D --create --at 2001-01-02 A B X");
-    sandbox.run("accession --registry again.db sign --key once/us.key");
+    sandbox.run("accession --registry again.db proof sign --key once/us.key");
     sandbox.run("accession --registry again.db publish again; mv again/statements www/again");
     for (place, printed) in [
         ("other", "it is not signed by a key of \"us.example.org/statements\" in the policy"),
@@ -306,7 +310,7 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
         });
         let shown = recover();
         assert!(shown.contains(printed), "{printed}: {shown}");
-        assert!(sandbox.run("accession sign --key us.key").contains("but 3 were signed"));
+        assert!(sandbox.run("accession proof sign --key us.key").contains("but 3 were signed"));
     }
     // The whole one, also where what the key signed last is lost, and once more.
     server.misbehave(|_, _| {});
@@ -319,7 +323,7 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
     assert_eq!(recover(), "took back 0 statements that were published");
     assert!(sandbox.run("accession verify").ends_with("all ok\n"));
     assert_eq!(
-        sandbox.run("accession publish www --quiet; accession publish www --verify").lines().last(),
+        sandbox.run("accession publish www --quiet; accession verify www").lines().last(),
         Some("3 statements: ok")
     );
 }

@@ -32,15 +32,15 @@ fn no_message_shows_a_password() {
             &["verify"][..],
             &["ingest", "D", "--create", "A"],
             &["--json", "dataset", "list"],
-            &["backup", "/nonexistent/copy.db"],
-            &["restore", "/dev/null"],
-            &["copy", registry, registry],
-            &["copy", "accession.db", registry],
+            &["registry", "backup", "/nonexistent/copy.db"],
+            &["registry", "restore", "/dev/null"],
+            &["registry", "copy", registry, registry],
+            &["registry", "copy", "accession.db", registry],
             &["--registry", registry, "serve", "--listen", "127.0.0.1:0"],
             &["--registry", "accession.db", "backup", registry],
             &["--registry", "accession.db", "restore", registry],
             &["--registry", "accession.db", "mirror", "compare", "D", registry],
-            &["dataset", "add", "D"],
+            &["dataset", "create", "D"],
         ] {
             let mut command = command(registry, arguments);
             let output = command.current_dir(directory.path()).output().unwrap();

@@ -20,22 +20,22 @@ pub fn filled(directory: &Path) -> String {
     std::fs::write(directory.join("many.txt"), many).unwrap();
     let many = directory.join("many.txt");
     for arguments in [
-        &["dataset", "add", "US", "--doi", "10.9999/US", "--creator", "NASA"][..],
+        &["dataset", "create", "US", "--doi", "10.9999/US", "--creator", "NASA"][..],
         &["dataset", "edit", "US", "--title", "it's \\ é"],
         &["ingest", "US", "--at", "2001-01-02", "--note", "first\nnote", "A", "a", "é", "Z"],
         &["delete", "US", "--at", "2001-01-03", "a"],
         &["ingest", "US", "--at", "2001-01-04", "a", "値"],
         &["cite", "US", "--select", "A*"],
-        &["cite", "US", "--at", "2001-01-02", "--select", "*a*"],
+        &["cite", "US@2001-01-02", "--select", "*a*"],
         &["dataset", "edit", "US", "--title", "other"],
         &["dataset", "rename", "US", "OURS"],
         &["ingest", "LARGE", "--create", "--at", "2002-01-02", "--from", many.to_str().unwrap()],
         &["ingest", "THIRD", "--create", "--at", "2002-01-02", "A"],
         &["dataset", "withdraw", "THIRD", "--note", "wrong"],
-        &["dataset", "add", "EMPTY"],
-        &["payment-id", "new", "--worker", "3"],
-        &["key", "generate", "us.example.org/statements", "--output", "us.key"],
-        &["sign", "--key", "us.key"],
+        &["dataset", "create", "EMPTY"],
+        &["ids", "payment", "--worker", "3"],
+        &["proof", "keygen", "us.example.org/statements", "--output", "us.key"],
+        &["proof", "sign", "--key", "us.key"],
         &["publish", "www"],
         &["mirror", "pull", "MIRROR", "www/datasets/OURS", "--create"],
     ] {
@@ -51,16 +51,15 @@ pub fn reports(registry: &str) -> Vec<String> {
         succeed(registry, &["dataset", "list", "--all", "--json"]),
         succeed(registry, &["verify", "--json"]),
         succeed(registry, &["find", "A", "--json"]),
-        succeed(registry, &["prove", "OURS"]),
-        succeed(registry, &["mirror", "status", "MIRROR", "--json"]),
+        succeed(registry, &["proof", "create", "OURS"]),
+        succeed(registry, &["status", "MIRROR", "--json"]),
     ];
     for name in ["US", "OURS", "LARGE", "THIRD", "EMPTY", "MIRROR"] {
         for arguments in [
-            &["export", name][..],
+            &["dataset", "export", name][..],
             &["history", name, "--json"],
-            &["dataset", "show", name, "--versions", "--json"],
-            &["dataset", "show", name, "--json"],
-            &["subsets", name, "--json"],
+            &["show", name, "--versions", "--json"],
+            &["show", name, "--json"],
         ] {
             let output = command(registry, arguments).output().unwrap();
             reports.push(String::from_utf8([output.stdout, output.stderr].concat()).unwrap());
@@ -82,20 +81,24 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
     let source = filled(directory.path());
     let server = scene.server.new_database();
     let back = directory.path().join("back.db").to_str().unwrap().to_owned();
-    succeed("unused", &["copy", &source, &server]);
-    succeed("unused", &["copy", &server, &back]);
+    succeed("unused", &["registry", "copy", &source, &server]);
+    succeed("unused", &["registry", "copy", &server, &back]);
     let expected = reports(&source);
     let expected = masked(expected, &source);
     assert_eq!(masked(reports(&server), &server), expected);
     assert_eq!(masked(reports(&back), &back), expected);
 
     // The target of a copy is empty.
-    refused("unused", &["copy", &source, &server], "already-exists");
+    refused("unused", &["registry", "copy", &source, &server], "already-exists");
 
-    // A backup has the payment workers, a copy has them when it is asked for.
+    // A backup has the payment workers, also on a server; a copy has them when it is asked for.
+    let backed_up = scene.server.new_database();
+    succeed(&source, &["registry", "backup", &backed_up]);
+    assert_eq!(masked(reports(&backed_up), &backed_up), expected);
+    assert_eq!(workers_at(&backed_up), [3]);
     let backup = directory.path().join("backup.db").to_str().unwrap().to_owned();
-    succeed(&server, &["payment-id", "new", "--worker", "5"]);
-    succeed(&server, &["backup", &backup]);
+    succeed(&server, &["ids", "payment", "--worker", "5"]);
+    succeed(&server, &["registry", "backup", &backup]);
     assert_eq!(masked(reports(&backup), &backup), expected);
     let workers = rusqlite::Connection::open(&backup)
         .unwrap()
@@ -105,12 +108,17 @@ fn a_copy_to_a_server_and_back_says_the_same_to_the_byte() {
         .unwrap();
     assert_eq!(workers, "5");
     let other = scene.server.new_database();
-    succeed("unused", &["copy", &source, &other, "--payment-ids"]);
-    let rows = harness::server::client(&other)
+    succeed("unused", &["registry", "copy", &source, &other, "--payment-ids"]);
+    assert_eq!(workers_at(&other), [3]);
+    refused(&server, &["registry", "restore", &backup], "unsupported");
+}
+
+/// The workers that issue payment ids from a registry on a server.
+fn workers_at(url: &str) -> Vec<i64> {
+    let rows = harness::server::client(url)
         .query("SELECT worker FROM accession.payment_worker", &[])
         .unwrap();
-    assert_eq!(rows.iter().map(|row| row.get::<_, i64>(0)).collect::<Vec<_>>(), [3]);
-    refused(&server, &["restore", &backup], "unsupported");
+    rows.iter().map(|row| row.get(0)).collect()
 }
 
 #[test]
@@ -123,12 +131,14 @@ fn nothing_remains_of_a_copy_that_is_killed_and_it_can_be_made_again() {
     let mut unfinished = 0;
     for round in 0..rounds(6, 100) {
         let server = scene.server.new_database();
-        let mut copy = command("unused", &["copy", "--quiet", &source, &server]).spawn().unwrap();
+        let mut copy =
+            command("unused", &["registry", "copy", "--quiet", &source, &server]).spawn().unwrap();
         std::thread::sleep(Duration::from_millis(dice(round, 700)));
         copy.kill().unwrap();
         copy.wait().unwrap();
         // The server may be committing what the client sent last.
-        let again = command("unused", &["copy", "--json", &source, &server]).output().unwrap();
+        let again =
+            command("unused", &["registry", "copy", "--json", &source, &server]).output().unwrap();
         match again.status.success() {
             true => unfinished += 1,
             false => {
@@ -150,7 +160,7 @@ const CHANGES: [&[&str]; 8] = [
     &["dataset", "rename", "OURS", "LATER"],
     &["dataset", "rename", "THIRD", "FOURTH"],
     &["cite", "LATER", "--select", "*a*"],
-    &["dataset", "add", "NEW"],
+    &["dataset", "create", "NEW"],
 ];
 
 #[test]
@@ -188,10 +198,10 @@ fn a_backup_in_a_directory_is_named_after_the_database() {
     let directory = harness::directory();
     let nightly = directory.path().join("nightly");
     std::fs::create_dir(&nightly).unwrap();
-    succeed(&scene.url, &["dataset", "add", "US"]);
+    succeed(&scene.url, &["dataset", "create", "US"]);
     let database = scene.url.rsplit('/').next().unwrap();
     for number in 1..=2 {
-        let arguments = ["backup", nightly.to_str().unwrap(), "--json"];
+        let arguments = ["registry", "backup", nightly.to_str().unwrap(), "--json"];
         let printed = succeed(&scene.url, &arguments);
         let printed: serde_json::Value = serde_json::from_str(&printed).unwrap();
         let path = printed["path"].as_str().unwrap();

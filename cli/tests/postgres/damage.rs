@@ -71,12 +71,12 @@ fn filled(directory: &Path) -> PathBuf {
     let file = |file: &str| directory.join(file).to_str().unwrap().to_owned();
     let (log, key) = (file("one.jsonl"), file("key"));
     for arguments in [
-        &["export", "ONE", "--output", &log][..],
+        &["dataset", "export", "ONE", "--output", &log][..],
         &["mirror", "pull", "MIRROR", &log, "--create", "--primary-dataset", "ONE"],
         &["dataset", "rename", "TWO", "THREE"],
         &["dataset", "withdraw", "THREE", "--note", "wrong"],
-        &["key", "generate", "us.example.org/statements", "--output", &key],
-        &["sign", "--key", &key],
+        &["proof", "keygen", "us.example.org/statements", "--output", &key],
+        &["proof", "sign", "--key", &key],
     ] {
         succeed(path.to_str().unwrap(), arguments);
     }

@@ -11,7 +11,7 @@ fn without_the_extension_nothing_is_changed() {
     let count = || scene.client().query_one(triggers, &[]).unwrap().get::<_, i64>(0);
     let before = count();
     assert!(before > 0);
-    refused(&scene.url, &["distribute"], "unsupported");
+    refused(&scene.url, &["registry", "distribute"], "unsupported");
     assert_eq!(count(), before);
 }
 
@@ -21,18 +21,18 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
     let directory = harness::directory();
     let source = filled(directory.path());
     let url = cluster.new_cluster_database();
-    succeed("unused", &["copy", &source, &url]);
+    succeed("unused", &["registry", "copy", &source, &url]);
     let expected = masked(reports(&source), &source);
     assert_eq!(masked(reports(&url), &url), expected);
 
-    let distributed = succeed(&url, &["distribute", "--json"]);
+    let distributed = succeed(&url, &["registry", "distribute", "--json"]);
     let placed = "SELECT count(*) FROM pg_dist_partition
                   WHERE logicalrelid::text LIKE 'accession.%'";
     let tables: i64 = client(&url).query_one(placed, &[]).unwrap().get(0);
     assert_eq!(distributed, format!("{{\"tables\":{tables}}}\n"));
     assert!(tables > 12, "{tables}");
     assert_eq!(masked(reports(&url), &url), expected);
-    let again = succeed(&url, &["distribute", "--json"]);
+    let again = succeed(&url, &["registry", "distribute", "--json"]);
     assert_eq!(again, "{\"tables\":0}\n");
 
     // Changes and copies, also back to a file, are as before.
@@ -40,8 +40,8 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
         &["ingest", "OURS", "--at", "2003-01-02", "B"],
         &["delete", "OURS", "--at", "2003-01-03", "A"],
         &["dataset", "edit", "OURS", "--title", "third"],
-        &["dataset", "add", "FOURTH"],
-        &["payment-id", "new", "--worker", "7"],
+        &["dataset", "create", "FOURTH"],
+        &["ids", "payment", "--worker", "7"],
     ];
     for arguments in changes {
         for registry in [&source, &url] {
@@ -49,8 +49,8 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
         }
     }
     let back = directory.path().join("back.db").to_str().unwrap().to_owned();
-    succeed("unused", &["copy", &url, &back]);
-    let exported = |registry: &str| succeed(registry, &["export", "OURS"]);
+    succeed("unused", &["registry", "copy", &url, &back]);
+    let exported = |registry: &str| succeed(registry, &["dataset", "export", "OURS"]);
     assert_eq!(exported(&url), exported(&source));
     assert_eq!(exported(&back), exported(&source));
 }
@@ -75,14 +75,14 @@ fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distr
         )
         .unwrap();
     for arguments in [
-        &["dataset", "add", "FIRST"][..],
-        &["distribute"],
+        &["dataset", "create", "FIRST"][..],
+        &["registry", "distribute"],
         &["ingest", "FIRST", "A"],
-        &["dataset", "add", "SECOND"],
+        &["dataset", "create", "SECOND"],
         &["ingest", "SECOND", "A"],
         &["delete", "FIRST", "A"],
         &["dataset", "rename", "FIRST", "THIRD"],
-        &["payment-id", "new", "--worker", "1"],
+        &["ids", "payment", "--worker", "1"],
         &["verify"],
     ] {
         succeed(&as_owner, arguments);
@@ -112,7 +112,7 @@ fn distribute_completes_what_is_not_distributed() {
     owner.batch_execute("SELECT undistribute_table('accession.checkpoint')").unwrap();
     assert_eq!(local(&mut owner), ["checkpoint"]);
     for expected in ["{\"tables\":1}\n", "{\"tables\":0}\n"] {
-        let distributed = succeed(&url, &["distribute", "--json"]);
+        let distributed = succeed(&url, &["registry", "distribute", "--json"]);
         assert_eq!(distributed, expected);
         assert_eq!(local(&mut owner), Vec::<String>::new());
     }

@@ -68,15 +68,15 @@ fn the_commands_of_the_guide_work_in_its_order() {
         assert_eq!(succeed(&on_server("archive", database), &history), expected);
     }
     succeed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "C"]);
-    succeed(&on_server("www", "archive"), &["lookup", "US.FOOL2.002"]);
+    succeed(&on_server("www", "archive"), &["show", "US.FOOL2.002"]);
 
     // What somebody tries who has read less.
     let target = on_server("archive", "archive");
-    let again = refused(file, &["copy", file, &target], "already-exists");
+    let again = refused(file, &["registry", "copy", file, &target], "already-exists");
     assert!(
         again.contains("a registry here already") && again.contains("an empty database"),
         "{again}"
     );
-    let restored = refused(&target, &["restore", file], "unsupported");
-    assert!(restored.contains("`accession copy`"), "{restored}");
+    let restored = refused(&target, &["registry", "restore", file], "unsupported");
+    assert!(restored.contains("`accession registry copy`"), "{restored}");
 }

@@ -158,7 +158,8 @@ fn a_dead_machine_is_an_error_that_names_it_and_the_others_are_verified() {
     both.sort();
     assert_eq!((both.len(), one), (2, vec![lost[0].clone()]));
 
-    for arguments in [&["find", "first"][..], &["export", &lost[0]], &["lookup", &lost[0]]] {
+    for arguments in [&["find", "first"][..], &["dataset", "export", &lost[0]], &["show", &lost[0]]]
+    {
         let refused = run(&[&["--json"], arguments].concat());
         let expected = (Some(2), "connection-lost".to_owned());
         assert_eq!((refused.status.code(), kind_of(&refused)), expected, "{arguments:?}");

@@ -86,10 +86,10 @@ fn no_machine_reads_a_whole_shard_for_one_page() {
     let before = settled();
     for arguments in [
         &["granules", "D", "--limit", "5"][..],
-        &["lookup", "D"],
+        &["show", "D"],
         &["history", "D"],
         &["find", "granule-0005"],
-        &["history", "D", "--granule", "granule-0007"],
+        &["find", "granule-0007"],
     ] {
         let output = command(&scene.url, arguments).output().unwrap();
         assert!(output.status.success(), "{arguments:?}");

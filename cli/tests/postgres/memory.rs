@@ -31,7 +31,7 @@ fn verify_and_backup_need_no_more_memory_for_more_granules_on_a_server() {
     let directory = harness::directory();
     let registries = [25_000, 100_000].map(|many| with_granules(&scene, directory.path(), many));
     let copy = directory.path().join("copy.db");
-    for arguments in [&["verify"][..], &["backup", "copy.db"]] {
+    for arguments in [&["verify"][..], &["registry", "backup", "copy.db"]] {
         let [few, many] = registries.each_ref().map(|url| {
             let mut command = command(url, arguments);
             let (output, peak) = peak_memory(command.current_dir(directory.path()));

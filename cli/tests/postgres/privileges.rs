@@ -130,16 +130,13 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
         &["ingest", "D", "B", "C"][..],
         &["delete", "D", "B"],
         &["cite", "D", "--select", "C*"],
-        &["payment-id", "import", "-"],
+        &["ids", "import", "-"],
         &["verify"],
     ] {
         let output = command(&scene.url, arguments).stdin(std::process::Stdio::null()).output();
         let output = output.unwrap();
         let printed = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(
-            output.status.success() || arguments[0] == "payment-id",
-            "{arguments:?}: {printed}"
-        );
+        assert!(output.status.success() || arguments[0] == "ids", "{arguments:?}: {printed}");
         let door = "SELECT to_regprocedure('public.door(text)') IS NULL";
         assert!(superuser.query_one(door, &[]).unwrap().get::<_, bool>(0), "{arguments:?}");
     }
@@ -163,7 +160,7 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
     for argument in ["text", "bigint", "bytea"] {
         there.batch_execute(&trojan(argument)).unwrap();
     }
-    let copied = command("unused", &["copy", &scene.url, &copy]).output().unwrap();
+    let copied = command("unused", &["registry", "copy", &scene.url, &copy]).output().unwrap();
     assert!(copied.status.success());
     let door = "SELECT to_regprocedure('public.door(text)') IS NULL";
     assert!(there.query_one(door, &[]).unwrap().get::<_, bool>(0));
@@ -211,7 +208,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
         &["dataset", "rename", "NEW", "NEWER"],
         &["cite", "NEWER", "--select", "C*"],
         &["dataset", "withdraw", "NEWER", "--note", "wrong"],
-        &["payment-id", "new", "--worker", "1", "--epoch", "2020-01-01"],
+        &["ids", "payment", "--worker", "1", "--epoch", "2020-01-01"],
         &["verify"],
     ] {
         succeed(&ingest_url, arguments);
@@ -238,13 +235,13 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
         succeed(&ingest_url, &["mirror", "pull", "M", &us, "--primary-dataset", "US", "--create"]);
         succeed(&us, &["fixity", "compute", "US", "--root", &root, "--algorithm", algorithm]);
     }
-    for arguments in [&["lookup", "NEWER"][..], &["verify"], &["export", "NEWER"], &["find", "C"]] {
+    for arguments in
+        [&["show", "NEWER"][..], &["verify"], &["dataset", "export", "NEWER"], &["find", "C"]]
+    {
         succeed(&reader_url, arguments);
     }
     // Whoever may only read gets the citation, and a warning that it is not kept.
-    for arguments in
-        [&["cite", "NEWER", "--select", "C*"][..], &["cite", "D", "--at", "2000-01-01"]]
-    {
+    for arguments in [&["cite", "NEWER", "--select", "C*"][..], &["cite", "D@2000-01-01"]] {
         let expected = command(&ingest_url, arguments).output().unwrap().stdout;
         let cited = command(&reader_url, arguments).output().unwrap();
         assert_eq!(cited.stdout, expected, "{arguments:?}");
@@ -255,7 +252,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     assert!(cited.status.success() && cited.stdout.starts_with(b"NEW2"), "{cited:?}");
     let warned = String::from_utf8_lossy(&cited.stderr).into_owned();
     assert!(warned.contains("the subset is not saved"), "{warned}");
-    assert!(succeed(&reader_url, &["subsets", "NEW2"]).is_empty());
+    assert!(!succeed(&reader_url, &["show", "NEW2"]).contains("subset"));
     refused(&reader_url, &["ingest", "D", "X"], "denied");
 
     assert_refused(&ingest_url);
@@ -300,6 +297,6 @@ fn a_role_that_may_not_state_files_is_told_which_table_denies_it() {
     let printed = refused(&url, &["fixity", "add", "D", "--from", sums], "denied");
     assert!(printed.contains("permission denied for table content"), "{printed}");
     // Nothing of it was recorded.
-    let listed = command(&url, &["fixity", "list", "D"]).output().unwrap();
+    let listed = command(&url, &["granules", "D", "--format", "checksums"]).output().unwrap();
     assert!(listed.stdout.is_empty() && listed.status.code() == Some(2));
 }

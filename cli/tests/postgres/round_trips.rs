@@ -97,8 +97,8 @@ fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
         turns.lock().unwrap().number - 1
     };
     let trips = [
-        &["lookup", "D"][..],
-        &["lookup", "D", "--at", "2026-01-05"],
+        &["show", "D"][..],
+        &["show", "D@2026-01-05"],
         &["ingest", "D", "B"],
         &["dataset", "list"],
     ]
@@ -108,7 +108,7 @@ fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
     let most = [11, 11, 10, 7];
     assert!(trips.iter().zip(most).all(|(trips, most)| *trips <= most), "{trips:?}");
     let statements =
-        scene.server.statements_of(|| drop(scene.command(&["lookup", "D"]).output().unwrap()));
+        scene.server.statements_of(|| drop(scene.command(&["show", "D"]).output().unwrap()));
     let is_question = |sql: &&String| sql.starts_with("SELECT");
     assert_eq!(statements.iter().filter(is_question).count(), 9, "{statements:#?}");
 }

@@ -161,10 +161,10 @@ fn every_statement_is_in_a_transaction_that_looks_names_up_in_the_catalogue_only
         &scene,
         &[
             (url, &["ingest", "D", "--create", "A"], 0),
-            (url, &["lookup", "D"], 0),
+            (url, &["show", "D"], 0),
             (url, &["verify"], 0),
             (url, &["cite", "D", "--select", "*"], 0),
-            (url, &["distribute"], 2),
+            (url, &["registry", "distribute"], 2),
         ],
     );
     let starts = begins(&statements);
@@ -177,7 +177,7 @@ fn every_statement_is_in_a_transaction_that_looks_names_up_in_the_catalogue_only
     }
     // Two connections, one after the other.
     let copy = scene.server.new_database();
-    let statements = statements_of(&scene, &[(url, &["copy", url, &copy], 0)]);
+    let statements = statements_of(&scene, &[(url, &["registry", "copy", url, &copy], 0)]);
     assert!(begins(&statements).len() > 2);
 }
 

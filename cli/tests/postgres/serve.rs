@@ -84,7 +84,7 @@ fn every_page_is_the_same_as_that_of_a_copy_in_a_file() {
     fill(&scene);
     let directory = harness::directory();
     let file = directory.path().join("copy.db");
-    succeed(&scene.url, &["copy", &scene.url, file.to_str().unwrap()]);
+    succeed(&scene.url, &["registry", "copy", &scene.url, file.to_str().unwrap()]);
     let (of_server, of_file) = (Served::start(&scene.url), Served::start(file.to_str().unwrap()));
     let latest = of_file.get("/datasets/A/", "application/json").1;
     let latest: serde_json::Value = serde_json::from_str(&latest).unwrap();

@@ -24,12 +24,12 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     for arguments in [
         &["history", "D"][..],
         &["granules", "D@2001-01-01T00:00:20Z"],
-        &["--json", "dataset", "show", "D"],
+        &["--json", "show", "D"],
         &["cite", "D"],
-        &["subsets", "D"],
+        &["show", "D"],
         &["compare", "D@2001-01-01T00:00:20Z", "D"],
         &["find", "G7"],
-        &["export", "D", "--output", "-"],
+        &["dataset", "export", "D", "--output", "-"],
         &["verify"],
     ] {
         let expected = scene.command(arguments).output().unwrap();
@@ -43,7 +43,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
     for arguments in [
         &["ingest", "D", "new"][..],
         &["dataset", "edit", "D", "--title", "T"],
-        &["payment-id", "new", "--worker", "0"],
+        &["ids", "payment", "--worker", "0"],
     ] {
         refused(&url, arguments, "denied");
     }

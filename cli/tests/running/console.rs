@@ -230,15 +230,27 @@ fn is_for_people(line: &str) -> bool {
     ["error: ", "warning: ", "{\"error\":", "{\"warning\":"].iter().any(|it| line.starts_with(it))
 }
 
+/// The commands that the page of the program does not list: those for packages, and those that others replace.
+const NOT_ON_PAGE: [&str; 3] = ["change", "completions", "man"];
+
 /// The commands that a help text lists. A line that continues a description does not name one.
 pub fn commands_in(help: &str) -> Vec<&str> {
-    help.lines()
-        .skip_while(|line| *line != "Commands:")
-        .skip(1)
-        .take_while(|line| !line.is_empty())
+    // The page of the program has them under headings.
+    let page = help.split_once("\nA SET is one of\n").map(|(commands, _)| commands);
+    let lines: Vec<&str> = match page {
+        Some(page) => page.lines().skip_while(|line| !line.starts_with("Usage:")).collect(),
+        None => {
+            let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
+            lines.take_while(|line| !line.is_empty()).collect()
+        }
+    };
+    let not_on_page = page.map_or(&[][..], |_| &NOT_ON_PAGE);
+    lines
+        .into_iter()
         .filter_map(|line| line.strip_prefix("  ").filter(|line| !line.starts_with(' ')))
         .filter_map(|line| line.split_whitespace().next())
         .filter(|command| *command != "help")
+        .chain(not_on_page.iter().copied())
         .collect()
 }
 
@@ -276,7 +288,7 @@ fn without_now(line: &str) -> String {
 
 /// The text with all times masked that depend on the clock. The width of columns depends on these times and
 /// on the path of the directory, so it is masked, too.
-fn masked(text: &str) -> String {
+pub fn masked(text: &str) -> String {
     let lines: Vec<String> = text.lines().map(without_now).collect();
     let outputs = lines.chunk_by(|_, line| !line.starts_with("$ ") && !line.starts_with("```"));
     let mut masked = String::new();

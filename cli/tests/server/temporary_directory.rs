@@ -114,7 +114,7 @@ fn a_history_that_was_replaced_is_published_anew_in_a_temporary_directory() {
     let serving = serve(&at("us.db"), &[]);
     let (_, before) = head(&serving);
     assert!(before.contains("\"changes\":3"), "{before}");
-    // As `accession restore` does it.
+    // As `accession registry restore` does it.
     std::fs::rename(at("us.db"), at("old.db")).unwrap();
     std::fs::rename(at("other.db"), at("us.db")).unwrap();
     let (status, after) = head(&serving);

@@ -31,7 +31,7 @@ impl Answers {
             for instance in history(registry, name)? {
                 answers.add_instance(&instance);
                 answers.add_granules(registry, name, &instance)?;
-                let resolution = registry.snapshot()?.resolve(instance.identifier, None, None)?;
+                let resolution = registry.snapshot()?.periods(instance.identifier, None, None)?;
                 for row in &resolution.rows {
                     let found = row.set.instance();
                     answers.add("resolve", &(&found.dataset, found.timestamp, found.until));

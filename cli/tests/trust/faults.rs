@@ -130,7 +130,7 @@ fn judge(
     match &end {
         End::Done => {
             assert!(is_there, "{context}: the change was acknowledged, but not made");
-            let is_issuing = action.name == "payment-id new";
+            let is_issuing = action.name == "ids payment";
             assert_eq!(ids.len(), if is_issuing { 20 } else { 0 }, "{context}");
         }
         End::Trouble { kind, message } => {

@@ -36,7 +36,7 @@ fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
             command.args(["-c", "read line; exec \"$@\"", "sh"]).arg(program.get_program());
             command.arg("--registry").arg(&path);
             match n % 4 {
-                0 => command.args(["dataset", "add", &format!("DATASET.{n}"), "--title", "T"]),
+                0 => command.args(["dataset", "create", &format!("DATASET.{n}"), "--title", "T"]),
                 1 => command.args(["import", &format!("DATASET.{n}"), "--create", "-"]),
                 _ => command.args(["ingest", &format!("DATASET.{n}"), "--create", "A", "B"]),
             };

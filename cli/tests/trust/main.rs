@@ -11,7 +11,7 @@
 //! - [`first_open`], [`rivals`]: many processes at once
 //! - [`rot`]: bits that flip, and files that are truncated
 //! - [`hostile_log`]: the memory of a mirror, whatever its primary sends
-//! - [`signing`]: `sign`, killed before each of its calls
+//! - [`signing`]: `proof sign`, killed before each of its calls
 //! - [`serve`]: a server under load, while the registry is written and restored
 //!
 //! [`faults`], [`full_disk`], [`hostile_log`], [`restore`], [`signing`] and [`power_loss`] need Linux; the first and the last three also

@@ -62,7 +62,7 @@ impl Run {
             assert!(output.status.success(), "{command}: {output:?}");
             let end = std::fs::metadata(&journal).unwrap().len() as usize;
             ends.push((end, Some(examine_copy(&place, command))));
-            if command.starts_with("payment-id") {
+            if command.starts_with("ids payment") {
                 payment = Some(printed(&output.stdout, end));
             }
             if reader == Reader::Stays && readers.is_empty() {
@@ -232,7 +232,7 @@ fn commands() -> Vec<String> {
         format!("ingest OWN --create --at {} {}", at(1), some((0..200).step_by(2))),
         format!("delete OWN --at {} {}", at(2), some((20..60).step_by(4))),
         format!("ingest OWN --at {} --note back {}", at(3), some((20..40).step_by(4))),
-        "payment-id new --worker 7 --count 9".to_owned(),
+        "ids payment --worker 7 --count 9".to_owned(),
         "dataset edit OWN --title Granules --creator Someone".to_owned(),
         format!("mirror pull MIRROR PRIMARY --primary-dataset OWN --create --at {}", at(4)),
         format!("ingest OWN --at {} {}", at(5), some((1..150).step_by(2))),

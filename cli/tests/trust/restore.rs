@@ -74,7 +74,7 @@ impl Place {
             None => program_in(&temporary),
         };
         command.arg("--json").arg("--registry").arg(self.registry());
-        command.arg("restore").arg(&self.copy).output().unwrap()
+        command.args(["registry", "restore"]).arg(&self.copy).output().unwrap()
     }
 
     /// The registries that were replaced.
@@ -240,7 +240,7 @@ fn a_directory_that_cannot_be_synced_keeps_its_registry() {
     }
     set(&place.directory, 0o300);
     command.arg("--json").arg("--registry").arg(place.registry());
-    let output = command.arg("restore").arg(&place.copy).output().unwrap();
+    let output = command.args(["registry", "restore"]).arg(&place.copy).output().unwrap();
     set(&place.directory, 0o700);
     let context = format!("{output:?}");
     assert_eq!(output.status.code(), Some(2), "{context}");

@@ -81,12 +81,9 @@ impl Arena {
         let mut is_last_round = false;
         while !is_last_round {
             is_last_round = self.is_over.load(Ordering::Acquire);
-            let mut latest = rows(&self.run("lookup SHARED")).remove(0);
-            for of_look_up in ["digests", "withdrawn"] {
-                latest.as_object_mut().unwrap().remove(of_look_up).expect("a look-up has it");
-            }
+            let latest = rows(&self.run("history SHARED -n 1")).remove(0);
             let identifier = latest["identifier"].as_str().unwrap();
-            let granules = rows(&self.run(&format!("granules SHARED --identifier {identifier}")));
+            let granules = rows(&self.run(&format!("granules DI:{identifier}")));
             let ids = granules.iter().map(|granule| granule["granule"].as_str().unwrap());
             assert_eq!(naive(ids).to_string(), identifier);
             assert_eq!(granules.len() as u64, latest["granules"].as_u64().unwrap());
@@ -157,7 +154,7 @@ fn reads_succeed_while_a_long_import_is_being_written() {
     let (mut reads, mut reads_during_the_write) = (0, 0);
     while child.try_wait().unwrap().is_none() {
         let was_being_written = is_being_written(arena.directory.path());
-        let latest = rows(&arena.run("lookup SHARED")).remove(0);
+        let latest = rows(&arena.run("history SHARED -n 1")).remove(0);
         assert_eq!(latest["granules"], 1);
         let datasets = rows(&arena.run("dataset list")).len();
         // A reader that waited for the writer would end after it, when both datasets are there.

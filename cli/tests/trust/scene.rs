@@ -65,7 +65,7 @@ impl Scene {
         scene.make_registry(&registry);
         std::fs::copy(&registry, scene.path("primary.db")).unwrap();
         scene.write_inputs();
-        let output = scene.program(&scene.path("primary.db"), "export OWN");
+        let output = scene.program(&scene.path("primary.db"), "dataset export OWN");
         std::fs::write(scene.path("manifest.jsonl"), output.stdout).unwrap();
 
         let directory = scene.directory.path().to_str().unwrap().to_owned();
@@ -74,7 +74,7 @@ impl Scene {
             ("delete", "delete OWN --at LATER --from DIR/delete.txt"),
             ("change", "change OWN --at LATER --ingest DIR/ingest.txt --delete DIR/delete.txt"),
             ("sync", "sync OWN --at LATER --note night --from DIR/listing.txt"),
-            ("revert", "revert OWN --to EARLY --at LATER"),
+            ("revert", "revert OWN OWN@EARLY --at LATER"),
             ("import", "import OWN DIR/changes.tsv"),
             (
                 "mirror pull",
@@ -85,7 +85,7 @@ impl Scene {
                 "mirror pull MIRROR DIR/manifest.jsonl --reset --max-delete 100% --at SOON",
             ),
             ("dataset edit", "dataset edit OWN --title Granules --creator Someone"),
-            ("payment-id new", "payment-id new --worker 7 --count 20"),
+            ("ids payment", "ids payment --worker 7 --count 20"),
             ("creation by ingest", "ingest NEW --create --at LATER --from DIR/ingest.txt"),
             ("creation by import", "import NEW --create DIR/new.tsv"),
         ];
@@ -125,7 +125,7 @@ impl Scene {
             registry.change(&name(dataset), &change.at(second(seconds))).unwrap();
         }
         drop(registry);
-        let output = self.program(path, "payment-id new --worker 7 --count 5");
+        let output = self.program(path, "ids payment --worker 7 --count 5");
         assert!(output.status.success());
     }
 
@@ -164,7 +164,7 @@ impl Scene {
         let output = self.program(&place.registry(), arguments);
         assert!(output.status.success(), "{name}: {}", String::from_utf8_lossy(&output.stderr));
         let after = examine(&place.registry(), name);
-        let is_told = !arguments.starts_with("payment-id");
+        let is_told = !arguments.starts_with("ids payment");
         assert_eq!(before.as_ref() != Some(&after), is_told, "{name} changes something");
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
         Action { name, arguments, creates, before, after }

@@ -1,4 +1,4 @@
-//! `sign` is killed before each of its calls that change a file: what it signed before that goes on.
+//! `proof sign` is killed before each of its calls that change a file: what it signed before that goes on.
 //!
 //! Beside the key, the last body is kept before a signature leaves the process. Whenever it is killed, that
 //! body is of the tree that the next run continues, and what was published in between stays its beginning.
@@ -30,8 +30,8 @@ fn prepare(directory: &Path) {
     std::fs::create_dir(directory.join("tmp")).unwrap();
     for words in [
         "ingest US --create --at 2001-01-02 A B",
-        "key generate us.example.org/statements --output us.key",
-        "sign --key us.key",
+        "proof keygen us.example.org/statements --output us.key",
+        "proof sign --key us.key",
         "ingest US --at 2001-01-03 C",
         "ingest OTHER --create --at 2001-01-03 X",
     ] {
@@ -53,7 +53,8 @@ fn sign_that_is_killed_at_any_step_has_signed_what_the_next_run_continues() {
         assert!(copied.unwrap().success());
         let disk =
             Interposed::failing(&directory, Fault { mode: Mode::Kill, errno: Errno::Eio, nth });
-        let output = run(disk.command(&directory.join("tmp")), &directory, "sign --key us.key");
+        let output =
+            run(disk.command(&directory.join("tmp")), &directory, "proof sign --key us.key");
         if output.status.success() {
             break;
         }
@@ -63,7 +64,7 @@ fn sign_that_is_killed_at_any_step_has_signed_what_the_next_run_continues() {
         let last: LogCheckpoint = last.parse().unwrap();
         assert!([1, 4].contains(&last.size), "{nth}: {last}");
         kept[usize::from(last.size == 4)] += 1;
-        for words in ["publish www", "sign --key us.key", "publish www", "verify"] {
+        for words in ["publish www", "proof sign --key us.key", "publish www", "verify"] {
             succeed(&directory, words);
         }
         let registry = Registry::open(directory.join("us.db"), clock()).unwrap();

@@ -198,7 +198,7 @@ impl<'primary> Victim<'primary> {
             Kind::Payment => {
                 // Few, so that the next lease after a kill is often one of the same worker.
                 let worker = dice.within(0..3);
-                let arguments = format!("payment-id new --worker {worker} --count {PAYMENT_IDS}");
+                let arguments = format!("ids payment --worker {worker} --count {PAYMENT_IDS}");
                 Plan::new(kind, &arguments, Vec::new())
             }
             Kind::Create => {
@@ -210,10 +210,14 @@ impl<'primary> Victim<'primary> {
             }
             Kind::Backup => {
                 self.created += 1;
-                Plan::new(kind, &format!("backup {}", self.created().display()), Vec::new())
+                Plan::new(
+                    kind,
+                    &format!("registry backup {}", self.created().display()),
+                    Vec::new(),
+                )
             }
             Kind::Annotate => {
-                let arguments = format!("annotate OWN --at now --note note-{}", self.notes.len());
+                let arguments = format!("annotate OWN note-{} --at now", self.notes.len());
                 Plan::new(kind, &arguments, Vec::new())
             }
             Kind::Confirm => {
@@ -288,10 +292,10 @@ impl<'primary> Victim<'primary> {
             self.own.entries.iter().filter(|entry| entry.held != now).collect();
         let to = *dice.pick(&others);
         let to_text = match dice.once_in(2) {
-            true => to.at.to_string(),
-            false => to.identifier.to_string(),
+            true => format!("OWN@{}", to.at),
+            false => format!("DI:{}", to.identifier),
         };
-        let arguments = format!("revert OWN --to {to_text} --at {at}");
+        let arguments = format!("revert OWN {to_text} --at {at}");
         Plan::new(Kind::Revert, &arguments, vec![Entry::of(at, to.held.clone())])
     }
 

@@ -517,7 +517,7 @@ fn listing(site: &Site, last: &Instance) -> Markup {
             h2 { "Check your copy" }
             p.text { "This compares a listing of your files, a name a line, with it:" }
             (command("expect", &html! {
-                "accession identify listing.txt " span { "--expect" } " " span { "DI:" (last.identifier) }
+                "accession compare " span { "DI:" (last.identifier) } " listing.txt"
             }))
             (drop_area(last.identifier, last.granules, ""))
         }

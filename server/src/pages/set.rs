@@ -144,7 +144,7 @@ impl SetPage {
         SetPage { citation: self.citation.with_resolver(site.resolver()), ..self }
     }
 
-    /// The set as JSON: an instance as `lookup` prints it.
+    /// The set as JSON: an instance, with the digests of its period.
     pub fn json(&self) -> Value {
         let set = &self.cited.period.set;
         let instance = set.instance();

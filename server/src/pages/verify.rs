@@ -55,7 +55,7 @@ pub fn identifier_page(site: &Site) -> String {
             p { "In a directory whose files are the granules:" }
             (command("shell", &html! { (shell("ls")) }))
             p { "With the program of this site, for a list of names in a file:" }
-            (command("cmd", &html! { "accession identify names.txt" }))
+            (command("cmd", &html! { "accession show names.txt" }))
         }
         section.text {
             h2 { "What it promises" }
@@ -68,7 +68,7 @@ pub fn identifier_page(site: &Site) -> String {
             p {
                 "Both are what the digest of a set is for: the SHA-256 of its list, in which each name is \
                  followed by the strongest checksum of each of its files. The program prints that list with "
-                code { "accession granules SET --list" } ", and anyone can hash it with "
+                code { "accession granules SET --format list" } ", and anyone can hash it with "
                 code { "sha256sum" } "."
             }
         }
@@ -109,19 +109,25 @@ pub(super) struct CheckedSet<'a> {
 impl CheckedSet<'_> {
     /// What a reader does with the set: its list, and the sections below that check and cite it.
     pub fn actions(&self) -> Markup {
-        let (ending, size) = match self.list.ends_with(".gz") {
-            true => ("txt.gz", "gzip".to_owned()),
-            false => ("txt", self.ends.list_size(self.set.granule_count())),
+        let size = match self.list.ends_with(".gz") {
+            true => "gzip".to_owned(),
+            false => self.ends.list_size(self.set.granule_count()),
         };
         html! {
             p.actions {
-                a.button.main href=(self.list) download={ "DI_" (self.set.identifier()) "." (ending) } {
+                a.button.main href=(self.list) download=(self.list_name()) {
                     "Get the list (" (size) ")"
                 }
                 " " a.button href="#verify" { "Check your copy" }
                 " " a.button href="#cite" { "Cite" }
             }
         }
+    }
+
+    /// The name under which a browser saves its list.
+    fn list_name(&self) -> String {
+        let ending = if self.list.ends_with(".gz") { "txt.gz" } else { "txt" };
+        format!("DI_{}.{ending}", self.set.identifier())
     }
 
     /// The section on checking a copy of it.
@@ -136,7 +142,7 @@ impl CheckedSet<'_> {
                      count, in any order; the bytes inside the files do not: checksums are for these."
                 }
                 (command("cmd", &html! {
-                    (listing) " | accession identify - " span { "--expect" } " " span { "DI:" (identifier) }
+                    (listing) " | accession compare " span { "DI:" (identifier) } " -"
                 }))
                 (drop_area(identifier, self.set.granule_count(), self.list))
                 // That of no names is computed by the program only.
@@ -149,7 +155,8 @@ impl CheckedSet<'_> {
                 }
                 details {
                     summary { "It differs: which files are missing, or too many?" }
-                    pre tabindex="0" { code { (listing) " | accession compare DI:" (identifier) " --from -" } }
+                    p { "This compares them with the list, as you got it above:" }
+                    pre tabindex="0" { code { (listing) " | accession compare " (self.list_name()) " -" } }
                 }
                 details {
                     summary { "The digest, which covers what is known of the bytes, too" }

@@ -14,7 +14,7 @@ use crate::request::{Format, Request, body};
 use crate::response::{CachePolicy, Rejection, in_format};
 use crate::rows::{PAGE_BYTES, instance_bytes, list};
 use crate::state::App;
-use accession::Resolution;
+use accession::Periods;
 use accession::Result;
 use accession::citation;
 use accession::citation::references;
@@ -115,7 +115,7 @@ fn shortened(verdict: CitationVerdict, room: &mut usize) -> Quoted {
         *room = room.saturating_sub(bytes);
         is_room
     });
-    let resolution = Resolution { rows: listed.cloned().collect() };
+    let resolution = Periods { rows: listed.cloned().collect() };
     Quoted {
         verdict: CitationVerdict { intervals: Arc::new(resolution), ..verdict },
         interval_count,

@@ -5,12 +5,11 @@ use axum::response::Response;
 
 use crate::pages::ComparisonPage;
 use crate::problem::Problem;
-use crate::request::{Format, Request, Segments, dataset_name, moment};
+use crate::request::{Format, Request, Segments};
 use crate::response::Rejection;
 use crate::rows::{PAGE_BYTES, list};
 use crate::state::App;
-use accession::Selection;
-use accession::{GranuleId, Identifier, Moment, Timestamp};
+use accession::{GranuleId, SetSpec};
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
 
@@ -29,8 +28,7 @@ pub async fn comparison(
     let Some((left, right)) = sides.split_once("...") else {
         return Err(Problem::usage("A comparison is written LEFT...RIGHT, with three dots.").into());
     };
-    let now = state.now();
-    let (left, right) = (selection(left, now)?, selection(right, now)?);
+    let (left, right) = (side(left)?, side(right)?);
     let format = request.format(&OFFERED)?;
     let most = match format {
         Format::Html => SHOWN,
@@ -39,6 +37,8 @@ pub async fn comparison(
     let after: Option<GranuleId> = request.parsed("after")?;
     let read = state.source.compare(move |reading| {
         let snapshot = reading.registry.snapshot()?;
+        let left = snapshot.resolve(&left)?.selection().clone();
+        let right = snapshot.resolve(&right)?.selection().clone();
         ComparisonPage::read(snapshot, &left, &right, after.as_ref(), most)
     });
     let page = read.await?;
@@ -71,17 +71,7 @@ fn escaped(text: &str) -> String {
     utf8_percent_encode(text, SEGMENT).to_string()
 }
 
-/// One side: an identifier, a dataset, or a dataset at a time.
-fn selection(text: &str, now: Timestamp) -> Result<Selection, Problem> {
-    if let Ok(identifier) = text.parse::<Identifier>() {
-        return Ok(Selection::Identifier { identifier, dataset: None, at: None });
-    }
-    let (name, at) = match text.split_once('@') {
-        Some((name, at)) => (name, Some(moment(at, now)?)),
-        None => (text, None),
-    };
-    if at.is_some_and(|at: Moment| at.first_instant() > now) {
-        return Err(Problem::unknown("usage", "The time of a side is in the future."));
-    }
-    Ok(Selection::Dataset { name: dataset_name(name)?, at })
+/// One side: a set as the command line reads it, but not a file.
+fn side(text: &str) -> Result<SetSpec, Problem> {
+    text.parse().map_err(|error| Problem::usage(format!("{text}: {error}.")))
 }

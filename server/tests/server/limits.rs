@@ -102,7 +102,7 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
             .history(&dataset, &HistoryOptions::new())
             .map(|it| it.unwrap().recorded_by);
         let latest = snapshot.dataset(&dataset).unwrap().latest.unwrap();
-        let resolved = snapshot.resolve(latest.identifier, None, None).unwrap();
+        let resolved = snapshot.periods(latest.identifier, None, None).unwrap();
         let resolved = resolved.rows.into_iter().map(|row| row.set.instance().recorded_by.clone());
         let versions = snapshot.record_versions(&dataset).unwrap();
         let versions = versions.into_iter().map(|version| version.recorded_by);

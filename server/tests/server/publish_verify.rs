@@ -1,4 +1,4 @@
-//! `publish --verify` names every file for mirrors that is not as it was published, and changes nothing.
+//! `verify DIR` names every file for mirrors that is not as it was published, and changes nothing.
 
 use harness::values::clock;
 use std::path::Path;

@@ -61,7 +61,7 @@ fn targets(page: &str) -> Vec<&str> {
 #[test]
 fn every_link_leads_to_a_file_wherever_the_directory_is() {
     let registry = registry();
-    step(&registry, "DI:1", 0, ["x"], []);
+    step(&registry, "D:1", 0, ["x"], []);
     registry
         .edit_dataset(&name("A"), |dataset| {
             dataset.doi = Some("10.9999/US".parse().unwrap());
@@ -83,8 +83,8 @@ fn every_link_leads_to_a_file_wherever_the_directory_is() {
             "datasets/B/",
             "datasets/NEW/",
             "datasets/OLD/",
-            "datasets/DI:1/",
-            "datasets/DI:1/history/",
+            "datasets/D:1/",
+            "datasets/D:1/history/",
         ];
         for directory in pages {
             let page = text(www, &format!("{directory}index.html"));

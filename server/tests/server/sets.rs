@@ -25,7 +25,7 @@ fn a_reader_learns_what_a_set_is_and_what_became_of_it() {
             "/compare/US.FOOL2.002@2001-01-03T00:00:00Z...US.FOOL2.002@2001-03-03T00:00:00Z\">Compare with the latest set</a>",
             "Get the list (588 bytes)",
             "<i><span>FOOL2.v2.</span></i><span>01.bba34792-f256-4c54-81dd-9977e432c204</span>",
-            "<span>--expect</span> <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span>",
+            "compare <span>DI:763122197bfb3ffbf0da14adbfb1b13b</span> -",
         ],
     );
     let latest = served.latest("US.FOOL2.002");
@@ -132,7 +132,11 @@ fn a_set_is_that_of_its_first_holder_and_has_the_others_below() {
     let page = served.page("/datasets/FIRST@2002-06-01");
     assert!(page.contains("; <b>0</b> of 1 granule is still held. "), "{page}");
     let page = served.page("/DI:d41d8cd98f00b204e9800998ecf8427e");
-    assert!(page.contains("accession identify - ") && !page.contains("It must print"), "{page}");
+    assert!(
+        page.contains("accession compare <span>DI:d41d8cd98f00b204e9800998ecf8427e</span> -")
+            && !page.contains("It must print"),
+        "{page}"
+    );
 }
 
 #[test]

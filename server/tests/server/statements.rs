@@ -1,4 +1,4 @@
-//! `/statements/…` has the bytes that `publish` writes, and `/DI:…/proof` what `prove` prints.
+//! `/statements/…` has the bytes that `publish` writes, and `/DI:…/proof` what `proof create` prints.
 
 use accession::Registry;
 use accession::proof::SignedCheckpoint;

@@ -1,4 +1,4 @@
-//! The log of statements of a site, as `sign --recover` takes it back: `tlog-tiles`.
+//! The log of statements of a site, as `proof sign --recover` takes it back: `tlog-tiles`.
 
 use std::path::{Path, PathBuf};
 

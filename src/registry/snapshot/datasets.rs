@@ -104,6 +104,18 @@ impl Snapshot {
         paged(None, page, |last| Some(last.dataset.name.clone())).collect()
     }
 
+    /// The names of datasets that are similar to a text: in another case, with `.`, `_` and `-` exchanged, or
+    /// with one typing error. At most 5 of them. Costs a look at every dataset.
+    ///
+    /// # Errors
+    ///
+    /// The registry cannot be read.
+    pub fn similar_datasets(&self, text: &str) -> Result<Vec<DatasetName>> {
+        let datasets = self.all_datasets(Withdrawn::Listed)?;
+        let names = datasets.into_iter().map(|listed| listed.dataset.name);
+        Ok(names.filter(|name| is_similar(name.as_str(), text)).take(MAX_SIMILAR).collect())
+    }
+
     /// Replaces an instance that takes effect in the future by the one that is in force now.
     pub fn replace_future_instance(&self, listed: &mut DatasetRecord) -> Result<()> {
         let now = self.now();
@@ -168,5 +180,35 @@ impl Snapshot {
     /// The names of the datasets that have a DOI, compared without case, by name.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         self.ask(|read| read.datasets_with_doi(doi))
+    }
+}
+
+/// How many similar names are returned.
+const MAX_SIMILAR: usize = 5;
+
+/// Whether two names differ only by case, by `.`, `_` and `-`, or by one typing error: a character that is
+/// missing, added or another, or two neighbours exchanged. Of names with fewer than three characters, another
+/// character is another name.
+fn is_similar(name: &str, text: &str) -> bool {
+    let plain = |text: &str| text.to_ascii_lowercase().replace(['.', '_'], "-");
+    let (name, text) = (plain(name), plain(text));
+    name == text || name.len().max(text.len()) >= 3 && strsim::osa_distance(&name, &text) <= 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_similar_up_to_case_separators_and_one_typing_error() {
+        for text in
+            ["mod35_l2", "MOD35.L2", "MOD-35_L2", "MOD35L2", "MOD53_L2", "MOD35_L2x", "MOD36_L2"]
+        {
+            assert!(is_similar("MOD35_L2", text), "{text}");
+        }
+        for text in ["MOD36_L3", "MOD35", "", "NOWHERE"] {
+            assert!(!is_similar("MOD35_L2", text), "{text}");
+        }
+        assert!(is_similar("US", "us") && !is_similar("US", "UK") && !is_similar("A", "B"));
     }
 }

@@ -9,8 +9,8 @@ use super::select::Selection;
 use super::view::{Snapshot, as_known, dataset_of, instances, subset_as_known};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    Content, ContentMatch, DatasetName, EncodedFiles, GranuleId, Identifier, Instance, Moment, Set,
-    Timestamp,
+    Content, ContentMatch, DatasetName, Digest, DigestPrefix, EncodedFiles, GranuleId, Identifier,
+    Instance, Moment, Set, Timestamp,
 };
 use crate::registry::contents::{Contents, ContentsAt};
 use crate::registry::handle::Registry;
@@ -36,6 +36,19 @@ impl HeldContents {
     fn of(set: Set) -> Self {
         let Instance { timestamp, until, .. } = *set.instance();
         HeldContents { set, from: timestamp, until }
+    }
+
+    /// What names these contents among others of the same identifier: the time from which they were held, or the
+    /// first digits of their digest if another dataset held other contents then.
+    pub fn spec_among(&self, others: &[HeldContents]) -> String {
+        let is_held = |other: &&HeldContents| {
+            other.from <= self.from && other.until.is_none_or(|until| self.from < until)
+        };
+        if others.iter().filter(is_held).count() == 1 {
+            return format!("DI:{}@{}", self.set.identifier(), self.from);
+        }
+        let digest = self.set.digest().to_string();
+        digest[..Digest::PREFIX.len() + DigestPrefix::MIN_DIGITS].to_owned()
     }
 
     /// The period in words: `FROM to UNTIL`.
@@ -277,18 +290,19 @@ fn contents_of<'read>(read: &'read View, set: &Set) -> Result<ContentsAt<'read>>
 
 fn ambiguous(contents: &[HeldContents]) -> Error {
     let identifier = contents[0].set.identifier();
-    let listed = contents.iter().take(MAX_LISTED).map(|contents| {
-        let digest = contents.set.digest().to_string();
-        let short = &digest[.."sha256:".len() + 12];
-        format!("{short} in {}, {}", contents.set.dataset(), contents.held())
-    });
+    let listed = contents
+        .iter()
+        .take(MAX_LISTED)
+        .map(|it| format!("{} in {}, {}", it.spec_among(contents), it.set.dataset(), it.held()));
     let listed = listed.collect::<Vec<_>>().join("; ");
     let more = match contents.len().saturating_sub(MAX_LISTED) {
         0 => String::new(),
         more => format!("; and {more} more"),
     };
-    let message =
-        format!("DI:{identifier} had {} different contents: {listed}{more}", contents.len());
+    let message = format!(
+        "DI:{identifier} had {} different contents; name one: {listed}{more}",
+        contents.len()
+    );
     Error::new(ErrorKind::Ambiguous, message)
 }
 

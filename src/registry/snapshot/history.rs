@@ -36,6 +36,16 @@ impl Snapshot {
         })
     }
 
+    /// The instances of all datasets that were recorded last, in order of recording, at most `limit` of them.
+    /// Passes over the histories of all datasets.
+    pub fn recorded_last(&self, limit: u32) -> Result<Vec<Instance>> {
+        self.ask(|read| {
+            let mut last = all_known(read, read.recorded_last(limit)?)?;
+            last.reverse();
+            Ok(last)
+        })
+    }
+
     /// The instances of a dataset with this identifier, in order of time.
     pub fn history_with(
         &self,

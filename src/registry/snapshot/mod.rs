@@ -15,7 +15,7 @@ mod export;
 mod granules;
 mod held_contents;
 mod history;
-mod resolve;
+mod periods;
 mod select;
 mod side_by_side;
 mod view;
@@ -31,9 +31,9 @@ pub use granules::{FileList, FileTotals, Granule};
 pub use granules::{Granules, IdPages};
 pub use held_contents::HeldContents;
 pub use history::{History, HistoryOptions, NotedPeriod};
-pub(super) use resolve::cited;
-pub use resolve::{
-    Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Resolution,
+pub(super) use periods::cited;
+pub use periods::{
+    Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Periods,
 };
 pub(super) use select::select;
 pub use select::{Selected, Selection};

@@ -80,6 +80,35 @@ impl Snapshot {
         self.ask(|read| select(read, selection))
     }
 
+    /// The instance of a dataset before so many of its last changes, of those that took effect by now. Costs a
+    /// row for each of these changes.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorKind::NoHistory`](crate::ErrorKind::NoHistory): the dataset had no more changes than these.
+    pub fn before_changes(&self, dataset: &DatasetName, changes: u32) -> Result<Instance> {
+        const PAGE_ROWS: u32 = 1_000;
+        self.ask(|read| {
+            let (key, name) = dataset_of(read, dataset)?;
+            let mut before = self.now().next().unwrap_or(Timestamp::MAX);
+            let (mut left, mut counted) = (u64::from(changes), 0);
+            loop {
+                let page = read.instances_before(key, before, None, PAGE_ROWS)?;
+                let Some(last) = page.last() else {
+                    return Err(Error::too_few_changes(&name, counted));
+                };
+                before = last.timestamp;
+                for instance in all_known(read, page)? {
+                    if left == 0 {
+                        return Ok(instance);
+                    }
+                    (left, counted) = (left - 1, counted + 1);
+                }
+            }
+        })
+    }
+
     /// The dataset that held the set of an identifier first, from which it is cited. `None` means that none
     /// held it, or that it was not known then that this one had.
     pub fn first_holder(&self, identifier: Identifier) -> Result<Option<DatasetName>> {

@@ -72,7 +72,7 @@ impl Snapshot {
     }
 
     /// Restricts the snapshot to an earlier state of the registry: [`Snapshot::select`],
-    /// [`Snapshot::resolve`] and every list of instances ignore changes that were recorded after
+    /// [`Snapshot::periods`] and every list of instances ignore changes that were recorded after
     /// `recorded`, whenever these took effect, and subsets and annotations that were added after it.
     #[must_use]
     pub fn known_at(self, recorded: Timestamp) -> Self {

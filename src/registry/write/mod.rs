@@ -33,7 +33,6 @@ pub(crate) use imported_subsets::{CitedSubset, CitedSubsets};
 pub(crate) use mirror_sources::{Remembered, Taken};
 pub use payment::Lease;
 pub use record::{Edit, SharedDoi};
-pub use replace::EarlierSet;
 pub use rewind::WorkCounts;
 pub(in crate::registry) use stamp::noticeably_ahead_of;
 pub use target::{ChangeOptions, IfMissing};

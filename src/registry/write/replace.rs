@@ -7,8 +7,8 @@ use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
-    Confirmation, Coverage, DatasetName, DigestPrefix, EventKind, GranuleId, Holding, Identifier,
-    Instance, Limits, ListingEntry, Moment, RefusedListing, Set, Timestamp, plural,
+    Confirmation, Coverage, DatasetName, EventKind, GranuleId, Holding, Instance, Limits,
+    ListingEntry, RefusedListing, Set, Timestamp, plural,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
@@ -18,17 +18,6 @@ use crate::registry::proof::Claim;
 use crate::registry::snapshot::{Position, Selection, SetCursor, dataset_of, select};
 use crate::registry::staging::Staging;
 use crate::store::{DatasetKey, Transaction, View};
-
-/// An earlier set of a dataset.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum EarlierSet {
-    /// The set that it held at a time. A day means its last instant.
-    At(Moment),
-    /// The set that it held when this identifier was in force.
-    Identifier(Identifier),
-    /// The set that it held when this digest was in force, or one that begins so.
-    Digest(DigestPrefix),
-}
 
 impl Registry {
     /// Makes a dataset hold exactly the listed set, in one change.
@@ -144,7 +133,8 @@ impl Registry {
         })
     }
 
-    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both.
+    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both. The set is one
+    /// that this dataset held, whichever dataset the selection names.
     /// The identifier is that of the earlier set. If the dataset already holds the set, nothing
     /// changes, which is not an error.
     ///
@@ -158,22 +148,21 @@ impl Registry {
     pub fn revert(
         &self,
         dataset: &DatasetName,
-        to: &EarlierSet,
+        to: &Selection,
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
         let registry = &self.for_change(options);
         registry.write(|transaction| {
             let target = Target::lock(registry, transaction, dataset, options)?;
-            let name = dataset.clone();
             let selection = match to {
-                EarlierSet::At(at) => Selection::Dataset { name, at: Some(*at) },
-                EarlierSet::Identifier(identifier) => {
-                    Selection::Identifier { identifier: *identifier, dataset: Some(name), at: None }
+                Selection::Identifier { identifier, dataset: _, at } => {
+                    let (identifier, dataset, at) = (*identifier, Some(dataset.clone()), *at);
+                    Selection::Identifier { identifier, dataset, at }
                 }
-                EarlierSet::Digest(prefix) => Selection::Digest(prefix.clone()),
+                other => other.clone(),
             };
             let mut set = select(transaction, &selection)?.set;
-            if matches!(to, EarlierSet::Digest(_)) && *set.dataset() != target.name {
+            if *set.dataset() != target.name {
                 // Another dataset had this digest as well, and last.
                 let identifier = set.identifier();
                 let mut own = transaction.instances_of_with(target.dataset, identifier)?;

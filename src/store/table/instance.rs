@@ -319,6 +319,20 @@ impl View {
         Ok(self.instances(&FIRST, &self.with_shown([identifier.into()]))?.pop())
     }
 
+    /// The instances of all datasets that were recorded last, the latest first, at most `limit` of them. Passes
+    /// over all instances.
+    ///
+    /// Asks every machine.
+    pub fn recorded_last(&self, limit: u32) -> Result<Vec<Instance>> {
+        static LAST: Sql = select_instance!(
+            "WHERE ?3 = 1 OR instance.dataset_id IN rarray(?2)
+            ORDER BY instance.recorded DESC, dataset.name DESC, instance.timestamp DESC
+            LIMIT ?1",
+            "instance.dataset_id"
+        );
+        self.instances(&LAST, &self.with_shown([limit.into()]))
+    }
+
     /// The instances with a digest, in order of dataset and time.
     ///
     /// Asks every machine: a digest does not say in which dataset it was in force.

@@ -138,7 +138,7 @@ impl History {
         }
         for (identifier, times) in intervals {
             let snapshot = registry.snapshot().unwrap();
-            let resolution = snapshot.resolve(identifier, Some(dataset), None).unwrap();
+            let resolution = snapshot.periods(identifier, Some(dataset), None).unwrap();
             drop(snapshot);
             let found: Vec<Timestamp> = resolution
                 .rows

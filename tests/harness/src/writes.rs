@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-/// A write: its arguments, what it reads, and whether the pages of a dataset show it.
+/// A write: its arguments, what it reads, and whether the pages of a show it.
 #[derive(Debug)]
 pub struct Write {
     pub arguments: &'static [&'static str],
@@ -26,7 +26,7 @@ pub const WRITES: [Write; 11] = [
     write(&["ingest", "A", "three", "--at", "2001-02-01"], "", true),
     write(&["delete", "A", "three", "--at", "2001-03-01"], "", true),
     write(&["dataset", "edit", "A", "--title", "A title", "--at", "now"], "", true),
-    write(&["annotate", "A@2001-01-05", "--note", "a remark"], "", true),
+    write(&["annotate", "A@2001-01-05", "a remark"], "", true),
     write(&["sync", "A", "--from", "-", "--at", "now"], "one\ntwo\n", false),
     write(&["cite", "A", "--select", "t*"], "", true),
     write(&["fixity", "add", "A", "--from", "-", "--at", "now"], CHECKSUMS, true),

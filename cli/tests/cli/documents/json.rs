@@ -14,7 +14,7 @@ use super::{Document, document, documents, root, transcripts};
 const KINDS_OF_THE_COMMAND_LINE: [&str; 3] = ["cannot-listen", "incomplete", "output"];
 
 /// A command that needs a cluster, and its row. `cli/tests/postgres/distribution.rs` compares them.
-const ON_CLUSTER: (&str, &str) = ("distribute", "distributed");
+const ON_CLUSTER: (&str, &str) = ("registry distribute", "distributed");
 
 /// A field of a row, as its table has it.
 #[derive(Debug)]

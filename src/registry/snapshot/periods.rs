@@ -21,7 +21,7 @@ use crate::store::SubsetKey;
 /// only what is known of the files changed. Of a subset that was cited, the period of the set from which it
 /// was selected.
 ///
-/// Its JSON has the fields of the command line's `resolve`.
+/// Its JSON has the fields of a period that the command line's `show` prints.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Period {
@@ -207,7 +207,7 @@ pub enum Agreement {
 
 /// The result of resolving an identifier.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Resolution {
+pub struct Periods {
     /// The periods in which it was in force: those of instances by dataset and time, then those of subsets.
     pub rows: Vec<Period>,
 }
@@ -219,36 +219,36 @@ impl Snapshot {
     /// A day agrees with each identifier that was in force at any time of it: a citation in the
     /// morning was correct, whatever changed in the afternoon. A time also agrees if the identifier
     /// was in force according to the registry at that time, whatever was recorded later. Of a subset,
-    /// only the period of its first citation is known ([`Resolution::is_unknown_then`]).
+    /// only the period of its first citation is known ([`Periods::is_unknown_then`]).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a subset was cited as of a time at which
     /// its dataset had no change. An unknown identifier is not an error: it has no rows.
-    pub fn resolve(
+    pub fn periods(
         &self,
         identifier: Identifier,
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
-    ) -> Result<Resolution> {
-        self.resolve_with(identifier, None, dataset, at)
+    ) -> Result<Periods> {
+        self.periods_with(identifier, None, dataset, at)
     }
 
-    /// As [`Snapshot::resolve`], of a digest: the periods and the subsets that had it.
+    /// As [`Snapshot::periods`], of a digest: the periods and the subsets that had it.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::resolve`], and those of [`Snapshot::select`] of a digest: an unknown one has kind
+    /// Those of [`Snapshot::periods`], and those of [`Snapshot::select`] of a digest: an unknown one has kind
     /// `identifier-unknown`.
-    pub fn resolve_digest(
+    pub fn periods_of_digest(
         &self,
         prefix: &DigestPrefix,
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
-    ) -> Result<Resolution> {
+    ) -> Result<Periods> {
         let set = self.select(&Selection::Digest(prefix.clone()))?.set;
-        self.resolve_with(set.identifier(), Some(prefix), dataset, at)
+        self.periods_with(set.identifier(), Some(prefix), dataset, at)
     }
 
     /// The digest with these first digits, if the set of an identifier ever had it.
@@ -258,27 +258,27 @@ impl Snapshot {
     /// [`ErrorKind::IdentifierUnknown`](crate::ErrorKind::IdentifierUnknown): the identifier is unknown,
     /// or its set never had the digest.
     pub fn digest_of(&self, identifier: Identifier, prefix: &DigestPrefix) -> Result<Digest> {
-        if let Some(row) = self.resolve_with(identifier, Some(prefix), None, None)?.rows.first() {
+        if let Some(row) = self.periods_with(identifier, Some(prefix), None, None)?.rows.first() {
             return Ok(row.set.digest());
         }
-        if self.resolve(identifier, None, None)?.rows.is_empty() {
+        if self.periods(identifier, None, None)?.rows.is_empty() {
             return Err(Error::identifier_unknown(identifier, None));
         }
         let message = format!("{identifier} never had the digest {prefix}");
         Err(Error::new(ErrorKind::IdentifierUnknown, message).about(prefix))
     }
 
-    /// As [`Snapshot::resolve`], of an identifier together with a digest (`None` means any).
-    pub fn resolve_with(
+    /// As [`Snapshot::periods`], of an identifier together with a digest (`None` means any).
+    pub fn periods_with(
         &self,
         identifier: Identifier,
         digest: Option<&DigestPrefix>,
         dataset: Option<&DatasetName>,
         at: Option<Moment>,
-    ) -> Result<Resolution> {
+    ) -> Result<Periods> {
         let has_it = |of_set: Digest| digest.is_none_or(|prefix| prefix.begins(of_set));
         self.ask(|read| {
-            let mut resolution = Resolution::default();
+            let mut resolution = Periods::default();
             let dataset = dataset.map(|dataset| dataset_of(read, dataset)).transpose()?;
             let key = dataset.as_ref().map(|(key, _)| *key);
             let instances = instances(read, identifier, key).map(|it| as_known(read, it?));
@@ -405,7 +405,7 @@ fn period_of(read: &store::View, set: Set) -> Result<Period> {
     Ok(Period { set, instances, agreement, withdrawn: None, is_of_site: false })
 }
 
-impl Resolution {
+impl Periods {
     /// Whether no row agrees with the requested time, but one is that of a subset: the same criteria
     /// may have selected it at that time, too, since it is stored once, with the instance of its first
     /// citation.

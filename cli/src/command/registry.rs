@@ -1,4 +1,4 @@
-//! Commands on a registry as a whole: `backup`, `restore`, `copy`, `distribute`.
+//! `registry`: the registry as a whole, backed up, restored, copied and distributed.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -16,24 +16,35 @@ use crate::error::{Context, Error, Exit, Result};
 use crate::output::{Column, Output, Progress, counted, in_words, plural, write_fields};
 use crate::session::Session;
 
-/// Copy the registry to a file, while others use it, and verify the copy
+commands! {
+    /// Back up, restore and copy the registry
+    enum Command {
+        Backup(Backup),
+        Restore(Restore),
+        Copy(Copy),
+        Distribute(Distribute),
+    }
+}
+
+/// Copy the registry, and verify the copy
 ///
-/// The copy contains the registry as of one moment. The file appears only when it is complete and
-/// every identifier in it has been recomputed. A backup is an ordinary registry; `accession
-/// restore` replaces a lost or damaged registry with it.
+/// The copy has the registry as of one moment; other programs can use the registry meanwhile. The copy appears
+/// only when it is complete and every identifier in it was recomputed. A backup is an ordinary registry:
+/// `accession registry restore` replaces a lost or damaged registry with a backup in a file.
 ///
-/// In a directory, the backup is named after the registry and the time, such as
-/// accession-20260131T030000Z.db.
+/// In a directory, the backup is named after the registry and the time, such as accession-20260131T030000Z.db.
 ///
 /// Examples:
-///   accession backup /backup/before-the-move.db
-///   accession backup /backup/
+///   accession registry backup /backup/
+///   accession registry backup /backup/before-the-move.db
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Backup {
-    /// The file to create, which must not exist, or a directory, which must
-    #[arg(value_parser = named_path())]
-    file: PathBuf,
+    /// A new file, an existing directory, or an empty database
+    ///
+    /// A database is an address on a PostgreSQL server: postgres://USER@HOST/DATABASE.
+    #[arg(value_name = "FILE|ADDRESS", value_parser = named_path())]
+    target: PathBuf,
 }
 
 /// What is shown of a copy.
@@ -54,15 +65,20 @@ struct CopyAt<T> {
 
 impl Backup {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let is_directory = self.file.is_dir();
-        if !is_directory && self.file.as_os_str().as_encoded_bytes().ends_with(b"/") {
-            let message = format!("there is no directory {}", shown(&self.file));
+        let target = Location::from(&self.target);
+        if !target.is_file() {
+            // A backup is complete: it has the state of the workers that issue payment ids.
+            return copy(&session.open()?, &target, PaymentIds::Copied, session);
+        }
+        let is_directory = self.target.is_dir();
+        if !is_directory && self.target.as_os_str().as_encoded_bytes().ends_with(b"/") {
+            let message = format!("there is no directory {}", shown(&self.target));
             return Err(Error::usage(message).with_hint("create it first: mkdir -p"));
         }
         let registry = session.open()?;
         let (path, backup) = match is_directory {
-            true => registry.back_up_into(&self.file)?,
-            false => (self.file.clone(), registry.back_up(&self.file)?),
+            true => registry.back_up_into(&self.target)?,
+            false => (self.target.clone(), registry.back_up(&self.target)?),
         };
         session.note_commit();
         let done = CopyAt { copy: backup, path: path.to_string_lossy().into_owned() };
@@ -70,20 +86,19 @@ impl Backup {
     }
 }
 
-/// Replace the registry with a verified copy
+/// Replace the registry with a backup
 ///
-/// Every identifier in the copy is recomputed first. The present registry, if there is one, is
-/// renamed together with its -wal and -shm files, and not deleted; it may be damaged. The datasets
-/// and identifiers that it has and the copy lacks are listed. The copy is not changed. A command that
-/// had the old registry open fails at its next change. If the restore fails, the registry is where it
-/// was.
+/// Every identifier in the backup is recomputed first. The present registry may be damaged. It is not deleted, but
+/// renamed, with its -wal and -shm files. The datasets and identifiers that it has and the backup lacks are
+/// listed. The backup is not changed. A program that has the old registry open fails at its next change. If the
+/// restore fails, the registry stays where it was.
 ///
 /// Example:
-///   accession restore /backup/accession-2026-01-31.db
+///   accession registry restore /backup/accession-20260131T030000Z.db
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Restore {
-    /// The copy, such as one that `accession backup` made
+    /// The backup, as `accession registry backup` made it
     #[arg(value_parser = named_path())]
     file: PathBuf,
 }
@@ -198,19 +213,19 @@ fn shown(path: &Path) -> String {
     quoted(&path.to_string_lossy()).to_string()
 }
 
-/// Copy a whole registry to another file or server, and verify the copy
+/// Copy a registry to another file or server
 ///
-/// Copies the datasets with every version of their records, their histories with the recorded times
-/// and notes, their granules, and the cited subsets. Each of the two is a file or an address on a
-/// PostgreSQL server; --registry is ignored. The copy appears only when every identifier in it
-/// has been recomputed. If it is interrupted, nothing of it remains on a server.
+/// SOURCE and TARGET are a file or an address on a PostgreSQL server; --registry is ignored. The copy has the
+/// datasets with every version of their metadata, their histories with times and notes, their granules, and the
+/// cited subsets. It appears only when every identifier in it was recomputed. If the command is interrupted,
+/// nothing of the copy remains on a server.
 ///
-/// Two registries that issue payment ids with the same workers would issue the same ids, so the
-/// state of the workers is left out, unless the target takes the place of the source.
+/// Two registries that issue payment ids with the same workers would issue the same ids. So the state of the
+/// workers is left out; --payment-ids copies it to a registry that replaces the source.
 ///
 /// Examples:
-///   accession copy accession.db postgres://archive@db.example.org/archive
-///   accession copy postgres://archive@db.example.org/archive accession.db --payment-ids
+///   accession registry copy accession.db postgres://archive@db.example.org/archive
+///   accession registry copy postgres://archive@db.example.org/archive accession.db --payment-ids
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Copy {
@@ -218,11 +233,11 @@ pub struct Copy {
     #[arg(value_parser = named_path())]
     source: PathBuf,
 
-    /// Where to copy it; there must be no registry yet
+    /// The target, which must not exist
     #[arg(value_parser = named_path())]
     target: PathBuf,
 
-    /// Also copy which payment ids were issued; the source must not issue any more
+    /// Copy which payment ids were issued; the source must issue no more
     #[arg(long)]
     payment_ids: bool,
 }
@@ -232,23 +247,33 @@ impl Copy {
         let source = Registry::open(&self.source, Clock::system())?;
         let source = source.observed_by(Arc::new(Progress::new()));
         let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
-        let copied = source.copy_to(&self.target, payment_ids)?;
-        session.note_commit();
-        let path = Location::from(&self.target).full_name().to_string_lossy().into_owned();
-        let done = CopyAt { copy: &copied, path };
-        session.present_done(&done, |out, done| write_fields(out, COPIED, done))
+        copy(&source, &Location::from(&self.target), payment_ids, session)
     }
 }
 
-/// Spread the registry over the machines of a Citus cluster
+/// Copies a registry row by row, and prints what was copied.
+fn copy(
+    source: &Registry,
+    target: &Location,
+    payment_ids: PaymentIds,
+    session: &mut Session,
+) -> Result<Exit> {
+    let copied = source.copy_to(target.clone(), payment_ids)?;
+    session.note_commit();
+    let path = target.full_name().to_string_lossy().into_owned();
+    let done = CopyAt { copy: &copied, path };
+    session.present_done(&done, |out, done| write_fields(out, COPIED, done))
+}
+
+/// Distribute the registry over a Citus cluster
 ///
-/// The registry is on a PostgreSQL server, in a database with the extension citus, and is new or
-/// filled. Each dataset is on one machine; small tables are copied to all. It is done in one
-/// transaction, as the owner of the tables; others wait meanwhile. Afterwards every command works
-/// as before. What is distributed already is not changed.
+/// The registry is on a PostgreSQL server, in a database with the extension citus. It may have datasets. Each
+/// dataset is stored on one machine, and small tables on all machines. The command runs one transaction, as the
+/// owner of the tables; other programs wait for it. Afterwards every command works as before. Tables that are
+/// already distributed are not changed.
 ///
 /// Example:
-///   accession distribute --registry postgres://archive@coordinator.example.org/archive
+///   accession registry distribute --registry postgres://archive@coordinator.example.org/archive
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Distribute {}

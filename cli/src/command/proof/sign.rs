@@ -1,78 +1,61 @@
-//! `sign`, which states what is new and signs it, and `prove`, which writes a proof of a statement.
+//! `proof sign`: states which sets are new, and signs the log of statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::disk::AtomicFile;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::{PublishedSite, PublishedStatements};
 use accession::proof::ask_witness;
 use accession::proof::{LogCheckpoint, Note, Policy, Witness};
-use accession::proof::{ProvedSet, SignedCheckpoint, StatementLog};
+use accession::proof::{SignedCheckpoint, StatementLog};
 use accession::text::quoted;
 use accession::{ErrorKind, Registry, Timestamp};
 use accession::{ParseError, WarningKind};
 
-use crate::args::{SetArgs, timeout};
-use crate::error::{Context, Error, Exit, Result};
+use crate::args::timeout;
+use crate::error::{Error, Exit, Result};
 use crate::key_file::{self, KeyInUse};
 use crate::output::plural;
 use crate::reading::{InputFile, read_policy};
 use crate::session::Session;
 
-/// State which sets the datasets hold, and sign it
+/// Add the new sets to the log of statements, and sign it
 ///
-/// Every set and every cited subset is stated that is new since the last time, every set that has ended, and
-/// each week what is still held, in one growing log of the registry, which is signed as a whole. The
-/// witnesses of the policy, or of the one from the last time, are asked to cosign what they have seen; one
-/// that cannot be reached is a warning, and is asked again the next time; if one has seen another log, the
-/// run ends, and the message names the checkpoint that was sent to it. The last checkpoint that a key signed
-/// is kept beside it, in FILE.last: the log must continue it, or nothing is signed.
+/// The log gets a statement for each new set, each new cited subset, and each set that has ended, and each week
+/// for the sets that are still held. The log is signed as a whole. The witnesses of the policy, or of the
+/// previous policy, are asked to cosign the log. If a witness cannot be reached, a warning is printed, and the
+/// next run asks it again. If a witness has seen another log, the run ends, and the message names the
+/// checkpoint that was sent to it. The last checkpoint that a key signed is stored beside the key, in FILE.last.
+/// If the log does not continue this checkpoint, nothing is signed.
 ///
 /// Examples:
-///   accession sign --key archive.key
-///   accession sign --key archive.key --policy policy.txt
+///   accession proof sign --key archive.key
+///   accession proof sign --key archive.key --policy policy.txt
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct Sign {
-    /// The file of the private key (can be repeated: while one key replaces another, both sign)
+    /// The file of the private key (repeatable, to replace a key)
+    ///
+    /// While one key replaces another, both sign.
     #[arg(long, value_name = "FILE", required = true)]
     key: Vec<PathBuf>,
 
-    /// The file with the verification keys of the log and of its witnesses, which readers are given
+    /// The policy for readers: the keys of the log and of its witnesses
     #[arg(long, value_name = "FILE")]
     policy: Option<InputFile>,
 
-    /// First take back the statements that were published in this directory or at this address of the site:
-    /// after the registry was restored from an older backup, and the days that it lost were imported
+    /// First take back the statements published here
+    ///
+    /// Use it after the registry was restored from an older backup, and the lost days were imported. The value is
+    /// the directory of the published site, or its address.
     #[arg(long, value_name = "DIR|URL")]
     recover: Option<String>,
 
-    /// How long to wait for a witness or the site, in seconds
+    /// The time to wait for a witness or the site
     #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = timeout())]
     timeout: u64,
-}
-
-/// Write the proof of what was stated of a set
-///
-/// The proof is the statement, its path in the log, and the signed checkpoint: some 2 kB, which an author
-/// deposits with the list of the set and the policy. With `accession verify --proof` anyone verifies it,
-/// without this registry. An identifier means the latest set that has it.
-///
-/// Examples:
-///   accession prove US.FOOL2.002 --at 2001-01-05 --output paper.tlog-proof
-///   accession prove US.FOOL2.002 --identifier DI:763122197bfb3ffbf0da14adbfb1b13b > paper.tlog-proof
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct Prove {
-    #[command(flatten)]
-    set: SetArgs,
-
-    /// The file to create [default: standard output]
-    #[arg(long, value_name = "FILE")]
-    output: Option<PathBuf>,
 }
 
 impl Sign {
@@ -108,7 +91,7 @@ impl Sign {
         };
         if !keys.iter().any(|key| parsed.logs.contains(key.key.verification_key())) {
             return Err(Error::usage("the policy has none of the keys with which is signed").with_hint(
-                "readers verify by the policy: add a line `log VKEY`, with the key that `accession key show` prints",
+                "readers verify by the policy: add a line `log VKEY`, with the key that `accession proof pubkey` prints",
             ));
         }
         let mut recovered = 0;
@@ -340,34 +323,4 @@ fn report(
             plural(*size, "statement")
         )
     })
-}
-
-impl Prove {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let now = session.now()?;
-        let snapshot = session.open()?.snapshot()?;
-        let at = self.set.typed_at();
-        session.warn_all(self.set.typed().unchecked(&snapshot)?);
-        let selection = self.set.into_selection(&snapshot)?;
-        let ProvedSet { proof, is_witnessed, .. } = snapshot.prove(&selection, at)?;
-        session.warn_all(snapshot.cite(&selection)?.warnings(at, now));
-        drop(snapshot);
-        if !is_witnessed {
-            let what =
-                "not enough witnesses have seen this for the policy with which it was signed";
-            session.warn(WarningKind::NotWitnessed, what);
-        }
-        match &self.output {
-            None => write!(session.out(), "{proof}")?,
-            Some(path) => {
-                let mut file = AtomicFile::beside(path)?;
-                let written = file.as_file_mut().write_all(proof.to_string().as_bytes());
-                written
-                    .with_context(|| format!("cannot write {}", quoted(&path.to_string_lossy())))?;
-                file.put_in_place()?;
-                session.note_commit();
-            }
-        }
-        Ok(Exit::Done)
-    }
 }

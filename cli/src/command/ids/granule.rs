@@ -1,0 +1,87 @@
+//! `ids granule`: unique granule ids, made of the ids of producers.
+
+use std::io::Write;
+
+use accession::ids::granule::{CollectionId, HashLength, unique};
+use accession::{GranuleId, ListingEntry, Timestamp};
+use serde_json::json;
+
+use crate::args::GranuleArgs;
+use crate::error::{Error, Exit, Result};
+use crate::reading::MissingPages;
+use crate::session::Session;
+
+/// Print the NASA Cumulus id of each producer id, as a table
+///
+/// A unique id is the producer id, an underscore, and the beginning of a hash of the collection. The table has
+/// the columns granule_id and producer_granule_id, and `accession ingest` reads it. Without --timestamp, the same
+/// producer id and collection give the same id.
+///
+/// Examples:
+///   accession ids granule --from delivered.txt --collection MOD09GQ___006 > ids.csv
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("from")))]
+pub struct MakeGranuleIds {
+    #[command(flatten)]
+    granules: GranuleArgs,
+
+    /// The collection: name___version
+    #[arg(long, value_name = "C")]
+    collection: CollectionId,
+
+    /// The number of hash characters: 1 to 22
+    #[arg(long, value_name = "N", default_value = "8")]
+    hash_length: HashLength,
+
+    /// Also hash the time, so that every call makes different ids
+    #[arg(long)]
+    timestamp: bool,
+}
+
+impl MakeGranuleIds {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let entries = self.granules.entries(session, None, MissingPages::Warn)?;
+        let entries = entries.collect::<Result<Vec<_>>>()?;
+        let now = session.now()?;
+        let mut table = Vec::new();
+        if !session.is_json() {
+            table.push(["granule_id".to_owned(), "producer_granule_id".to_owned()]);
+        }
+        for (index, producer) in (0..).zip(&entries) {
+            let granule_id = self.unique_id(producer, index, now)?;
+            let producer = &producer.granule_id;
+            if session.is_json() {
+                let made = json!({ "granule": granule_id, "producer_granule": producer });
+                session.json(&made)?;
+            } else {
+                table.push([granule_id.to_string(), producer.to_string()]);
+            }
+        }
+        write_table(session.out(), &table)?;
+        Ok(Exit::Done)
+    }
+
+    /// The unique id of a producer's id. `index` is its zero-based position in the list.
+    ///
+    /// # Errors
+    ///
+    /// The hash is not long enough, or the id becomes too long. The error has the source location.
+    fn unique_id(&self, producer: &ListingEntry, index: u128, now: Timestamp) -> Result<GranuleId> {
+        let now_nanos = u128::try_from(now.as_micros()).unwrap_or(0) * 1_000;
+        // Each id is hashed with a different nanosecond.
+        let nanoseconds = self.timestamp.then_some(now_nanos + index);
+        let id = unique(&producer.granule_id, &self.collection, self.hash_length, nanoseconds);
+        id.map_err(|cause| match &producer.location {
+            Some(location) => Error::usage(format!("{location}: {cause}")),
+            None => Error::usage(cause.to_string()),
+        })
+    }
+}
+
+/// Writes rows as CSV.
+fn write_table(out: &mut impl Write, rows: &[[String; 2]]) -> Result<()> {
+    let mut table = csv::Writer::from_writer(out);
+    let written = rows.iter().try_for_each(|row| table.write_record(row));
+    let written = written.map_err(std::io::Error::from).and_then(|()| table.flush());
+    written.map_err(Error::from)
+}

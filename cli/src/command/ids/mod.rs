@@ -1,0 +1,14 @@
+//! `ids`: ids of granules and payments, made and explained.
+
+mod explain;
+mod granule;
+mod payment;
+
+commands! {
+    /// Make NASA Cumulus granule ids, and payment ids
+    enum Command {
+        Granule(granule::MakeGranuleIds),
+        Payment(payment::IssuePaymentIds),
+        Explain(explain::Explain),
+    }
+}

@@ -1,0 +1,103 @@
+//! `proof verify`: verifies a proof, without a registry.
+
+use std::io::Write;
+
+use accession::Moment;
+use accession::listing::unzipped;
+use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
+use accession::text::quoted;
+use serde::Serialize;
+
+use crate::args::moment;
+use crate::error::{Context, Error, Exit, Result};
+use crate::reading::{InputFile, open, parsed, read_policy, read_text};
+use crate::session::Session;
+
+/// Verify a proof of what an archive stated
+///
+/// One sentence says what is proved, and which witnesses have seen it. If the proof fails, the exit status is 1.
+/// If the proof cannot be read, or no key is given, it is 2. Needs no registry and no network.
+///
+/// Examples:
+///   accession proof verify paper.tlog-proof --policy policy.txt
+///   accession proof verify paper.tlog-proof --policy policy.txt --list list.txt --at 2001-01-05
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Verify {
+    /// The proof, as `accession proof create` wrote it, or -
+    #[arg(value_name = "FILE")]
+    proof: InputFile,
+
+    /// Verify that the proof is about this list, or -
+    ///
+    /// The list is a canonical list, as `granules --list` prints it, or only its ids.
+    #[arg(long, value_name = "FILE")]
+    list: Option<InputFile>,
+
+    /// Verify that the set was held then; a date means its end
+    #[arg(long, value_name = "T", value_parser = moment)]
+    at: Option<Moment>,
+
+    /// The keys of the archive and the witnesses that you trust
+    ///
+    /// The file also says how many of the witnesses must have seen the statement.
+    #[arg(long, value_name = "FILE", conflicts_with = "vkey")]
+    policy: Option<InputFile>,
+
+    /// Trust the archive with this key, without witnesses
+    #[arg(long, value_name = "VKEY")]
+    vkey: Option<String>,
+}
+
+/// The verdict on a proof, as JSON.
+#[derive(Serialize)]
+struct ExaminedProof {
+    proved: bool,
+    #[serde(flatten)]
+    verdict: ProofVerdict,
+}
+
+impl Verify {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let policy = match (&self.policy, &self.vkey) {
+            (Some(file), _) => read_policy(file)?.1,
+            // Read here, since a message about an argument repeats it, and it may be the private key.
+            (None, Some(text)) => match text.parse::<VerificationKey>() {
+                Ok(key) if key.key_use() == KeyUse::Log => Policy::of_log(key),
+                Ok(key) => {
+                    let what = format!("{} is the key of a witness, not of a log", key.name());
+                    return Err(Error::usage(what));
+                }
+                Err(error) => {
+                    return Err(Error::usage(format!("--vkey: {error}"))
+                        .with_hint("`accession proof pubkey` prints it"));
+                }
+            },
+            (None, None) => {
+                return Err(Error::usage("a proof is verified by a key that you believe").with_hint(
+                    "--policy names a file with such keys, --vkey is the key of the archive, as it publishes it",
+                ));
+            }
+        };
+        let proof: StatementProof =
+            parsed(&read_text(&self.proof, StatementProof::MAX_BYTES as u64)?, &self.proof)?;
+        let listed = |file: &InputFile| -> Result<ListedSet> {
+            let (reader, name) = open(file)?;
+            let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
+            listed.with_context(|| format!("cannot read {}", quoted(&name)))
+        };
+        let listed = self.list.as_ref().map(listed).transpose()?;
+        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
+        let is_proved = verdict.problems.is_empty();
+        if session.is_json() {
+            session.json(&ExaminedProof { proved: is_proved, verdict })?;
+        } else if is_proved {
+            writeln!(session.out(), "{verdict}")?;
+        } else {
+            for problem in &verdict.problems {
+                writeln!(session.out(), "NOT proved: {}", problem.text)?;
+            }
+        }
+        Ok(if is_proved { Exit::Done } else { Exit::Differs })
+    }
+}

@@ -1,0 +1,402 @@
+use std::io::Write;
+use std::sync::Arc;
+
+use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
+use accession::history::{ChangeCounts, HeldContents, Period, Periods, Subset};
+use accession::listing::ListingSummary;
+use accession::{
+    Digest, ErrorKind, Identifier, Instance, Resolution, Selection, SetSpec, Snapshot, Timestamp,
+    Warning, WarningKind, Watcher,
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::dataset::DATASET;
+use crate::applied::sides;
+use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
+use crate::error::{Error, Exit, Result};
+use crate::output::{
+    Column, Progress, annotation_in, digest_in, in_words, selected_in, write_fields,
+};
+use crate::reading::warn_of_repeated;
+use crate::session::Session;
+use crate::sources::{Named, listed, refuse_unread, snapshot};
+
+/// Describe a dataset, identifier, citation, listing or directory
+///
+/// A dataset is shown with its metadata, its latest identifier and its cited subsets; DATASET@TIME with the
+/// set that it held then. An identifier is shown with every dataset and period in which it was in force. If
+/// files were replaced meanwhile, the different contents are listed, each with a name to paste. A listing or
+/// a directory is shown with its identifier and digest; no registry is needed.
+///
+/// Examples:
+///   accession show US.FOOL2.002
+///   accession show US.FOOL2.002@2001-01-05
+///   accession show DI:763122197bfb3ffbf0da14adbfb1b13b
+///   accession show files.txt
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Args {
+    /// The sets: see `accession --help`
+    #[arg(value_name = "SET", required = true)]
+    sets: Vec<SetSpec>,
+
+    /// List every version of the metadata of a dataset, oldest first
+    #[arg(long, conflicts_with_all = ["site", "known_at"])]
+    versions: bool,
+
+    #[command(flatten)]
+    site: SiteArgs,
+
+    #[command(flatten)]
+    known_at: KnownAtArgs,
+
+    #[command(flatten)]
+    lists: ListArgs,
+}
+
+/// What is shown of one SET.
+#[derive(Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+enum Shown {
+    Dataset(Box<ShownDataset>),
+    Set(Box<ShownSet>),
+    Listing(ShownListing),
+}
+
+#[derive(Serialize)]
+struct ShownDataset {
+    #[serde(flatten)]
+    record: DatasetRecord,
+    refused: Option<RefusedListing>,
+    subsets: Vec<Subset>,
+}
+
+#[derive(Serialize)]
+struct ShownSet {
+    identifier: Identifier,
+    /// `None` means that the set had several contents, which are listed.
+    digest: Option<Digest>,
+    granules: u64,
+    periods: Vec<Period>,
+    contents: Vec<Contents>,
+    others: Vec<Instance>,
+}
+
+/// One of several contents of an identifier.
+#[derive(Serialize)]
+struct Contents {
+    /// What names it.
+    set: String,
+    dataset: String,
+    from: Timestamp,
+    until: Option<Timestamp>,
+    digest: Digest,
+}
+
+#[derive(Serialize)]
+struct ShownListing {
+    source: String,
+    #[serde(flatten)]
+    summary: ListingSummary,
+}
+
+impl Args {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        if !self.sets.iter().any(|spec| spec.is_standard_input() || spec.path().is_some()) {
+            let no_files = self.lists.names_only().then_some("--no-files");
+            refuse_unread(self.lists.given().or(no_files))?;
+        }
+        self.site.follow(session, &self.sets)?;
+        if self.versions {
+            return self.print_versions(session);
+        }
+        for (index, spec) in self.sets.iter().enumerate() {
+            let shown = self.shown(session, spec)?;
+            if index > 0 && !session.is_json() {
+                writeln!(session.out())?;
+            }
+            print(session, &shown)?;
+        }
+        Ok(Exit::Done)
+    }
+
+    /// Finds what is to be shown. No snapshot is open afterwards: what is printed may wait for a terminal.
+    fn shown(&self, session: &mut Session, spec: &SetSpec) -> Result<Shown> {
+        let snapshot = snapshot(session)?;
+        let snapshot =
+            snapshot.map(|snapshot| self.known_at.apply(snapshot, session)).transpose()?;
+        let (resolution, snapshot) = match Named::find(session, snapshot.as_ref(), spec)? {
+            Named::Set(resolution) => (resolution, snapshot.as_ref()),
+            Named::Listing(file) => {
+                drop(snapshot);
+                self.known_at.refuse_for_listing()?;
+                let (source, listing) = listed(session, file, self.lists.reading())?;
+                let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+                let summary = listing.identify_watched(&watcher)?;
+                warn_of_repeated(session, summary.repeated);
+                return Ok(Shown::Listing(ShownListing { source, summary }));
+            }
+        };
+        let Some(snapshot) = snapshot else {
+            return Err(Error::usage(format!("{spec} is not in a registry")));
+        };
+        let selection = resolution.selection();
+        self.known_at.refuse_for_identifier(selection)?;
+        if let Selection::Dataset { name, .. } = selection {
+            // The metadata of a dataset are those of now.
+            if spec.is_dataset() && !self.known_at.is_given() {
+                return self.dataset(session, snapshot, spec);
+            }
+            session.warn_of_dataset(snapshot, name)?;
+            let selected = resolution.names()?;
+            session.warn_all(Warning::of_others(spec.time(), &selected.others));
+            let period = snapshot.period(selected.set)?;
+            let (identifier, digest) = (period.set.identifier(), Some(period.set.digest()));
+            let granules = period.set.granule_count();
+            let (periods, contents, others) = (vec![period], Vec::new(), selected.others);
+            let shown = ShownSet { identifier, digest, granules, periods, contents, others };
+            return Ok(Shown::Set(Box::new(shown)));
+        }
+        let mut found = spec.periods(snapshot, None, None)?;
+        let is_unknown_then = found.agreement().is_none() && found.is_unknown_then();
+        if found.agreement().is_some() {
+            found.rows.retain(|row| row.agreement.is_some());
+        } else if is_unknown_then {
+            let what =
+                format!("{spec} is a subset here: whether it was the same then is not known");
+            session.warn(WarningKind::NotInForce, &what);
+        } else {
+            found = self.resolved(session, snapshot, spec, &resolution, found)?;
+        }
+        let mut datasets: Vec<_> = found.rows.iter().map(|row| row.set.dataset()).collect();
+        datasets.dedup();
+        for dataset in datasets {
+            session.warn_of_dataset(snapshot, dataset)?;
+        }
+        for row in &mut found.rows {
+            row.is_of_site = self.site.is_given();
+        }
+        // A subset has no contents at a time when it is not known to be the same.
+        let candidates = match resolution.candidates() {
+            Err(error) if is_unknown_then && error.kind() == ErrorKind::IdentifierUnknown => {
+                Vec::new()
+            }
+            candidates => candidates?,
+        };
+        let set = match (candidates.last(), found.rows.last()) {
+            (Some(contents), _) => contents.set.clone(),
+            (None, Some(row)) => row.set.clone(),
+            (None, None) => resolution.names()?.set,
+        };
+        let (identifier, granules) = (set.identifier(), set.granule_count());
+        let is_single = candidates.len() <= 1;
+        let contents = if is_single {
+            Vec::new()
+        } else {
+            candidates.iter().map(|it| Contents::of(it, &candidates)).collect()
+        };
+        Ok(Shown::Set(Box::new(ShownSet {
+            identifier,
+            digest: is_single.then(|| set.digest()),
+            granules,
+            periods: found.rows,
+            contents,
+            others: Vec::new(),
+        })))
+    }
+
+    /// The period of a set that no row agrees with. The error says when the identifier was in force.
+    fn resolved(
+        &self,
+        session: &Session,
+        snapshot: &Snapshot,
+        spec: &SetSpec,
+        resolution: &Resolution<'_>,
+        found: Periods,
+    ) -> Result<Periods> {
+        match (resolution.names(), found.rows.first()) {
+            (Ok(selected), _) => Ok(Periods { rows: vec![snapshot.period(selected.set)?] }),
+            (Err(error), Some(row)) if spec.time().is_some() => {
+                let (program, identifier) = (session.program(), row.set.identifier());
+                let hint = format!("`{program} show DI:{identifier}` lists when it was");
+                Err(Error::from(error).with_hint(hint))
+            }
+            (Err(error), _) => Err(error.into()),
+        }
+    }
+
+    fn dataset(&self, session: &Session, snapshot: &Snapshot, spec: &SetSpec) -> Result<Shown> {
+        let name = spec.dataset(snapshot)?;
+        let mut record = snapshot.dataset(&name)?;
+        let now = snapshot.now();
+        // That it was withdrawn is among its fields.
+        session.warn_all(Warning::of_former_name(&name, &record.dataset.name));
+        session.warn_all(record.latest.iter().filter_map(|it| Warning::of_future(it, now)));
+        snapshot.replace_future_instance(&mut record)?;
+        let refused = snapshot.refusal(&record.dataset.name)?;
+        let subsets = snapshot.subsets(&name)?;
+        Ok(Shown::Dataset(Box::new(ShownDataset { record, refused, subsets })))
+    }
+
+    fn print_versions(&self, session: &mut Session) -> Result<Exit> {
+        let [spec] = self.sets.as_slice() else {
+            return Err(Error::usage("--versions lists the metadata of one dataset"));
+        };
+
+        let snapshot = session.open()?.snapshot()?;
+        let name = spec.dataset(&snapshot)?;
+        let versions = snapshot.record_versions(&name)?;
+        drop(snapshot);
+        print_versions(session, &versions)
+    }
+}
+
+impl Contents {
+    fn of(contents: &HeldContents, all: &[HeldContents]) -> Self {
+        let HeldContents { set, from, until, .. } = contents;
+        Contents {
+            set: contents.spec_among(all),
+            dataset: set.dataset().to_string(),
+            from: *from,
+            until: *until,
+            digest: set.digest(),
+        }
+    }
+}
+
+fn print(session: &mut Session, shown: &Shown) -> Result<()> {
+    if session.is_json() {
+        return Ok(session.json(shown)?);
+    }
+    match shown {
+        Shown::Dataset(dataset) => {
+            let (first, others) = DATASET.split_at(2);
+            let columns = [first, &[Column::text("digest").of("latest/digest")], others].concat();
+            write_fields(session.out(), &columns, dataset)?;
+            session.rows(SUBSETS, dataset.subsets.iter().map(Ok))?;
+        }
+        Shown::Set(set) => {
+            write_fields(session.out(), SET, set)?;
+            match set.periods.as_slice() {
+                [period] => {
+                    write_fields(session.out(), PERIOD, period)?;
+                    if period.digests().len() > 1 {
+                        let digests = &[Column::text("digests").by(digest_in)];
+                        write_fields(session.out(), digests, period)?;
+                    }
+                }
+                periods => drop(session.rows(PERIODS, periods.iter().map(Ok))?),
+            }
+            session.rows(CONTENTS, set.contents.iter().map(Ok))?;
+        }
+        Shown::Listing(listing) => write_fields(session.out(), LISTING, listing)?,
+    }
+    Ok(())
+}
+
+const LISTING: &[Column] =
+    &[Column::text("identifier"), Column::text("digest"), Column::number("granules")];
+
+const SET: &[Column] = &[
+    Column::text("identifier"),
+    Column::text("digest").or("it had several contents"),
+    Column::number("granules"),
+];
+
+/// What is shown of the only period of a set.
+const PERIOD: &[Column] = &[
+    Column::text("dataset"),
+    Column::text("in force").of("").by(in_force),
+    Column::text("change").of("instance").by(sides_in),
+    Column::text("recorded").of("instance/recorded"),
+    Column::text("by").of("instance/recorded_by"),
+    Column::prose("note").of("instance/note"),
+    Column::prose("subset").by(selected_in),
+    Column::prose("annotation").of("annotations").by(annotation_in),
+    Column::text("withdrawn").of("withdrawn/timestamp"),
+    Column::prose("why").of("withdrawn/note"),
+];
+
+const PERIODS: &[Column] = &[
+    Column::text("dataset"),
+    Column::text("from"),
+    Column::text("until").or("now"),
+    Column::number("granules"),
+    Column::prose("subset").by(selected_in),
+];
+
+const CONTENTS: &[Column] = &[
+    Column::text("contents").of("set"),
+    Column::text("until").or("now"),
+    Column::text("dataset"),
+    Column::text("digest"),
+];
+
+const SUBSETS: &[Column] = &[
+    Column::text("subset").of("identifier"),
+    Column::text("as of").of("timestamp"),
+    Column::number("granules"),
+    Column::text("cited"),
+    Column::prose("patterns").or("named one by one"),
+];
+
+/// When a set was in force, as it is serialized.
+fn in_force(period: &Value) -> String {
+    let until = period["until"].as_str().unwrap_or("now");
+    format!("{} until {until}", in_words(&period["from"]))
+}
+
+/// The sides of the change of an instance, as it is serialized.
+pub fn sides_in(instance: &Value) -> String {
+    let count = |side: &str| instance[side].as_u64().unwrap_or_default();
+    let mut counts = ChangeCounts::default();
+    counts.ingested = count("ingested");
+    counts.deleted = count("deleted");
+    counts.described = count("described");
+    counts.replaced = count("replaced");
+    sides(counts)
+}
+
+fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result<Exit> {
+    const COLUMNS: &[Column] = &[
+        Column::text("recorded"),
+        Column::text("by"),
+        Column::text("action"),
+        Column::prose("changed"),
+    ];
+    let mut list = session.list(COLUMNS);
+    let mut before = None;
+    for version in versions {
+        let MetadataVersion { recorded, recorded_by: by, action, dataset, .. } = version;
+        match session.is_json() {
+            true => session.json(version)?,
+            false => {
+                let changed = changed(before, dataset);
+                let row = json!({
+                    "recorded": recorded, "by": by, "action": action, "changed": changed,
+                });
+                list.add(session, &row)?;
+            }
+        }
+        before = Some(dataset);
+    }
+    list.finish(session)?;
+    Ok(Exit::Done)
+}
+
+/// The fields that differ from the version before, with their values afterwards.
+fn changed(before: Option<&Value>, after: &Value) -> String {
+    let Some(fields) = after.as_object() else { return String::new() };
+    let mut changed = Vec::new();
+    for (field, value) in fields {
+        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
+        match before.and_then(|before| before.get(field)) {
+            Some(before) if before == value => {}
+            None if is_empty => {}
+            _ if is_empty => changed.push(format!("{field} removed")),
+            _ => changed.push(format!("{field} {}", in_words(value))),
+        }
+    }
+    changed.join("; ")
+}

@@ -1,0 +1,106 @@
+//! What was published in a directory, compared with the registry.
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use accession::publish::{OtherFile, verify, verify_statements};
+use accession::text::quoted;
+use accession::{DatasetFilter, DatasetName, Registry};
+
+use crate::error::{Context, Error, Exit, Result};
+use crate::output::{one_line, plural};
+use crate::session::Session;
+
+/// A published site, or one dataset of it.
+pub struct Published {
+    site: PathBuf,
+    datasets: DatasetFilter,
+}
+
+/// The file that a directory of a dataset begins with.
+const HEAD: &str = "head.json";
+
+/// The directory of the datasets in a site.
+const DATASETS: &str = "datasets";
+
+impl Published {
+    /// What was published in a directory. `None` means that nothing was.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read; it is the directory of a dataset, and not in a site.
+    pub fn find(directory: &Path) -> Result<Option<Self>> {
+        if !directory.join(HEAD).is_file() {
+            let is_site = directory.join(DATASETS).is_dir();
+            let site = directory.to_owned();
+            return Ok(is_site.then_some(Published { site, datasets: DatasetFilter::All }));
+        }
+        let name = quoted(&directory.to_string_lossy()).to_string();
+        let whole = directory.canonicalize().with_context(|| format!("cannot read {name}"))?;
+        let dataset: Option<DatasetName> =
+            whole.file_name().and_then(|name| name.to_str()?.parse().ok());
+        let datasets = whole.parent().filter(|parent| parent.ends_with(DATASETS));
+        match (datasets.and_then(Path::parent), dataset) {
+            (Some(site), Some(dataset)) => {
+                let datasets = DatasetFilter::Only(vec![dataset]);
+                Ok(Some(Published { site: site.to_owned(), datasets }))
+            }
+            _ => Err(Error::usage(format!("{name} is not {DATASETS}/NAME in a published site"))
+                .with_hint("name the directory into which `accession publish` wrote")),
+        }
+    }
+}
+
+/// Compares what was published with the registry, and prints what was found.
+pub fn verify_published(
+    registry: &Registry,
+    published: &Published,
+    session: &mut Session,
+) -> Result<Exit> {
+    let Published { site, datasets } = published;
+    let mut exit = Exit::Done;
+    verify(registry, site, datasets, |found| -> Result<()> {
+        if !found.ok {
+            exit = Exit::Differs;
+        }
+        let (dataset, changes) = (&found.dataset, plural(found.changes, "change"));
+        let what = (!session.is_quiet()).then(|| format!("{dataset}: {changes}"));
+        let state = (found.ok, found.current);
+        session.print(&found, |out| write_found(out, what, state, &found.differences))?;
+        Ok(())
+    })?;
+    // They name all datasets.
+    let stated = match datasets {
+        DatasetFilter::All => verify_statements(registry, site)?,
+        DatasetFilter::Only(_) => None,
+    };
+    if let Some(found) = stated {
+        if !found.ok {
+            exit = Exit::Differs;
+        }
+        let what = (!session.is_quiet()).then(|| plural(found.statements, "statement"));
+        let state = (found.ok, found.current);
+        session.print(&found, |out| write_found(out, what, state, &found.differences))?;
+    }
+    Ok(exit)
+}
+
+/// Writes what was found, and, unless `what` is omitted, whether it is well.
+fn write_found(
+    out: &mut impl Write,
+    what: Option<String>,
+    state: (bool, bool),
+    differences: &[OtherFile],
+) -> io::Result<()> {
+    for difference in differences {
+        let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
+        writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
+    }
+    let Some(what) = what else { return Ok(()) };
+    let state = match state {
+        (false, _) => "NOT ok",
+        (true, true) => "ok",
+        (true, false) => "ok, but not all that the registry has now",
+    };
+    writeln!(out, "{what}: {state}")
+}

@@ -1,0 +1,90 @@
+//! The sets that a command reads: of the registry, or listings in files, directories and standard input.
+
+use accession::text::quoted;
+use accession::{
+    ChangeOptions, Clock, DatasetName, ErrorKind, IfMissing, Limits, Listing, ListingBuilder,
+    ListingOptions, Registry, Resolution, Selection, Set, SetSpec, Snapshot, Source,
+};
+
+use crate::error::{Error, Result};
+use crate::paths::PathArgs;
+use crate::reading::{Entries, InputFile, MissingPages};
+use crate::session::Session;
+
+/// What a [`SetSpec`] names.
+pub enum Named<'a> {
+    /// A set of the registry.
+    Set(Resolution<'a>),
+    /// A listing.
+    Listing(InputFile),
+}
+
+/// The registry as it is now. `None` means that it does not exist.
+pub fn snapshot(session: &Session) -> Result<Option<Snapshot>> {
+    Ok(session.open_existing()?.map(|registry| registry.snapshot()).transpose()?)
+}
+
+impl<'a> Named<'a> {
+    /// Finds what is named, and prints warnings about it. `None` means that there is no registry.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`SetSpec::source`]; the registry does not exist, and no file is named.
+    pub fn find(session: &Session, snapshot: Option<&'a Snapshot>, spec: &SetSpec) -> Result<Self> {
+        match spec.source(snapshot) {
+            Ok(Source::Registry(resolution)) => {
+                session.warn_all(resolution.warnings().to_vec());
+                Ok(Named::Set(resolution))
+            }
+            Ok(Source::Path(path)) => Ok(Named::Listing(InputFile::Path(path))),
+            Ok(Source::StandardInput) => Ok(Named::Listing(InputFile::StandardInput)),
+            // That the registry is missing is the better reason.
+            Err(_) if snapshot.is_none() => Err(match session.open() {
+                Err(missing) if spec.is_dataset() => {
+                    let message = format!("{missing}, and no file {}", quoted(spec.as_str()));
+                    Error::new(ErrorKind::RegistryMissing, message)
+                        .with_hint("name a file that exists, or the registry with --registry")
+                }
+                Err(missing) => missing.into(),
+                Ok(_) => Error::usage(format!("{spec} was created meanwhile: try again")),
+            }),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Refuses an option of reading listings if none is read.
+///
+/// # Errors
+///
+/// Such an option was given.
+pub fn refuse_unread(given: Option<&'static str>) -> Result<()> {
+    given.map_or(Ok(()), |option| {
+        let message = format!("{option} says how a listing is read, and no listing is named");
+        Err(Error::usage(message).with_hint(format!("omit {option}")))
+    })
+}
+
+/// Reads a listing, and returns it with the name of its source.
+pub fn listed(
+    session: &Session,
+    file: InputFile,
+    (options, paths): (ListingOptions, &PathArgs),
+) -> Result<(String, Listing)> {
+    let (name, mut builder) = (file.name(), ListingBuilder::new());
+    let files = [file];
+    for entry in Entries::new(session, &[], &files, options, paths, MissingPages::Refuse) {
+        builder.add(entry?)?;
+    }
+    Ok((name, builder.finish()))
+}
+
+/// Makes a listing the set of a temporary registry, so that it is read as any other set.
+pub fn as_set(session: &Session, listing: &Listing) -> Result<(Registry, Set)> {
+    let registry = Registry::temporary(Clock::fixed(session.now()?))?;
+    let name: DatasetName = "listing".parse()?;
+    let options = ChangeOptions::new().if_missing(IfMissing::Create);
+    registry.sync(&name, listing, Limits::NONE, &options)?;
+    let set = registry.snapshot()?.select(&Selection::from(name))?.set;
+    Ok((registry, set))
+}
