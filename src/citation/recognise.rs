@@ -53,6 +53,8 @@ pub struct FoundCitation {
     pub date: Option<ParsedField<Moment>>,
     /// The part of the set that is cited: `DI:…?select=PATTERN`. `None` means the whole set.
     pub part: Option<Part>,
+    /// How many lines of its reference are before its line: 0 on the first one, and in JSON.
+    pub lines_before: u64,
 }
 
 /// A part of a set, which nobody registered, and what is stated of it.
@@ -108,8 +110,12 @@ pub fn find(text: &str) -> Vec<FoundCitation> {
 pub fn citations_of(reference: &Reference) -> Vec<FoundCitation> {
     let text = reference.text.as_str();
     let marks = marks(text);
-    let citations =
-        (0..marks.len()).map(|index| citation_at(&marks, index, text, reference.is_record));
+    let lines =
+        if reference.is_of_json { vec![0; marks.len()] } else { lines_before(text, &marks) };
+    let citations = lines.into_iter().enumerate().map(|(index, lines_before)| {
+        let citation = citation_at(&marks, index, text, reference.is_record);
+        FoundCitation { lines_before, ..citation }
+    });
     if !reference.is_record {
         return citations.collect();
     }
@@ -159,7 +165,8 @@ pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
     let lacking = dois_without_identifier(reference, &found);
     found.extend(lacking.into_iter().map(|doi| {
         let (identifier, digest, dataset, date, part) = (None, None, None, None, None);
-        FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part }
+        let lines_before = 0;
+        FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part, lines_before }
     }));
     found
 }
@@ -230,7 +237,18 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
     });
     // The digest is that of the part.
     let digest = digest.filter(|_| part.is_none());
-    FoundCitation { identifier, digest, doi, dataset, date, part }
+    FoundCitation { identifier, digest, doi, dataset, date, part, lines_before: 0 }
+}
+
+/// How many lines are before that of each mark.
+fn lines_before(text: &str, marks: &[Mark]) -> Vec<u64> {
+    let (mut lines, mut counted) = (0, 0);
+    let mut before = |mark: &Mark| {
+        lines += text[counted..mark.location.start].matches('\n').count() as u64;
+        counted = mark.location.start;
+        lines
+    };
+    marks.iter().map(&mut before).collect()
 }
 
 /// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
@@ -418,6 +436,24 @@ mod tests {
     use super::*;
 
     const DIGITS: &str = "763122197bfb3ffbf0da14adbfb1b13b";
+
+    #[test]
+    fn each_citation_has_its_own_line() {
+        let lines_of = |text: &str| {
+            let of_reference = |reference: &Reference| {
+                let found = cited(reference).into_iter();
+                found.map(|it| reference.line + it.lines_before).collect::<Vec<_>>()
+            };
+            references(text).iter().flat_map(of_reference).collect::<Vec<u64>>()
+        };
+        let paragraph = format!("\nWe used\nDI:{DIGITS},\r\nand\nDI:{DIGITS}.\n\n> DI:{DIGITS}\n");
+        assert_eq!(lines_of(&paragraph), [3, 5, 7]);
+        let bibtex = format!("@misc{{a,\n doi = {{10.9999/US}},\n note = {{DI:{DIGITS}}}\n}}\n");
+        assert_eq!(lines_of(&bibtex), [3]);
+        // The strings of JSON are not on lines of their own.
+        assert_eq!(lines_of(&format!("[\n\"x\",\n[\"y\", \"DI:{DIGITS}\"]]")), [3]);
+        assert_eq!(lines_of("\n\nhttps://doi.org/10.9999/US"), [3]);
+    }
 
     #[test]
     fn long_texts_that_once_made_recognising_quadratic_are_read_at_once() {

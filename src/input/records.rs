@@ -154,7 +154,12 @@ impl OpenedFile {
 
 impl Records {
     fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Some(Row { mut record, files }) = self.rows.next_row()? else { return Ok(None) };
+        let Some(Row { mut record, files, is_taken_as_utc }) = self.rows.next_row()? else {
+            return Ok(None);
+        };
+        if is_taken_as_utc {
+            self.warnings.observe_time_as_utc(&record.location);
+        }
         record.files = self.files.of_granule(&files, &record.location)?;
         let Record { granule_id, location, ingested, deleted, .. } = &record;
         match (ingested, deleted) {

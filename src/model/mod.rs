@@ -53,7 +53,7 @@ pub(crate) use record::{AtMost, limited};
 pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
-pub(crate) use time::NO_OFFSET;
+pub(crate) use time::WrittenTime;
 pub use time::{Day, Moment, Timestamp, parse_duration};
 pub use warning::{Warning, WarningKind};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -41,7 +41,6 @@ pub struct DatasetStatus {
     /// What checks of its files found. `None` means that they were never checked.
     pub fixity: Option<FilesChecked>,
     /// When it was last identical to the primary of its last pull.
-    #[serde(skip)]
     pub identical: Option<Timestamp>,
     /// What is wrong, in sentences.
     pub problems: Vec<String>,

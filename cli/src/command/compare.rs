@@ -411,7 +411,9 @@ fn report(
                 "bytes: compared for {compared} of {matched}, other bytes in {other}"
             )?;
         }
-        write_sides(session, [left.side("left"), right.side("right")])?;
+        if !is_identical {
+            write_sides(session, [left.side("left"), right.side("right")])?;
+        }
         if !is_summary {
             let marks = [["<", "only left"], [">", "only right"]];
             write_differences(session.out(), sides, marks)?;

@@ -7,6 +7,7 @@ use accession::disk::scratch;
 use accession::mirror::{export, manifest};
 use accession::{DatasetName, Moment};
 
+use crate::args::moment;
 use crate::error::{Exit, Result};
 use crate::session::Session;
 
@@ -33,7 +34,7 @@ pub struct ExportArgs {
     output: Option<PathBuf>,
 
     /// Leave out the changes after this time; a date means its end
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 }
 

@@ -34,6 +34,9 @@ pub struct ChangeReport {
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
     /// second, or not at all.
     pub clock_behind_micros: Option<i64>,
+    /// Whether the first change took effect more than 48 hours before it was recorded, in a dataset that had
+    /// a change that was recorded within an hour of its time: another set may have been cited meanwhile.
+    pub is_back_dated: bool,
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
     pub came_back: Option<ReturnedGranules>,
