@@ -142,8 +142,7 @@
 
 pub mod chain;
 pub mod citation;
-#[doc(hidden)]
-pub mod disk;
+mod disk;
 mod error;
 pub mod fixity;
 mod input;
@@ -230,11 +229,9 @@ pub mod backup {
     };
 }
 
-/// The files of a published site.
+/// A published site, which is read without a registry of one's own.
 pub mod site {
-    pub use crate::mirror::{
-        HEAD, PublishedSite, PublishedStatements, SHARDS, SITE, Shard, ShardPeriod, SiteRegistry,
-    };
+    pub use crate::mirror::{PublishedSite, PublishedStatements, SiteRegistry};
 }
 
 /// The results of recomputing what a registry states.

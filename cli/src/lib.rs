@@ -60,6 +60,7 @@ mod paths;
 mod program;
 mod reading;
 mod session;
+mod temporary_file;
 
 use std::ffi::OsString;
 use std::io::Write;

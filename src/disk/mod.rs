@@ -1,6 +1,6 @@
 //! Files: atomic creation, temporary files, and reserved names.
 //!
-//! This layer does not know what the files contain. The store and `export` write through it. A
+//! This layer does not know what the files contain. The store, `export` and `publish` write through it. A
 //! temporary file that cannot be created, written or read is an error of kind
 //! [`ErrorKind::Temporary`], wherever the library keeps what it cannot hold in memory.
 
@@ -73,10 +73,8 @@ fn check_is_regular(file: &File) -> io::Result<()> {
 }
 
 impl Error {
-    /// Creates the error of an operation on a file or directory, which `verb` names. Hidden: the server
-    /// publishes files of its own beside those of the library.
-    #[doc(hidden)]
-    pub fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
+    /// Creates the error of an operation on a file or directory, which `verb` names.
+    pub(crate) fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
         let message = format!("cannot {verb} {}", quoted(&path.to_string_lossy()));
         Error::new(ErrorKind::Io, message).in_path(path).because(source)
     }

@@ -23,11 +23,10 @@ pub use crate::model::PrimaryOptions;
 #[doc(hidden)]
 pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};
-pub use place::HEAD;
 pub use place::PublishedStatements;
 #[doc(hidden)]
 pub use place::{Address, HttpOptions, Remote};
-pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
+pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
 pub use place::{Retry, ask_witness, source_name};
 #[doc(hidden)]
 pub use primary::OpenPrimary;
@@ -37,7 +36,7 @@ pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
 pub use replica::{LogCopy, read_replica};
 pub use site::{PublishedSite, SiteRegistry};
-pub use site::{SHARDS, SITE, Shard, ShardPeriod};
+pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, MirrorComparison, Primary};
 
 use std::fmt;

@@ -18,10 +18,10 @@ use crate::registry::{Clock, IfMissing, Import, Registry};
 use crate::signed::Policy;
 
 /// The directory of the shards of a site.
-pub const SHARDS: &str = "di";
+pub(crate) const SHARDS: &str = "di";
 
 /// What `publish` keeps in a directory of what it says about its site, in JSON.
-pub const SITE: &str = ".accession-publish.json";
+pub(crate) const SITE: &str = ".accession-publish.json";
 
 /// The greatest number of datasets that are read at once: a site is not trusted.
 const MAX_DATASETS: usize = 100;
@@ -31,7 +31,7 @@ const MAX_SHARD_BYTES: u64 = 64 << 20;
 
 /// A period of a set, to which its identifier leads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ShardPeriod {
+pub(crate) struct ShardPeriod {
     /// When it came into force; of a subset, the set of which it is.
     pub from: Timestamp,
     /// The dataset that held it.
@@ -45,7 +45,7 @@ pub struct ShardPeriod {
 
 /// The identifiers and the digests that begin with the same two digits.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Shard {
+pub(crate) struct Shard {
     /// Of each identifier, the first period first; of a digest that a set got later than its identifier, the
     /// instances with it.
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,

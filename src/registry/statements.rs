@@ -6,11 +6,13 @@
 //! statement that was lost or altered is found.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
 
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use super::write::noticeably_ahead_of;
-use crate::disk::Spool;
+use crate::disk::{AtomicFile, Spool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetMetadata, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, plural,
@@ -94,6 +96,22 @@ pub struct ProvedSet {
     pub proof: StatementProof,
     /// Whether as many witnesses have seen its checkpoint as the policy asks for with which it was signed.
     pub is_witnessed: bool,
+}
+
+impl StatementProof {
+    /// Writes the proof to `path`, where no file exists yet. The file appears complete, and is durable when this
+    /// returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidPath`]: the name is one of SQLite's;
+    /// [`ErrorKind::Io`].
+    pub fn create_file(&self, path: &Path) -> Result<()> {
+        let mut file = AtomicFile::beside(path)?;
+        let written = write!(file.as_file_mut(), "{self}");
+        written.map_err(|source| Error::cannot("write", path, source))?;
+        file.put_in_place()
+    }
 }
 
 impl StatementLog {

@@ -1,17 +1,17 @@
 //! `compare`, which compares two or more sets and lists, and `identify`, which identifies a list.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
 use std::slice;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use accession::DifferenceCounts;
-use accession::disk::Spool;
 use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySide, TwoSides};
 use accession::listing::ListingSummary;
 use accession::text::quoted;
-use accession::{Identifier, Instance, Set, Snapshot, Timestamp, Watcher};
+use accession::{GranuleId, Identifier, Instance, Set, Snapshot, Timestamp, Watcher};
 use accession::{ParseError, WarningKind};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -225,17 +225,17 @@ fn report(
     if session.is_json() {
         let listed = |count, ids| match is_summary {
             true => Granules::Count(count),
-            false => Granules::Ids(Ids(ids)),
+            false => Granules::Ids(ids),
         };
         session.json(&ComparedSets {
             identical: is_identical,
             left: &left,
             right: &right,
             matched,
-            only_left: listed(only_left, &sides.left),
-            only_right: listed(only_right, &sides.right),
+            only_left: listed(only_left, Ids::of(|| sides.only_left())),
+            only_right: listed(only_right, Ids::of(|| sides.only_right())),
             digest_equal: is_digest_equal,
-            other_content: listed(contents.other, &sides.other),
+            other_content: listed(contents.other, Ids::of(|| sides.other_content())),
             contents,
         })?;
     } else {
@@ -307,18 +307,26 @@ pub fn write_differences(
 ) -> Result<()> {
     let Counts { only_left, only_right, .. } = sides.counts.granules;
     let others = ["~", "with other bytes"];
-    for (lines, total, [mark, side]) in [
-        (&sides.left, only_left, left),
-        (&sides.right, only_right, right),
-        (&sides.contradictions, sides.counts.contents.other, others),
-    ] {
-        for line in lines.records() {
-            writeln!(out, "{mark} {}", String::from_utf8_lossy(&line?))?;
-        }
-        match total - lines.count() {
-            0 => {}
-            more => writeln!(out, "and {more} more {side}")?,
-        }
+    write_marked(out, sides.only_left(), only_left, left)?;
+    write_marked(out, sides.only_right(), only_right, right)?;
+    write_marked(out, sides.contradictions(), sides.counts.contents.other, others)
+}
+
+/// Writes lines with a mark, and how many more there are of their kind.
+fn write_marked<T: Display>(
+    out: &mut impl Write,
+    lines: impl Iterator<Item = accession::Result<T>>,
+    total: u64,
+    [mark, kind]: [&str; 2],
+) -> Result<()> {
+    let mut written = 0;
+    for line in lines {
+        writeln!(out, "{mark} {}", line?)?;
+        written += 1;
+    }
+    match total - written {
+        0 => {}
+        more => writeln!(out, "and {more} more {kind}")?,
     }
     Ok(())
 }
@@ -384,14 +392,14 @@ fn compare_many(
     let (mut sides, mut rows) = read_sides(session, sets, files, lists)?;
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
-    let (mut listed, mut left) = (Spool::default(), limit);
+    let (mut listed, mut left) = (Vec::new(), limit);
     for uneven in sides.by_ref() {
         let uneven = uneven?;
         if left > 0 && session.is_json() {
             let granule = ("granule", json!(uneven.granule_id));
             session.json(&by_name(granule, &names, &uneven.sides))?;
         } else if left > 0 {
-            listed.add(json!([uneven.granule_id, marks(&uneven.sides)]).to_string().as_bytes())?;
+            listed.push((uneven.granule_id, marks(&uneven.sides)));
         }
         left = left.saturating_sub(1);
         *patterns.entry(uneven.sides).or_default() += 1;
@@ -420,8 +428,9 @@ fn compare_many(
         if let Some(compared) = sides.compared().filter(|compared| *compared < all) {
             writeln!(session.out(), "bytes: compared for {compared} of {all}")?;
         }
-        write_report(session, rows, &patterns, &listed)?;
-        match different - listed.count() {
+        let shown = listed.len() as u64;
+        write_report(session, rows, &patterns, listed)?;
+        match different - shown {
             more if more > 0 && !is_summary => writeln!(session.out(), "and {more} more")?,
             _ => {}
         }
@@ -491,7 +500,7 @@ fn write_report(
     session: &mut Session,
     rows: Vec<SideRow>,
     patterns: &BTreeMap<Vec<Presence>, u64>,
-    listed: &Spool,
+    listed: Vec<(GranuleId, String)>,
 ) -> Result<()> {
     const SIDES: &[Column] = &[
         Column::text("side").of("name"),
@@ -506,12 +515,8 @@ fn write_report(
         let counts = patterns.iter().map(|(pattern, granules)| Ok((marks(pattern), granules)));
         session.rows(COUNTS, counts)?;
     }
-    if listed.count() > 0 {
-        let lines = listed.records().map(|line| {
-            serde_json::from_slice::<(String, String)>(&line?)
-                .map_err(|_| accession::disk::scratch::unreadable())
-        });
-        session.rows(GRANULES, lines)?;
+    if !listed.is_empty() {
+        session.rows(GRANULES, listed.into_iter().map(Ok))?;
     }
     Ok(())
 }

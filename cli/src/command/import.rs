@@ -4,7 +4,6 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::PathBuf;
 
 use accession::ListingOptions;
-use accession::disk::scratch;
 use accession::mirror::{LogCopy, export, manifest, read_replica};
 use accession::{
     ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance, Moment,
@@ -21,6 +20,7 @@ use crate::error::{Context, Error, Exit, Result};
 use crate::output::plural;
 use crate::reading::{InputFile, MissingPages, import_events};
 use crate::session::{Create, Session};
+use crate::temporary_file;
 
 /// Build a history from a file that says when granules were ingested and deleted
 ///
@@ -325,7 +325,7 @@ impl ExportArgs {
             // It is written to a temporary file first: while the registry is read, the command must not
             // wait for a terminal or a pipe.
             None => {
-                let mut spool = BufWriter::new(scratch::file()?);
+                let mut spool = BufWriter::new(temporary_file::create()?);
                 manifest::write(&registry, &dataset, until, &mut spool)?;
                 let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
                 spool.rewind()?;

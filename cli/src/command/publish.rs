@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use accession::WarningKind;
 use accession::dataset::Edit;
-use accession::disk::read_small_text;
 use accession::publish::{
     OtherFile, publish, publish_statements, unknown_datasets, verify, verify_statements,
 };
@@ -23,6 +22,7 @@ use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver}
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
 use crate::output::{for_shell, one_line, plural};
+use crate::reading::read_small_text;
 use crate::session::Session;
 
 /// Publish datasets as files for any web server, from which mirrors read

@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use accession::disk::AtomicFile;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::{PublishedSite, PublishedStatements};
 use accession::proof::ask_witness;
@@ -16,7 +15,7 @@ use accession::{ErrorKind, Registry, Timestamp};
 use accession::{ParseError, WarningKind};
 
 use crate::args::{SetArgs, timeout};
-use crate::error::{Context, Error, Exit, Result};
+use crate::error::{Error, Exit, Result};
 use crate::key_file::{self, KeyInUse};
 use crate::output::plural;
 use crate::reading::{InputFile, read_policy};
@@ -360,11 +359,7 @@ impl Prove {
         match &self.output {
             None => write!(session.out(), "{proof}")?,
             Some(path) => {
-                let mut file = AtomicFile::beside(path)?;
-                let written = file.as_file_mut().write_all(proof.to_string().as_bytes());
-                written
-                    .with_context(|| format!("cannot write {}", quoted(&path.to_string_lossy())))?;
-                file.put_in_place()?;
+                proof.create_file(path)?;
                 session.note_commit();
             }
         }

@@ -51,7 +51,7 @@ use crate::model::{DatasetName, SourceLocation, Timestamp};
 pub(super) const DATASETS: &str = "datasets";
 
 /// The head of a log.
-pub const HEAD: &str = "head.json";
+pub(crate) const HEAD: &str = "head.json";
 
 /// The directory of the segments of a log.
 pub(crate) const LOG: &str = "log";
