@@ -140,6 +140,9 @@
 //! `postgres` (default): registries on PostgreSQL. Without it, a registry is a file, and the library compiles
 //! neither tokio nor a driver.
 
+// Whoever uses the library can name each type that it gives them.
+#![warn(unnameable_types)]
+
 pub mod chain;
 pub mod citation;
 mod disk;
@@ -184,16 +187,16 @@ pub mod dataset {
 /// What is recorded of the files of a granule.
 pub mod file {
     pub use crate::model::{
-        Algorithm, Checksum, Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate,
-        Coverage, FileContent, FilePath, OtherAlgorithm, Strength,
+        Algorithm, Checksum, Content, ContentConflict, ContentMatch, Coverage, FilePath,
+        OtherAlgorithm,
     };
 }
 
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        Events, Hits, InputFormat, ListedRecords, OpenedFile, Record, Records, SearchPages,
-        StatedFile, old_payment_ids, open, unzipped,
+        Events, InputFormat, ListedRecords, OpenedFile, Record, Records, SearchPages, StatedFile,
+        old_payment_ids, open, unzipped,
     };
     pub use crate::registry::{ListingSummary, SkippedEntries};
 }
@@ -206,7 +209,7 @@ pub mod history {
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
-        DigestPeriod, EarlierSet, Export, Exported, FileList, FileTotals, HeldContents, IdPages,
+        DigestPeriod, EarlierSet, Export, Exported, FileList, FileTotals, HeldContents,
         ImportCounts, KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Presence,
         ReturnedGranules, SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState,
         TwoSides, UnevenGranule, WorkCounts,
@@ -215,10 +218,10 @@ pub mod history {
 
 /// What an operator looks at every day.
 pub mod status {
-    pub use crate::model::{FailedAttempt, LastPull, LineCheck, LogChange};
+    pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
         DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, Mirrored, NewCheck,
-        OpenFinding, RootState, StatusThresholds, StoredSource,
+        OpenFinding, RootState, StatusThresholds,
     };
 }
 
@@ -231,7 +234,7 @@ pub mod backup {
 
 /// A published site, which is read without a registry of one's own.
 pub mod site {
-    pub use crate::mirror::{PublishedSite, PublishedStatements, SiteRegistry};
+    pub use crate::mirror::{PublishedSite, SiteRegistry};
 }
 
 /// The results of recomputing what a registry states.
@@ -244,7 +247,7 @@ pub mod verify {
 /// Signed statements, and proofs.
 pub mod proof {
     pub use crate::mirror::ask_witness;
-    pub use crate::registry::{ProvedSet, SignedCheckpoint, StatementLog};
+    pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
         Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
         ProofProblem, ProofVerdict, SetStatement, SigningKey, StatedSet, StatementProof,

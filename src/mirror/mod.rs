@@ -18,20 +18,10 @@ mod replica;
 mod site;
 mod source;
 
-// What the tests of this library use beneath `Registry::pull` and `Registry::compare_mirror`.
 pub use crate::model::PrimaryOptions;
-#[doc(hidden)]
-pub use compare::{Comparison, Outcome, compare};
 pub use log::manifest::{self, export};
-pub use place::PublishedStatements;
-#[doc(hidden)]
-pub use place::{Address, HttpOptions, Remote};
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
-pub use place::{Retry, ask_witness, source_name};
-#[doc(hidden)]
-pub use primary::OpenPrimary;
-#[doc(hidden)]
-pub use pull::pull;
+pub use place::{Retry, ask_witness};
 pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
 pub use replica::{LogCopy, read_replica};

@@ -8,13 +8,13 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
+use super::place::{Address, DATASETS, HttpOptions, Remote, StatementPlace};
 use super::primary::OpenPrimary;
 use crate::citation::{TypedDataset, TypedName, TypedSet};
 use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal};
-use crate::registry::{Clock, IfMissing, Import, Registry};
+use crate::registry::{Clock, IfMissing, Import, PublishedStatements, Registry};
 use crate::signed::Policy;
 
 /// The directory of the shards of a site.
@@ -253,10 +253,11 @@ impl PublishedSite {
                 let address =
                     Address::parse(address.file(&format!("{DATASETS}/{name}/")).as_str(), false)?;
                 let remote = Remote::new(address, HttpOptions::default(), now)?;
-                Ok(OpenPrimary::at_address(remote, None))
+                Ok(OpenPrimary::at_address(remote, PrimaryOptions::default()))
             }
             Root::Directory(path) => {
-                OpenPrimary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
+                let path = path.join(DATASETS).join(name.as_str());
+                OpenPrimary::open(&path, name, PrimaryOptions::default(), now)
             }
         }
     }

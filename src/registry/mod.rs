@@ -49,11 +49,11 @@ pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
-    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
-    LastSubsets, Neighbours, NotedPeriod, Period, Presence, Resolution, Selected, Selection,
-    SideBySide, Snapshot, TwoSides, UnevenGranule,
+    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
+    Neighbours, NotedPeriod, Period, Presence, Resolution, Selected, Selection, SideBySide,
+    Snapshot, TwoSides, UnevenGranule,
 };
-pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
+pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
 pub use status::{
     DatasetStatus, FilesChecked, KnownPrimary, LastChange, Mirrored, StatusThresholds,
 };
@@ -72,7 +72,7 @@ pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 pub use crate::error::{Error, Result};
 pub use crate::model::{DatasetRecord, MetadataVersion};
 pub use crate::store::Span;
-pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, StoredSource, Withdrawn};
+pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, Withdrawn};
 
 /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
 /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite

@@ -98,6 +98,18 @@ pub struct ProvedSet {
     pub is_witnessed: bool,
 }
 
+/// The statements that a site has signed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PublishedStatements {
+    /// What was signed, with the signatures of the keys of the policy.
+    pub note: Note,
+    /// The checkpoint in it.
+    pub checkpoint: LogCheckpoint,
+    /// The texts of the statements, in their order.
+    pub(crate) texts: Spool,
+}
+
 impl StatementProof {
     /// Writes the proof to `path`, where no file exists yet. The file appears complete, and is durable when this
     /// returns.
@@ -225,7 +237,7 @@ impl Registry {
     /// was stated is not in the registry. Nothing is taken.
     pub fn recover_statements(
         &self,
-        texts: &Spool,
+        published: &PublishedStatements,
         signed: &SignedCheckpoint,
         last: &[LogCheckpoint],
     ) -> Result<u64> {
@@ -233,7 +245,7 @@ impl Registry {
         self.write(|transaction| {
             transaction.lock_registry()?;
             let mut log = StatementLog::read(transaction)?;
-            for (text, number) in texts.records().zip(0..) {
+            for (text, number) in published.texts.records().zip(0..) {
                 let text = text?;
                 if number < log.tree.size() && log.tree.is_leaf(number, &text) {
                     continue;

@@ -471,13 +471,13 @@ fn verdict(source: &KnownPrimary, oldest: Option<Timestamp>, open: u64) -> &'sta
 
 /// A primary of a mirror.
 fn row(source: &KnownPrimary, oldest: Option<Timestamp>, open: u64) -> Object {
-    let (last, failed) = (source.last.as_ref(), source.failed.as_ref());
+    let failed = source.failed.as_ref();
     object!({
         "dataset": source.dataset,
         "source": source.source,
-        "changes": last.map_or(0, |last| last.number),
-        "timestamp": last.map(|last| last.timestamp),
-        "identifier": last.map(|last| last.identifier),
+        "changes": source.changes,
+        "timestamp": source.timestamp,
+        "identifier": source.identifier,
         "read": source.read,
         "identical": source.identical,
         "pulled": source.pulled.as_ref().map(|pulled| pulled.recorded),

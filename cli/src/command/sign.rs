@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::mirror::PrimaryOptions;
-use accession::mirror::{PublishedSite, PublishedStatements};
+use accession::mirror::PublishedSite;
 use accession::proof::ask_witness;
 use accession::proof::{LogCheckpoint, Note, Policy, Witness};
 use accession::proof::{ProvedSet, SignedCheckpoint, StatementLog};
@@ -197,14 +197,15 @@ impl Sign {
     ) -> Result<u64> {
         let site = PublishedSite::named(place)?;
         let read = site.statements(origin, policy, (&self.http(), now));
-        let PublishedStatements { note, checkpoint, texts, .. } = read.map_err(|error| match error.kind() {
+        let published = read.map_err(|error| match error.kind() {
             ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
             _ => error.into(),
         })?;
+        let (checkpoint, note) = (published.checkpoint.clone(), published.note.clone());
         let signed = SignedCheckpoint { checkpoint, note, policy: text.to_owned(), signed: now };
-        Ok(registry.recover_statements(&texts, &signed, last)?)
+        Ok(registry.recover_statements(&published, &signed, last)?)
     }
 
     /// Asks the witnesses that have not cosigned the note.

@@ -35,11 +35,10 @@ use std::time::Duration;
 
 pub use address::{Address, source_name};
 pub(super) use client::MAX_BYTES;
-pub use client::{HttpOptions, Retry};
+pub use client::{BeforeRetry, HttpOptions, Retry};
 pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
 pub use remote::Remote;
-pub use statements::PublishedStatements;
 pub(crate) use statements::StatementPlace;
 pub use witness::ask_witness;
 
