@@ -10,12 +10,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Instant;
 
-use accession::Watcher;
 use accession::file::Algorithm;
-use accession::fixity::{Depth, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
+use accession::fixity::{self, CheckOptions, FileTree, MountCheck, ReadOptions};
+use accession::{Change, DatasetName, GranuleId, IfMissing, Registry, Selection, Snapshot};
+use harness::values::clock;
 
 const ROUNDS: usize = 3;
 
@@ -49,11 +49,11 @@ fn measure(what: &str, files: usize, size: impl Fn(usize) -> usize) {
         }
         fs::write(file, &bytes[..size(n)]).unwrap();
     }
-    let recorded = compute(directory.path(), &paths);
-    let bytes: u64 = recorded.iter().filter_map(|file| file.size).sum();
+    let registry = compute(directory.path(), &paths);
+    let bytes: usize = (0..files).map(&size).sum();
     let (mut ours, mut theirs) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
-        ours = ours.min(seconds(|| check(directory.path(), &recorded)));
+        ours = ours.min(seconds(|| check(directory.path(), &registry)));
         theirs = theirs.min(seconds(|| xargs(directory.path(), &paths)));
     }
     let rate = |seconds: f64| {
@@ -82,33 +82,31 @@ fn options() -> ReadOptions {
     ReadOptions::new(None)
 }
 
-fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
-    let root = Arc::new(Root::open(directory, MountCheck::Unknown).unwrap());
-    let files = paths.iter().map(|path| Ok(RecordedFile::unrecorded(path.parse().unwrap())));
-    let computed = FileReader::start(
-        &root,
-        files,
-        Purpose::Compute(Algorithm::Sha256),
-        options(),
-        &Watcher::new(),
-    )
-    .unwrap();
-    let recorded = computed.map(|computed| {
-        let computed = computed.unwrap();
-        let content = computed.content.unwrap().unwrap();
-        let checksums = content.checksum.into_iter().collect();
-        RecordedFile { size: content.size, checksums, ..computed.file }
-    });
-    recorded.collect()
+fn dataset() -> DatasetName {
+    "FOO".parse().unwrap()
 }
 
-fn check(directory: &Path, recorded: &[RecordedFile]) {
-    let root = Arc::new(Root::open(directory, MountCheck::Unknown).unwrap());
-    let files = recorded.iter().cloned().map(Ok);
-    let check =
-        FileReader::start(&root, files, Purpose::Check(Depth::Content), options(), &Watcher::new())
-            .unwrap();
-    assert_eq!(check.filter(|checked| checked.as_ref().unwrap().content.is_err()).count(), 0);
+fn tree(root: &Path) -> FileTree {
+    FileTree { root: root.to_owned(), mounted: MountCheck::Unknown, reading: options() }
+}
+
+/// A registry with the sizes and the checksums of the files.
+fn compute(directory: &Path, paths: &[String]) -> Registry {
+    let registry = Registry::temporary(clock()).unwrap();
+    let mut change = Change::new();
+    change.options = change.options.if_missing(IfMissing::Create);
+    paths.iter().for_each(|path| change.ingest(path.parse::<GranuleId>().unwrap()).unwrap());
+    registry.change(&dataset(), &change).unwrap();
+    let computed =
+        fixity::compute(&registry, &dataset(), tree(directory), Algorithm::Sha256, None).unwrap();
+    assert_eq!(computed.finish().unwrap().findings, 0);
+    registry
+}
+
+fn check(directory: &Path, registry: &Registry) {
+    let select = |snapshot: &Snapshot| Ok(snapshot.select(&Selection::from(dataset()))?.set);
+    let run = fixity::check(registry, select, (tree(directory), CheckOptions::new())).unwrap();
+    assert_eq!(run.finish().unwrap().findings, 0);
 }
 
 fn xargs(directory: &Path, paths: &[String]) {
@@ -130,7 +128,7 @@ fn xargs(directory: &Path, paths: &[String]) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The peak memory of this process. The records that this benchmark keeps in memory are a part of it.
+/// The peak memory of this process. The paths that this benchmark keeps in memory are a part of it.
 fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -27,9 +27,6 @@ pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
 pub use facts::NOT_IN_A_URI;
 pub use facts::{Citation, listed_dataset};
 pub use format::CitationFormat;
-pub use recognise::{
-    FoundCitation, ParsedField, Part, PartGranules, citations_of, cited, dois_without_identifier,
-    find,
-};
+pub use recognise::{FoundCitation, ParsedField, Part, PartGranules, cited, find};
 pub use references::{Reference, references};
 pub use typed::{GivenIdentifier, TypedDataset, TypedName, TypedSet, dataset_at, refuse_future};

@@ -180,7 +180,7 @@ pub struct FileFinding {
 
 impl FileFinding {
     /// What is wrong with the file of a granule.
-    pub fn of(file: RecordedFile, problem: FileProblem) -> Self {
+    pub(super) fn of(file: RecordedFile, problem: FileProblem) -> Self {
         let granule = Some(file.granule_id.to_string());
         FileFinding { granule, ..FileFinding::at(file.path, problem) }
     }

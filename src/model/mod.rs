@@ -24,7 +24,7 @@ mod time;
 mod warning;
 mod web_address;
 
-pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, Strength};
+pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
 pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
 pub use creator::{Creator, Orcid};
