@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use accession::file::Algorithm;
-use accession::fixity::{self, CheckOptions, FileTree, MountCheck, ReadOptions};
+use accession::fixity::{self, CheckOptions, FileTree};
 use accession::{Change, DatasetName, GranuleId, IfMissing, Registry, Selection, Snapshot};
 use harness::values::clock;
 
@@ -78,16 +78,8 @@ fn seconds(act: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-fn options() -> ReadOptions {
-    ReadOptions::new(None)
-}
-
 fn dataset() -> DatasetName {
     "FOO".parse().unwrap()
-}
-
-fn tree(root: &Path) -> FileTree {
-    FileTree { root: root.to_owned(), mounted: MountCheck::Unknown, reading: options() }
 }
 
 /// A registry with the sizes and the checksums of the files.
@@ -98,19 +90,21 @@ fn compute(directory: &Path, paths: &[String]) -> Registry {
     paths.iter().for_each(|path| change.ingest(path.parse::<GranuleId>().unwrap()).unwrap());
     registry.change(&dataset(), &change).unwrap();
     let computed =
-        fixity::compute(&registry, &dataset(), tree(directory), Algorithm::Sha256, None).unwrap();
+        fixity::compute(&registry, &dataset(), FileTree::new(directory), Algorithm::Sha256, None)
+            .unwrap();
     assert_eq!(computed.finish().unwrap().findings, 0);
     registry
 }
 
 fn check(directory: &Path, registry: &Registry) {
     let select = |snapshot: &Snapshot| Ok(snapshot.select(&Selection::from(dataset()))?.set);
-    let run = fixity::check(registry, select, (tree(directory), CheckOptions::new())).unwrap();
+    let run =
+        fixity::check(registry, select, (FileTree::new(directory), CheckOptions::new())).unwrap();
     assert_eq!(run.finish().unwrap().findings, 0);
 }
 
 fn xargs(directory: &Path, paths: &[String]) {
-    let jobs = options().jobs;
+    let jobs = std::thread::available_parallelism().unwrap();
     // Enough processes to keep all cores busy, and few enough that starting them costs nothing.
     let at_once = (paths.len() / jobs.get() / 8).clamp(1, 1_000).to_string();
     let mut child = Command::new("xargs")

@@ -126,7 +126,7 @@
 //! | [`verify`] | the results of [`Registry::verify`] |
 //! | [`proof`] | signed statements, proofs and policies |
 //! | [`citation`] | citations, recognised in text and checked |
-//! | [`publish`] and [`site`] | a registry as a directory for any web server |
+//! | [`publish`] | a registry as a directory for any web server |
 //! | [`ids`] | unique granule ids, and payment ids |
 //! | [`chain`] | the rule for identifiers and digests |
 //! | [`text`] | names in messages |
@@ -170,7 +170,7 @@ pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
     DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
     Import, Listing, ListingBuilder, Location, Observer, Progress, Registry, Resolution, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work, limit_memory,
+    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -210,7 +210,7 @@ pub mod history {
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
         DigestPeriod, EarlierSet, Export, Exported, FileList, FileTotals, HeldContents,
-        ImportCounts, KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Presence,
+        ImportCounts, KeptAnnotations, NewAnnotation, NotedPeriod, Period, Presence,
         ReturnedGranules, SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState,
         TwoSides, UnevenGranule, WorkCounts,
     };
@@ -232,11 +232,6 @@ pub mod backup {
     };
 }
 
-/// A published site, which is read without a registry of one's own.
-pub mod site {
-    pub use crate::mirror::{PublishedSite, SiteRegistry};
-}
-
 /// The results of recomputing what a registry states.
 pub mod verify {
     pub use crate::registry::{
@@ -246,7 +241,6 @@ pub mod verify {
 
 /// Signed statements, and proofs.
 pub mod proof {
-    pub use crate::mirror::ask_witness;
     pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
         Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,

@@ -22,5 +22,6 @@ pub fn create() -> Result<File> {
             error.kind()
         );
         Error::new(ErrorKind::Temporary, message)
+            .with_hint("nothing was changed; set TMPDIR to a directory with enough space")
     })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use accession::citation::{TypedName, refuse_future};
 use accession::history::EarlierSet;
-use accession::mirror::{PullOptions, PullPolicy, export};
+use accession::mirror::{PullOptions, PullPolicy, manifest};
 use accession::{Change, EventKind, HistoryOptions, ListingBuilder};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -348,7 +348,7 @@ impl Dataset {
         let until = Keywords::of(until, &["until"])?.moment("until")?;
         run(py, |token| {
             let registry = self.opened.reader(token)?;
-            Ok(export(&registry, &self.name, until, &output)?)
+            Ok(manifest::export(&registry, &self.name, until, &output)?)
         })
     }
 

@@ -24,7 +24,6 @@ mod references;
 mod typed;
 
 pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
-pub use facts::NOT_IN_A_URI;
 pub use facts::{Citation, listed_dataset};
 pub use format::CitationFormat;
 pub use recognise::{FoundCitation, ParsedField, Part, PartGranules, cited, find};

@@ -170,7 +170,8 @@ pub struct FileFinding {
     pub granule: Option<String>,
     /// The path below the root.
     pub path: String,
-    /// What is wrong: the name of a [`FileProblem`].
+    /// What is wrong: `missing`, `size`, `checksum`, `unreadable`, `changing`, `no-record`, `cannot-compute` or
+    /// `unexpected`.
     pub status: &'static str,
     /// What is recorded. `None` means nothing.
     pub expected: Option<String>,

@@ -8,7 +8,7 @@
 //!
 //! ```
 //! use accession::file::Algorithm;
-//! use accession::fixity::{self, CheckOptions, FileTree, MountCheck, ReadOptions};
+//! use accession::fixity::{self, CheckOptions, FileTree};
 //! use accession::{Clock, DatasetName, Listing, ListingOptions, Registry, Selection};
 //! # use accession::{ChangeOptions, IfMissing, Limits};
 //!
@@ -23,7 +23,7 @@
 //! let options = ChangeOptions::new().if_missing(IfMissing::Create);
 //! registry.sync(&name, &listing, Limits::default(), &options)?;
 //!
-//! let tree = FileTree { root, mounted: MountCheck::Unknown, reading: ReadOptions::new(None) };
+//! let tree = FileTree::new(root);
 //! fixity::compute(&registry, &name, tree.clone(), Algorithm::Sha256, None)?.finish()?;
 //!
 //! std::fs::write(&path, "abd")?;
@@ -53,5 +53,3 @@ pub use check::{CheckSummary, Depth, FileFinding};
 pub use files_of_set::{CheckOptions, FileTree, FixityRun, check, compute, nearest};
 pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum};
-pub use reader::ReadOptions;
-pub use root::MountCheck;

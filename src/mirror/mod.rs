@@ -19,12 +19,12 @@ mod site;
 mod source;
 
 pub use crate::model::PrimaryOptions;
-pub use log::manifest::{self, export};
+pub use log::manifest;
+pub use place::Retry;
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
-pub use place::{Retry, ask_witness};
 pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
-pub use replica::{LogCopy, read_replica};
+pub use replica::LogCopy;
 pub use site::{PublishedSite, SiteRegistry};
 pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, MirrorComparison, Primary};

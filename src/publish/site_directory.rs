@@ -419,3 +419,35 @@ impl Error {
         Error::new(ErrorKind::PublishedOtherwise, message).in_path(path).because(cause)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_that_leads_out_of_the_directory_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let site = SiteDirectory::open_or_create(&directory.path().join("www")).unwrap();
+        for path in ["", ".", "..", "../a", "a/../b", "/a", "a//b", "a/"] {
+            let refused = [
+                site.open(path).map(drop),
+                site.write(path, "text"),
+                site.remove(path).map(drop),
+                site.names(path).map(drop),
+            ];
+            for refused in refused {
+                assert_eq!(refused.unwrap_err().kind(), ErrorKind::InvalidPath, "{path}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_temporary_directory_is_removed_with_all_that_was_published_into_it() {
+        let site = SiteDirectory::temporary().unwrap();
+        site.write("datasets/US/index.html", "US").unwrap();
+        let path = site.path().to_owned();
+        assert!(path.join("datasets/US/index.html").exists());
+        drop(site);
+        assert!(!path.exists());
+    }
+}

@@ -3,7 +3,7 @@
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::file::Checksum;
-use accession::mirror::{PrimaryOptions, PullOptions};
+use accession::mirror::{Primary, PrimaryOptions, PullOptions};
 use accession::{
     Change, ChangeOptions, Clock, ErrorKind, IfMissing, Import, Limits, ListingBuilder, Pattern,
     Registry, SubsetMembers,
@@ -177,8 +177,8 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
     let mut import = accession::Import::new();
-    let primary = world.server.dataset("us").parse().unwrap();
-    let read = accession::mirror::read_replica(&primary, None, &name("us"), &mut import, now());
+    let primary: Primary = world.server.dataset("us").parse().unwrap();
+    let read = primary.read_replica(None, &name("us"), &mut import, now());
     let error = read.err().unwrap().to_string();
     assert!(
         error.contains("subsets.jsonl:1: ") && error.contains("more than 20 patterns"),

@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::PathBuf;
 
 use accession::ListingOptions;
-use accession::mirror::{LogCopy, export, manifest, read_replica};
+use accession::mirror::{LogCopy, manifest};
 use accession::{
     ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance, Moment,
     Timestamp,
@@ -246,7 +246,7 @@ impl ImportArgs {
         let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
         options.check_log().with_context(|| self.file.name())?;
         let (registry, now) = (session.open_existing()?, session.now()?);
-        Ok(read_replica(&remote, registry.as_ref(), &self.dataset, import, now)?)
+        Ok(remote.read_replica(registry.as_ref(), &self.dataset, import, now)?)
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {
@@ -321,7 +321,7 @@ impl ExportArgs {
         let registry = session.open()?;
         let ExportArgs { dataset, output, until } = self;
         match output.filter(|path| path.as_os_str() != "-") {
-            Some(path) => export(&registry, &dataset, until, &path)?,
+            Some(path) => manifest::export(&registry, &dataset, until, &path)?,
             // It is written to a temporary file first: while the registry is read, the command must not
             // wait for a terminal or a pipe.
             None => {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::Selection;
-use accession::history::MAX_EXAMPLES;
+use accession::history::ChangeExamples;
 use accession::text::{plural, quoted};
 use accession::{
     ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
@@ -433,7 +433,7 @@ impl Taken {
         ] {
             examples.extend(more);
             if !all_examples {
-                examples.truncate(MAX_EXAMPLES);
+                examples.truncate(ChangeExamples::MAX);
             }
         }
     }

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use accession::mirror::PrimaryOptions;
 use accession::mirror::PublishedSite;
-use accession::proof::ask_witness;
 use accession::proof::{LogCheckpoint, Note, Policy, Witness};
 use accession::proof::{ProvedSet, SignedCheckpoint, StatementLog};
 use accession::text::quoted;
@@ -228,7 +227,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            match ask_witness(url, key, &log.tree, note, old, &self.http()) {
+            match log.tree.ask_witness(url, key, note, old, &self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });

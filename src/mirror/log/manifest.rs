@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Moment, Timestamp, quoted};
 use crate::registry::{DatasetRecord, Registry, Selection, Snapshot};
 
-pub use super::BEGINNING;
+use super::BEGINNING;
 
 /// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
 /// grows meanwhile.

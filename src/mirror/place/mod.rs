@@ -40,7 +40,6 @@ pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
 pub use remote::Remote;
 pub(crate) use statements::StatementPlace;
-pub use witness::ask_witness;
 
 use super::log::{Head, HeadFile, LinesDigest, Segment};
 use crate::error::{Error, ErrorKind, Result};

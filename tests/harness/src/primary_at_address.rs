@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use accession::dataset::DatasetMetadata;
 use accession::mirror::{
-    HistoryComparison, Primary, PrimaryOptions, PullOptions, PullPolicy, PullReport, read_replica,
+    HistoryComparison, Primary, PrimaryOptions, PullOptions, PullPolicy, PullReport,
 };
 use accession::publish::publish;
 use accession::{
@@ -102,7 +102,7 @@ impl World {
         import.options = import.options.if_missing(IfMissing::Create);
         let primary: Primary = self.server.dataset("us").parse().unwrap();
         let replica =
-            read_replica(&primary, Some(&self.mirror), &name("us"), &mut import, now()).unwrap();
+            primary.read_replica(Some(&self.mirror), &name("us"), &mut import, now()).unwrap();
         let replica = replica.unwrap();
         replica.import(&self.mirror, &name("us"), &import).unwrap()
     }
