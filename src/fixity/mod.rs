@@ -33,7 +33,7 @@
 //!     (tree, CheckOptions::new()),
 //! )?;
 //! let finding = run.next().expect("the file was changed")?;
-//! assert_eq!((finding.path.as_str(), finding.status.as_str()), ("A.nc", "checksum"));
+//! assert_eq!((finding.path.as_str(), finding.status), ("A.nc", "checksum"));
 //! assert_eq!(run.finish()?.findings, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
