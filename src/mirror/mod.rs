@@ -8,7 +8,7 @@
 //! mirror's identifier is then that of the primary.
 
 mod compare;
-pub mod log;
+pub(crate) mod log;
 mod place;
 mod plan;
 mod primary;
