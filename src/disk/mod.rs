@@ -1,6 +1,6 @@
 //! Files: atomic creation, temporary files, and reserved names.
 //!
-//! This layer does not know what the files contain. The store, `export` and `publish` write through it. A
+//! This layer does not know what the files contain. The store and `export` write through it. A
 //! temporary file that cannot be created, written or read is an error of kind
 //! [`ErrorKind::Temporary`], wherever the library keeps what it cannot hold in memory.
 
