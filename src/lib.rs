@@ -258,6 +258,6 @@ pub mod ids {
 /// Text in messages.
 pub mod text {
     pub use crate::model::{
-        is_escaped, is_interpreted, is_invisible, parse_duration, plural, quoted, write_visible,
+        is_escaped, is_interpreted, parse_duration, plural, quoted, write_visible,
     };
 }

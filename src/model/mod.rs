@@ -43,8 +43,7 @@ pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{
-    ParseError, SourceLocation, is_escaped, is_interpreted, is_invisible, plural, quoted,
-    write_visible,
+    ParseError, SourceLocation, is_escaped, is_interpreted, plural, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
