@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use accession::file::Algorithm;
-use accession::fixity::{self, CheckOptions, FileTree};
+use accession::fixity::{self, CheckOptions, FileTree, FixityRun};
 use accession::{Change, DatasetName, GranuleId, IfMissing, Registry, Selection, Snapshot};
 use harness::values::clock;
 
@@ -53,7 +53,7 @@ fn measure(what: &str, files: usize, size: impl Fn(usize) -> usize) {
     let bytes: usize = (0..files).map(&size).sum();
     let (mut ours, mut theirs) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
-        ours = ours.min(seconds(|| check(directory.path(), &registry)));
+        ours = ours.min(seconds(|| check(directory.path(), &registry, files)));
         theirs = theirs.min(seconds(|| xargs(directory.path(), &paths)));
     }
     let rate = |seconds: f64| {
@@ -89,18 +89,23 @@ fn compute(directory: &Path, paths: &[String]) -> Registry {
     change.options = change.options.if_missing(IfMissing::Create);
     paths.iter().for_each(|path| change.ingest(path.parse::<GranuleId>().unwrap()).unwrap());
     registry.change(&dataset(), &change).unwrap();
-    let computed =
-        fixity::compute(&registry, &dataset(), FileTree::new(directory), Algorithm::Sha256, None)
-            .unwrap();
-    assert_eq!(computed.finish().unwrap().findings, 0);
+    let tree = FileTree::new(directory);
+    let computed = fixity::compute(&registry, &dataset(), tree, Algorithm::Sha256, None);
+    assert_all_good(computed.unwrap(), paths.len());
     registry
 }
 
-fn check(directory: &Path, registry: &Registry) {
+/// Reads all files.
+fn assert_all_good(mut run: FixityRun, files: usize) {
+    assert_eq!(run.by_ref().count(), 0);
+    assert_eq!(run.finish().unwrap().files, files as u64);
+}
+
+fn check(directory: &Path, registry: &Registry, files: usize) {
     let select = |snapshot: &Snapshot| Ok(snapshot.select(&Selection::from(dataset()))?.set);
-    let run =
-        fixity::check(registry, select, (FileTree::new(directory), CheckOptions::new())).unwrap();
-    assert_eq!(run.finish().unwrap().findings, 0);
+    let tree = FileTree::new(directory);
+    let run = fixity::check(registry, select, (tree, CheckOptions::new())).unwrap();
+    assert_all_good(run, files);
 }
 
 fn xargs(directory: &Path, paths: &[String]) {

@@ -24,7 +24,9 @@
 //! registry.sync(&name, &listing, Limits::default(), &options)?;
 //!
 //! let tree = FileTree::new(root);
-//! fixity::compute(&registry, &name, tree.clone(), Algorithm::Sha256, None)?.finish()?;
+//! let mut run = fixity::compute(&registry, &name, tree.clone(), Algorithm::Sha256, None)?;
+//! assert!(run.next().is_none(), "every file can be read");
+//! run.finish()?;
 //!
 //! std::fs::write(&path, "abd")?;
 //! let mut run = fixity::check(
