@@ -35,7 +35,9 @@ mod sweep;
 pub use accession_chain::Lanes;
 #[doc(hidden)]
 pub use hashing::{Hashed, Hashing, Reached};
-pub use list::{CanonicalList, CanonicalLists};
+pub use list::CanonicalList;
+#[doc(hidden)]
+pub use list::CanonicalLists;
 #[doc(hidden)]
 pub use sweep::Sweep;
 pub(crate) use sweep::Timeline;

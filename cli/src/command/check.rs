@@ -3,7 +3,6 @@ use std::path::Path;
 
 use accession::citation::{self, FoundCitation, ParsedField, Reference};
 use accession::citation::{CheckedCitations, Checker, CitationVerdict};
-use accession::disk::scratch;
 use accession::history::Period;
 use accession::text::quoted;
 use accession::{SetSpec, WarningKind};
@@ -14,6 +13,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::{json, lines_below, one_line, plural, selected_in};
 use crate::reading::{CitationText, InputFile, read_references};
 use crate::session::Session;
+use crate::temporary_file;
 
 /// Check the citations in a text or file
 ///
@@ -51,7 +51,7 @@ impl Args {
         let registry = session.open()?;
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
-        let mut spool = BufWriter::new(scratch::file()?);
+        let mut spool = BufWriter::new(temporary_file::create()?);
         let checker = Checker::new(&registry)?;
         let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
         let mut number = 0;

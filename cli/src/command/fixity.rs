@@ -9,10 +9,7 @@ use std::time::{Duration, Instant};
 
 use accession::WarningKind;
 use accession::file::{Algorithm, Coverage};
-use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, MountCheck,
-    ReadOptions,
-};
+use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles};
 use accession::history::HeldContents;
 use accession::text::parse_duration;
 use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
@@ -379,17 +376,13 @@ impl TreeArgs {
     /// Reads a directory. No further file is begun after the duration.
     fn read(&self, root: &Path, duration: Option<Duration>) -> FileTree {
         let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
-        FileTree {
-            root: root.to_owned(),
-            mounted: if self.mounted { MountCheck::Yes } else { MountCheck::Unknown },
-            reading: ReadOptions { begin_until, ..ReadOptions::new(self.jobs) },
-        }
+        FileTree::new(root).mounted(self.mounted).jobs(self.jobs).begin_until(begin_until)
     }
 }
 
 /// The registry for reading a directory, which ends once the program is asked to end.
 fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
-    let progress = session.progress().ending_at(tree.reading.begin_until);
+    let progress = session.progress().ending_at(tree.deadline());
     let token = CancelToken::from(watch_for_interrupt()?);
     Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }

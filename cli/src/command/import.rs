@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::mirror::{LogCopy, Primary, read_replica};
+use accession::mirror::{LogCopy, Primary};
 use accession::{
     ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance,
     Timestamp,
@@ -298,7 +298,7 @@ impl ImportArgs {
         let Some(remote) = self.http.remote(file, session)? else { return Ok(None) };
         options.check_log().with_context(|| file.name())?;
         let (registry, now) = (session.open_existing()?, session.now()?);
-        Ok(read_replica(&remote, registry.as_ref(), &self.dataset, import, now)?)
+        Ok(remote.read_replica(registry.as_ref(), &self.dataset, import, now)?)
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {

@@ -81,10 +81,10 @@ impl CompareMirror {
                     .map(|standing| json!({ "from": standing.since, "until": standing.until })),
                 first_difference: status.first_difference,
                 matched: sides.counts.granules.matched,
-                missing: Ids(&sides.right),
-                unexpected: Ids(&sides.left),
+                missing: Ids::of(|| sides.only_right()),
+                unexpected: Ids::of(|| sides.only_left()),
                 digest_equal: status.is_digest_equal(),
-                other_content: Ids(&sides.other),
+                other_content: Ids::of(|| sides.other_content()),
                 contents: sides.counts.contents,
                 open_findings,
             })?;

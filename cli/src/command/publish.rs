@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use accession::WarningKind;
 use accession::dataset::Edit;
-use accession::disk::read_small_text;
 use accession::publish::{publish, publish_statements, unknown_datasets};
 use accession::text::quoted;
 use accession::{DatasetFilter, DatasetName, ErrorKind};
@@ -22,6 +21,7 @@ use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver}
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
 use crate::output::{Output, counted, for_shell, in_words};
+use crate::reading::read_small_text;
 use crate::session::Session;
 
 /// Write a website for any web server

@@ -2,6 +2,7 @@
 //! one for each time at which something changes, and returned.
 
 use super::annotate::KeptAnnotations;
+use super::guard::MAX_EXAMPLES;
 use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
@@ -57,7 +58,7 @@ impl AsRef<ChangeReport> for ChangeReport {
 }
 
 /// The first granules that a change ingests, deletes, describes and replaces: at most
-/// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each, or all of them with
+/// [`ChangeExamples::MAX`] of each, or all of them with
 /// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -73,6 +74,9 @@ pub struct ChangeExamples {
 }
 
 impl ChangeExamples {
+    /// The greatest number of examples of each kind.
+    pub const MAX: usize = MAX_EXAMPLES;
+
     /// The granules of one kind of event.
     pub(super) fn of(&mut self, kind: EventKind) -> &mut Vec<GranuleId> {
         match kind {

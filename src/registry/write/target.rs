@@ -129,7 +129,7 @@ impl ChangeOptions {
     }
 
     /// Whether to return all granules of the change as examples, which are kept in memory. Default: the first
-    /// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each kind.
+    /// [`ChangeExamples::MAX`](crate::history::ChangeExamples::MAX) of each kind.
     #[must_use]
     pub fn all_examples(mut self, all_examples: bool) -> Self {
         self.all_examples = all_examples;
