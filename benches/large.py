@@ -109,8 +109,8 @@ def compare_builds(builds, table, changes):
                 ("`dataset export`", ["dataset", "export", "D", "--output", "manifest.jsonl"]),
                 # What takes milliseconds is measured more often.
                 *[("a look-up by date", ["cite", "D@2000-02-01", "--format", "tuple"])] * 20,
-                *[("an append", ["ingest", "D", f"zzz{it:02}", "--at", "now"]) for it in range(20)],
-                ("a rewind", ["ingest", "D", "!", "--at", "now"]),
+                *[("an append", ["ingest", "D", "--id", f"zzz{it:02}", "--at", "now"]) for it in range(20)],
+                ("a rewind", ["ingest", "D", "--id", "!", "--at", "now"]),
             ):
                 run(f"{build}: {what}", [program, *command], piped=command[0] == "granules")
             run(f"{build}: `mirror compare` with a registry", [*mirror, "accession.db"])
@@ -188,8 +188,8 @@ def main():
             run("`mirror compare` with this manifest",
                 [accession, "--registry", "mirror.db", "mirror", "compare", "D", "manifest.jsonl"])
         run("a look-up by date", [accession, "cite", "D@2000-02-01", "--format", "tuple"])
-        run("a granule after all others", [accession, "ingest", "D", "zzz", "--at", "now"])
-        run("a granule before all others", [accession, "ingest", "D", "!", "--at", "now"])
+        run("a granule after all others", [accession, "ingest", "D", "--id", "zzz", "--at", "now"])
+        run("a granule before all others", [accession, "ingest", "D", "--id", "!", "--at", "now"])
         print(f"\nThe registry has {bytes_of_file / 1e6:,.0f} MB.")
 
 

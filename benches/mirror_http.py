@@ -159,7 +159,7 @@ def diverge(mirror, granules):
     """Makes three scattered differences in a mirror: one more granule, and two less."""
     write("own.txt", [granule(granules // 2) + ".own"])
     write("gone.txt", [granule(7), granule(granules - 7)])
-    run(*mirror, "change", "US", "--at", "2001-01-05", "--ingest", "own.txt", "--delete", "gone.txt")
+    run(*mirror, "ingest", "US", "--at", "2001-01-05", "own.txt", "--delete", "gone.txt")
 
 
 def bytes_and_seconds(granules):
@@ -167,7 +167,7 @@ def bytes_and_seconds(granules):
     day = sorted(granule(number) + ".new" for number in random.sample(range(granules), 274))
     write("ids.txt", ids), write("day.txt", day)
     us, them, other = ([ACCESSION, "--registry", name] for name in ("us.db", "them.db", "other.db"))
-    run(*us, "ingest", "US", "--create", "--at", "2001-01-01", "--from", "ids.txt")
+    run(*us, "ingest", "US", "--create", "--at", "2001-01-01", "ids.txt")
     run(*us, "publish", "static")
     server, proxy = serve()
     files_port = free_port()
@@ -185,7 +185,7 @@ def bytes_and_seconds(granules):
         measure("first pull from files, Python's web server", static, *static_pull, "--create", "--at", "2001-01-01")
         measure("pull from files, Python's web server, nothing new", static, *static_pull, "--at", "2001-01-02")
         before = log_bytes("www")
-        run(*us, "ingest", "US", "--at", "2001-01-03", "--from", "day.txt")
+        run(*us, "ingest", "US", "--at", "2001-01-03", "day.txt")
         run(*us, "publish", "www"), run(*us, "publish", "static")
         lines = log_bytes("www") - before
         print(f"{len(day)} granules later: {os.path.getsize('day.txt'):,} B of ids, {lines:,} B of new lines in the log")
@@ -244,7 +244,7 @@ def memory(granules):
     """Prints and returns the peak memory of each step, in megabytes."""
     write("ids.txt", (granule(number) for number in range(granules)))
     us, them = ([ACCESSION, "--registry", name] for name in ("us.db", "them.db"))
-    run(*us, "ingest", "US", "--create", "--at", "2001-01-01", "--from", "ids.txt")
+    run(*us, "ingest", "US", "--create", "--at", "2001-01-01", "ids.txt")
     run(*us, "publish", "www")
     server, proxy = serve()
     url = f"http://127.0.0.1:{proxy.port}/datasets/US/"

@@ -169,7 +169,7 @@ def resolve(accession):
 def listed(accession, registry):
     with open("ids.txt", "w") as file:
         file.writelines(f"MOD09GQ.A{2000 + n % 20}{n % 365:03}.h{n % 36:02}v{n % 18:02}.061.{n:013}\n" for n in range(LISTED))
-    command = [accession, "--registry", registry, "--quiet", "ingest", "LARGE", "--create", "--at", "2020-01-01", "--from", "ids.txt"]
+    command = [accession, "--registry", registry, "--quiet", "ingest", "LARGE", "--create", "--at", "2020-01-01", "ids.txt"]
     if not os.path.exists(registry):
         subprocess.run(command, check=True)
     command = [accession, "--registry", registry, "--json", "show", "LARGE@2020-01-01"]

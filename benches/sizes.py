@@ -45,7 +45,7 @@ def measure(accession, changes, granules):
         with open("new.txt", "w") as listing:
             listing.writelines(f"granule.new.{number}.{granule:03}\n" for granule in range(288))
         at = ("--at", f"2020-01-0{number + 1}")
-        added.append(run("--quiet", "ingest", "D", *at, "--from", "new.txt"))
+        added.append(run("--quiet", "ingest", "D", *at, "new.txt"))
     return [
         shown(imported),
         shown(min(added)),

@@ -191,8 +191,8 @@ pub mod file {
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        Events, Hits, InputFormat, ListedRecords, OpenedFile, Record, Records, SearchPages,
-        StatedFile, old_payment_ids, open, unzipped,
+        DirectoryFile, DirectoryListing, Events, Hits, InputFormat, ListedRecords, OpenedFile,
+        Record, Records, SearchPages, StatedFile, old_payment_ids, open, unzipped,
     };
     pub use crate::registry::{ListingSummary, SkippedEntries};
 }

@@ -330,15 +330,15 @@ fn sync(directory: &Path) {
         listed.sort();
         write("before.txt", &before);
         write("listing.txt", &listed);
-        by_sync.push(accession(&["sync", "bench", "--from", &file("listing.txt")]));
+        by_sync.push(accession(&["sync", "bench", &file("listing.txt")]));
         write("new.txt", &new(4 * round + 1));
-        by_change.push(accession(&["change", "bench", "--ingest", &file("new.txt")]));
+        by_change.push(accession(&["ingest", "bench", &file("new.txt")]));
 
         // And one in no order.
         let mut listed = [listed, new(4 * round + 1), new(4 * round + 2)].concat();
         listed.sort_by_key(|id| crc(id));
         write("shuffled.txt", &listed);
-        unsorted.push(accession(&["sync", "bench", "--from", &file("shuffled.txt")]));
+        unsorted.push(accession(&["sync", "bench", &file("shuffled.txt")]));
 
         let script = "sort \"$1\" > \"$1.sorted\"; sort \"$2\" > \"$2.sorted\"; \
                       comm -3 \"$1.sorted\" \"$2.sorted\"";

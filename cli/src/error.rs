@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use accession::ParseError;
 use accession::text::is_escaped;
-use accession::{ErrorKind, GranuleId, SourceLocation};
+use accession::{ErrorDetail, ErrorKind, GranuleId, SourceLocation};
 use accession_server::BindError;
 
 use super::hint;
@@ -99,6 +99,11 @@ impl Error {
     pub fn rejects_listing(&self) -> bool {
         self.library()
             .map_or(self.kind() == ErrorKind::NotAfterLast, |error| error.rejects_listing())
+    }
+
+    /// Whether a file was to have dates, and has none.
+    pub fn lacks_dates(&self) -> bool {
+        self.library().is_some_and(|error| error.detail() == Some(ErrorDetail::NoDates))
     }
 
     /// The kind.

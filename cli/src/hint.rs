@@ -140,7 +140,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::NotAsExpected => {
             "nothing was changed; either another process changed the dataset, or the input is wrong"
         }
-        ErrorKind::Empty => "name granules as arguments, or a file with --from (- is stdin)",
+        ErrorKind::Empty => "name a file, a directory, or - for standard input",
         ErrorKind::TooManyDeletions => {
             "nothing was changed; check that the listing is complete: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
         }
@@ -208,11 +208,11 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         ErrorDetail::CellCount => "--format lines takes each line as one granule",
         ErrorDetail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
         ErrorDetail::NoDates => {
-            "an import needs a column ingested, or an event file; `accession ingest` takes lists"
+            "an import needs a column ingested, an event file, or listings with a date in their names; `accession ingest` reads others"
         }
         ErrorDetail::IsAHistory => "`accession import` takes event files and manifests",
         ErrorDetail::DeletedGranules => {
-            "only `accession delete` and `change --delete` take deleted granules"
+            "only `accession delete` and `ingest --delete` read deleted granules"
         }
         ErrorDetail::OutOfTurn => {
             "nothing was changed; correct the file: a granule is ingested and deleted in turn"

@@ -9,7 +9,7 @@
 //! # let directory = tempfile::tempdir()?;
 //! # let registry = directory.path().join("accession.db");
 //! # let registry = registry.to_str().unwrap();
-//! let arguments = ["accession", "--quiet", "--registry", registry, "sync", "FOO", "A", "--create"];
+//! let arguments = ["accession", "--quiet", "--registry", registry, "ingest", "FOO", "--id", "A", "--create"];
 //! assert_eq!(run(arguments.map(Into::into)), Exit::Done);
 //! # Ok::<(), std::io::Error>(())
 //! ```
@@ -136,8 +136,8 @@ fn parse(
 /// The arguments as clap matches them.
 ///
 /// clap does not enforce a requirement if the required argument conflicts with a given one. For example,
-/// `--note` requires `--listings`, and `--partial` conflicts with `--listings`: clap accepts `--note --partial`,
-/// and the note would be lost. So the arguments are matched a second time, without conflicts.
+/// `--all` requires `--dry-run`: if `--json`, which conflicts with `--all`, also conflicted with `--dry-run`, clap
+/// would accept `--all` alone. So the arguments are matched a second time, without conflicts.
 fn matches(
     program: &mut clap::Command,
     arguments: &[OsString],

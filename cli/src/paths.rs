@@ -20,17 +20,25 @@ pub fn named_path() -> impl TypedValueParser<Value = PathBuf> {
 /// How an id is made of what a list contains.
 #[derive(Debug, Clone, Default, clap::Args)]
 pub struct PathArgs {
-    /// What of each listed path is the id: the path, the name of the file, or its stem, which lacks
-    /// the last extension. A leading ./ is always removed
-    #[arg(long = "granule", value_name = "PART", value_enum, default_value_t = Part::Path)]
+    /// Part of each path that is the id: path, name or stem
+    ///
+    /// The default is path. The stem is the name without its last extension. A leading ./ is always removed.
+    #[arg(
+        long = "granule",
+        value_name = "PART",
+        value_enum,
+        default_value_t = Part::Path,
+        hide_default_value = true,
+        hide_possible_values = true
+    )]
     part: Part,
 
-    /// Remove this from the beginning of each id that begins so
-    #[arg(long, value_name = "P")]
+    /// Remove this prefix from ids
+    #[arg(long, value_name = "P", help_heading = "Reading listings", hide_short_help = true)]
     strip_prefix: Option<String>,
 
-    /// Remove this from the end of each id that ends so
-    #[arg(long, value_name = "S")]
+    /// Remove this suffix from ids
+    #[arg(long, value_name = "S", help_heading = "Reading listings", hide_short_help = true)]
     strip_suffix: Option<String>,
 }
 

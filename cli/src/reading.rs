@@ -7,19 +7,24 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::citation::record;
 use accession::citation::{self, Reference};
 use accession::dataset::DatasetMetadata;
 use accession::disk::{read_small, read_small_text};
-use accession::listing::{self, InputFormat, ListedRecords, OpenedFile, Record, SearchPages};
+use accession::listing::{
+    self, DirectoryListing, InputFormat, ListedRecords, OpenedFile, Record, SearchPages,
+};
 use accession::mirror::Primary;
 use accession::mirror::PrimaryOptions;
 use accession::proof::Policy;
 use accession::text::quoted;
-use accession::{DatasetName, ErrorKind, GranuleId, Import, ListingEntry, SourceLocation};
-use accession::{ParseError, Timestamp, Warning, WarningKind};
+use accession::{
+    DatasetName, ErrorDetail, ErrorKind, GranuleId, Import, ListingEntry, SourceLocation,
+};
+use accession::{ParseError, Timestamp, Warning, WarningKind, Watcher};
 
 use super::error::{Context, Error, Result};
 use super::output::{Progress, plural};
@@ -48,6 +53,11 @@ impl InputFile {
             InputFile::StandardInput => None,
             InputFile::Path(path) => Some(path),
         }
+    }
+
+    /// Whether it is a directory, whose files are listed.
+    pub fn is_directory(&self) -> bool {
+        self.path().is_some_and(Path::is_dir)
     }
 
     /// The name of the file in messages.
@@ -85,16 +95,15 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };
     if path.is_dir() {
         let message = format!("{} is a directory, not a file", quoted(&name));
-        return Err(Error::new(ErrorKind::Io, message)
-            .with_hint("give a list of its files on standard input, as `ls DIR` prints it: - in the place of the file"));
+        return Err(Error::new(ErrorKind::Io, message).with_hint("name a file in it"));
     }
     let opened = File::open(path).with_context(|| format!("cannot read {}", quoted(&name)))?;
     Ok((Box::new(opened), name))
 }
 
-/// The granules of arguments and then of files, in their order. Granules that a file marks as deleted
-/// or replaced are skipped. After each file its warnings are printed; the last item may be that pages are
-/// missing.
+/// The granules of arguments and then of listings, in their order. A listing is a file, or a directory, whose
+/// files are granules. Granules that a file marks as deleted or replaced are skipped. After each listing its
+/// warnings are printed; the last item may be that pages are missing.
 pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
@@ -102,7 +111,7 @@ pub struct Entries<'a> {
     options: ListingOptions,
     paths: &'a PathArgs,
     missing: MissingPages,
-    file: Option<FileOfEntries>,
+    open: Option<OpenListing>,
     pages: SearchPages,
     /// Whether what is listed becomes part of a dataset: then the registry itself is refused.
     is_recorded: bool,
@@ -111,11 +120,10 @@ pub struct Entries<'a> {
     has_ended: bool,
 }
 
-/// The file that is being read.
-struct FileOfEntries {
-    name: String,
-    records: ListedRecords,
-    progress: Progress,
+/// The listing that is being read.
+enum OpenListing {
+    File { file: InputFile, records: ListedRecords, progress: Progress },
+    Directory { files: DirectoryListing, progress: Progress },
 }
 
 impl<'a> Entries<'a> {
@@ -130,7 +138,7 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let pages = SearchPages::default();
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (file, is_recorded, warnings, has_ended) = (None, false, None, false);
+        let (open, is_recorded, warnings, has_ended) = (None, false, None, false);
         Entries {
             session,
             ids,
@@ -138,7 +146,7 @@ impl<'a> Entries<'a> {
             options,
             paths,
             missing,
-            file,
+            open,
             pages,
             is_recorded,
             warnings,
@@ -146,7 +154,7 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// The granules of one file, whose format is detected.
+    /// The granules of one listing, whose format is detected.
     pub fn of_file(session: &'a Session, file: &'a InputFile, paths: &'a PathArgs) -> Self {
         let files = std::slice::from_ref(file);
         let options = ListingOptions::new().without_files(true);
@@ -177,36 +185,75 @@ impl<'a> Entries<'a> {
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
                 Error::usage(format!("{location}: {} is refused: {cause}", quoted(text)))
             })?;
-            let granule_id = self.id_of(&granule_id, &location)?;
+            let granule_id = self.id_of(&granule_id, Some(&location))?;
             let location = Some(location);
             return Ok(Some(ListingEntry { location, ..ListingEntry::from(granule_id) }));
         }
         loop {
-            if let Some(file) = &mut self.file {
-                if let Some(record) = file.records.next().transpose()? {
-                    file.progress.advance_row();
-                    let granule_id = self.id_of(&record.granule_id, &record.location)?;
-                    return Ok(Some(Record { granule_id, ..record }.into_entry()?));
+            match &mut self.open {
+                Some(OpenListing::File { file, records, progress }) => {
+                    let record = records.next().transpose();
+                    if let Some(record) = record.map_err(|error| with_hint_of_data(error, file))? {
+                        progress.advance_row();
+                        let granule_id = self.id_of(&record.granule_id, Some(&record.location))?;
+                        return Ok(Some(Record { granule_id, ..record }.into_entry()?));
+                    }
                 }
-                self.end_file();
+                Some(OpenListing::Directory { files, progress }) => {
+                    if let Some(file) = files.next().transpose()? {
+                        progress.advance_row();
+                        let granule_id = self.id_of(&file.path, None)?;
+                        return Ok(Some(file.into_entry(granule_id)?));
+                    }
+                }
+                None => {}
             }
+            self.end_listing();
             let Some(file) = self.files.next() else {
                 self.missing.check(&self.pages, self.session)?;
                 return Ok(None);
             };
-            let (reader, name) = open(file)?;
-            let progress = Progress::new();
-            progress.begin("reading", "granules", None);
-            let directory = file.path().and_then(Path::parent).map(Path::to_owned);
-            let options = self.options.clone().directory(directory);
-            let records = listing::open(reader, &name, &options)?.listed();
-            self.file = Some(FileOfEntries { name, records, progress });
+            self.open = Some(match file.path().filter(|path| path.is_dir()) {
+                Some(directory) => self.open_directory(directory)?,
+                None => self.open_file(file)?,
+            });
         }
     }
 
-    /// The id that a listed id or path contains.
-    fn id_of(&self, listed: &GranuleId, location: &SourceLocation) -> Result<GranuleId> {
-        if self.is_recorded && self.session.is_own_file(listed.as_str()) {
+    fn open_file(&self, file: &InputFile) -> Result<OpenListing> {
+        let (reader, name) = open(file)?;
+        let progress = Progress::new();
+        progress.begin("reading", "granules", None);
+        let directory = file.path().and_then(Path::parent).map(Path::to_owned);
+        let options = self.options.clone().directory(directory).checksums(None);
+        let records = listing::open(reader, &name, &options)?.listed();
+        Ok(OpenListing::File { file: file.clone(), records, progress })
+    }
+
+    fn open_directory(&self, directory: &Path) -> Result<OpenListing> {
+        let progress = Progress::new();
+        progress.begin("reading", "granules", None);
+        // If the files are hashed, the progress is that of their bytes.
+        let watcher = Watcher::new().observed_by(Arc::new(self.session.progress()));
+        let options = self.options.clone().registry(self.session.location());
+        let files = DirectoryListing::open(directory, &options, &watcher);
+        let files = files.map_err(|error| match error.kind() {
+            ErrorKind::NotMounted => Error::from(error).with_hint("mount its file system"),
+            _ => error.into(),
+        })?;
+        if files.is_hashing() {
+            progress.end();
+        }
+        Ok(OpenListing::Directory { files, progress })
+    }
+
+    /// The id that a listed id or path contains. `None`: it is a path of a directory.
+    fn id_of(&self, listed: &GranuleId, location: Option<&SourceLocation>) -> Result<GranuleId> {
+        // A directory leaves out the files of the registry.
+        if let Some(location) = location
+            && self.is_recorded
+            && self.session.is_own_file(listed.as_str())
+        {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
             return Err(Error::input(message, location.clone()).with_hint(
                 "nothing was changed; leave it out of the list, or keep the registry in another directory",
@@ -218,7 +265,11 @@ impl<'a> Entries<'a> {
                 let listed_text = listed.as_str();
                 let listed = quoted(listed_text);
                 let message = format!("{listed} does not contain an id: {cause}");
-                Error::input(message, location.clone()).with_hint(match id.is_empty() {
+                let error = match location {
+                    Some(location) => Error::input(message, location.clone()),
+                    None => Error::new(ErrorKind::Input, message),
+                };
+                error.with_hint(match id.is_empty() {
                     true if listed_text.ends_with('/') => {
                         "what ends in / is a directory: leave it out of the list, as `grep -v '/$'` does"
                     }
@@ -228,11 +279,16 @@ impl<'a> Entries<'a> {
         }
     }
 
-    fn end_file(&mut self) {
-        let Some(FileOfEntries { name, records, progress }) = self.file.take() else { return };
+    fn end_listing(&mut self) {
+        let (warnings, progress) = match self.open.take() {
+            Some(OpenListing::File { file, records, progress }) => {
+                self.pages.add(records.records());
+                (records.warnings(&file.name()), progress)
+            }
+            Some(OpenListing::Directory { files, progress }) => (files.warnings(), progress),
+            None => return,
+        };
         progress.end();
-        self.pages.add(records.records());
-        let warnings = records.warnings(&name);
         match self.warnings {
             Some(kept) => kept.borrow_mut().extend(warnings),
             None => self.session.warn_all(warnings),
@@ -250,6 +306,25 @@ impl Iterator for Entries<'_> {
         let entry = self.entry().transpose();
         self.has_ended = !matches!(entry, Some(Ok(_)));
         entry
+    }
+}
+
+/// The bytes at the beginning of a file that show whether it is text.
+const SHOWN_BYTES: u64 = 8 * 1_024;
+
+/// The error of a file; of one that has data in the place of ids, with a hint of what to name instead.
+fn with_hint_of_data(error: accession::Error, file: &InputFile) -> Error {
+    let is_binary = |path: &Path| {
+        let mut bytes = Vec::new();
+        let read = File::open(path).and_then(|file| file.take(SHOWN_BYTES).read_to_end(&mut bytes));
+        read.is_ok() && bytes.contains(&0)
+    };
+    match file.path().filter(|path| path.is_file()) {
+        Some(path) if error.detail() == Some(ErrorDetail::NotAGranuleId) && is_binary(path) => {
+            Error::from(error)
+                .with_hint("a listing is text; to list files of data, name their directory")
+        }
+        _ => error.into(),
     }
 }
 

@@ -50,13 +50,13 @@ def main(granules: int) -> bool:
             subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
         def sync_by_program() -> None:
-            program("sync", "US", "--create", "--from", listing, registry=directory / f"{next(names)}.db")
+            program("sync", "US", "--create", listing, registry=directory / f"{next(names)}.db")
 
         def sync_by_package() -> None:
             with ar.open(directory / f"{next(names)}.db", create=True) as registry:
                 registry.dataset("US").sync(column, create=True)
 
-        program("sync", "US", "--create", "--from", listing)
+        program("sync", "US", "--create", listing)
         with ar.open(directory / "a.db") as registry:
             held = registry.set("US")
             results = [

@@ -26,12 +26,17 @@ pub fn beside(database: &Path, ending: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Whether a listed path has the name of the file of a registry, or of one beside it.
+/// Whether a listed path has the name of the file of a registry that exists, or of one beside it.
 pub fn is_own(registry: &Path, listed: &Path) -> bool {
+    has_name_of(registry, listed) && registry.is_file()
+}
+
+/// Whether a path has the name of the file of a registry, or of one beside it.
+pub fn has_name_of(registry: &Path, path: &Path) -> bool {
     let own = registry.file_name().and_then(OsStr::to_str);
-    let name = listed.to_str().and_then(|listed| listed.rsplit('/').next());
+    let name = path.to_str().and_then(|path| path.rsplit('/').next());
     let rest = own.zip(name).and_then(|(own, name)| name.strip_prefix(own));
-    rest.is_some_and(|rest| rest.is_empty() || ENDINGS.contains(&rest)) && registry.is_file()
+    rest.is_some_and(|rest| rest.is_empty() || ENDINGS.contains(&rest))
 }
 
 /// Refuses a path whose name has one of the [`ENDINGS`].

@@ -8,6 +8,9 @@
 //! first, which must be below the real path of the root; each directory of it is then opened from the one
 //! before, without following links, so a directory that is replaced meanwhile leads nowhere else.
 //!
+//! A root whose paths were read from the directory itself may follow links anywhere
+//! ([`Root::following_links`]).
+//!
 //! Only a regular file is opened: what a path leads to is looked at first. If it is replaced between the
 //! two, it is opened without waiting for the other end of a pipe, found to be another file, and not read.
 
@@ -22,12 +25,21 @@ use crate::model::quoted;
 /// A directory that contains the files of a dataset.
 #[derive(Debug)]
 pub struct Root {
-    /// Its path as it was given, for messages.
     mounted: MountCheck,
+    /// Its path as it was given, for messages.
     given: PathBuf,
+    links: Links,
     /// Its real path.
     path: PathBuf,
     handle: at::Handle,
+}
+
+/// Where symbolic links below a root may lead.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// Only to what is below the root, too.
+    Within,
+    Anywhere,
 }
 
 /// Whether the caller knows that the directory is the right one.
@@ -64,7 +76,14 @@ impl Root {
             return Err(refused("is empty"));
         }
         let handle = at::root(&path).map_err(cannot)?;
-        Ok(Root { given: directory.to_owned(), mounted, path, handle })
+        Ok(Root { given: directory.to_owned(), mounted, links: Links::Within, path, handle })
+    }
+
+    /// The same directory, whose symbolic links are followed wherever they lead: for paths that were read from
+    /// the directory itself, and that nobody else has chosen.
+    #[must_use]
+    pub fn following_links(self) -> Self {
+        Root { links: Links::Anywhere, ..self }
     }
 
     /// Returns the real path of the directory.
@@ -105,13 +124,22 @@ impl Root {
 
     /// Looks at the regular file at a path, without opening it.
     pub(super) fn find(&self, path: &str) -> Result<FileState, FileProblem> {
-        regular(&at::look(self, path)?)
+        match self.links {
+            Links::Within => regular(&at::look(self, path)?),
+            Links::Anywhere => {
+                let found = fs::metadata(self.path.join(path));
+                regular(&found.map_err(|error| FileProblem::of_error(&error))?)
+            }
+        }
     }
 
     /// Opens the regular file at a path.
     pub(super) fn open_file(&self, path: &str) -> Result<(File, FileState), FileProblem> {
         let seen = self.find(path)?;
-        let file = at::open(self, path)?;
+        let file = match self.links {
+            Links::Within => at::open(self, path)?,
+            Links::Anywhere => at::follow(self, path)?,
+        };
         let opened = FileState::of(&file)?;
         match opened.is_same_file(&seen) {
             true => Ok((file, opened)),
@@ -225,6 +253,12 @@ mod at {
             Ok(file) => return Ok(file),
         }
         walk(root, path)
+    }
+
+    /// Opens a file wherever the links in its path lead.
+    pub fn follow(root: &Root, path: &str) -> Result<File, FileProblem> {
+        let opened = openat(&root.handle, path, READ, Mode::empty());
+        Ok(File::from(opened.map_err(|error| FileProblem::of_error(&error.into()))?))
     }
 
     /// What the kernel did not open.

@@ -1,54 +1,262 @@
-//! The files of a directory as a list of granules.
+//! The files of a directory as granules: their paths, sizes and checksums.
 
 use std::fs::{self, DirEntry, ReadDir};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::error::{Error, ErrorDetail, Result};
-use crate::model::{Content, FileRecord, GranuleId, ListingEntry, quoted};
-use crate::registry::{Listing, ListingBuilder, SkippedEntries};
+use super::format::ListingOptions;
+use crate::disk::{SortedEntries, Sorter, reserved};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
+use crate::fixity::{
+    CheckedFile, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root,
+};
+use crate::model::{
+    Algorithm, Content, FileContent, FilePath, FileRecord, GranuleId, ListingEntry, Warning,
+    WarningKind, plural, quoted,
+};
+use crate::registry::{OpenWork, SkippedEntries, Watcher, Work};
+use crate::store::Location;
 
-/// Lists the files below a directory by their paths, and with their sizes if requested. The rules are those
-/// of [`Listing::read`].
-pub(super) fn list(root: &Path, with_sizes: bool) -> Result<Listing> {
-    let mut walk = Walk { with_sizes, builder: ListingBuilder::new(), skipped: Default::default() };
-    // The directories that are being read: one for each level, with the beginning of the paths in it.
-    let mut levels = vec![(String::new(), open(root)?)];
-    while let Some((prefix, entries)) = levels.last_mut() {
-        let Some(entry) = entries.next() else {
-            levels.pop();
-            continue;
+/// The files of a directory, which are read one after the other.
+///
+/// The rules are those of [`Listing::read`](crate::Listing::read). Nothing follows an error. The memory does
+/// not depend on the number of files.
+pub struct DirectoryListing {
+    name: String,
+    files: Files,
+    has_failed: bool,
+}
+
+crate::model::debug_fields!(DirectoryListing: name);
+
+/// A file of a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DirectoryFile {
+    /// The path below the directory, with `/` between the names. It is the granule's id, unless the caller
+    /// makes another one from it.
+    pub path: GranuleId,
+    /// The size and the checksum, as far as they were requested.
+    pub content: FileContent,
+}
+
+enum Files {
+    /// The files are not opened.
+    Named(Walk),
+    /// The directory was read, and its files are hashed now.
+    Hashed { reader: FileReader<FoundFiles>, skipped: SkippedEntries, _work: OpenWork },
+}
+
+impl DirectoryListing {
+    /// Opens a directory. If checksums are requested ([`ListingOptions::checksums`]), all of the directory is
+    /// read now, and its files are read in parallel later; the watcher observes that.
+    ///
+    /// # Errors
+    ///
+    /// - [`ErrorKind::NotMounted`]: it does not exist, or is empty, so its file system may not be mounted.
+    /// - [`ErrorDetail::NotOfFormat`]: an option is for files.
+    /// - Those of reading the directory, which are also those of the iterator: [`ErrorKind::Io`] if an entry
+    ///   cannot be read or changes meanwhile, [`ErrorDetail::NotAGranuleId`] if a path cannot be an id.
+    pub fn open(directory: &Path, options: &ListingOptions, watcher: &Watcher) -> Result<Self> {
+        options.check_directory()?;
+        let name = directory.to_string_lossy().into_owned();
+        let root = Root::open(directory, MountCheck::Unknown).map_err(|error| {
+            let is_empty = error.kind() == ErrorKind::NotMounted && directory.is_dir();
+            let message = format!("the directory {} is empty", quoted(&name));
+            if is_empty { Error::new(error.kind(), message).in_path(directory) } else { error }
+        })?;
+        let with_sizes = !options.without_files;
+        let registry = options.registry.as_ref().and_then(Location::real_file);
+        let walk = Walk::begin(directory, with_sizes, registry)?;
+        let files = match options.checksums.as_ref().filter(|_| with_sizes) {
+            None => Files::Named(walk),
+            Some(algorithm) => Files::hash(walk, root.following_links(), algorithm, watcher)?,
         };
-        let entry = entry.map_err(|source| unreadable(&root.join(&*prefix), source))?;
-        if let Some(prefix) = walk.add(prefix, &entry)? {
-            levels.push((prefix, open(&entry.path())?));
+        Ok(DirectoryListing { name, files, has_failed: false })
+    }
+
+    /// Whether the files are read for their checksums, which the watcher observes.
+    pub fn is_hashing(&self) -> bool {
+        matches!(self.files, Files::Hashed { .. })
+    }
+
+    /// What was skipped so far.
+    pub fn skipped(&self) -> SkippedEntries {
+        match &self.files {
+            Files::Named(walk) => walk.skipped,
+            Files::Hashed { skipped, .. } => *skipped,
         }
     }
-    Ok(walk.builder.finish_reading(walk.skipped, Vec::new()))
+
+    /// A warning that counts what was skipped so far.
+    pub fn warnings(&self) -> Vec<Warning> {
+        let SkippedEntries { hidden, directory_links, special, .. } = self.skipped();
+        let counted = |number, thing| (number > 0).then(|| plural(number, thing));
+        let skipped: Vec<String> = [
+            counted(hidden, "hidden name"),
+            match directory_links {
+                1 => Some("1 link to a directory".to_owned()),
+                links => (links > 0).then(|| format!("{links} links to directories")),
+            },
+            counted(special, "special file"),
+        ]
+        .into_iter()
+        .flatten()
+        .collect();
+        if skipped.is_empty() {
+            return Vec::new();
+        }
+        let message = format!("{}: skipped {}", self.name, skipped.join(", "));
+        vec![Warning::new(WarningKind::Skipped, message)]
+    }
+
+    fn step(&mut self) -> Result<Option<DirectoryFile>> {
+        match &mut self.files {
+            Files::Named(walk) => Ok(walk.step()?.map(|FoundFile { path, size }| DirectoryFile {
+                path,
+                content: FileContent { size, checksum: None },
+            })),
+            Files::Hashed { reader, .. } => {
+                let Some(checked) = reader.next().transpose()? else { return Ok(None) };
+                hashed(&self.name, checked).map(Some)
+            }
+        }
+    }
 }
 
-fn open(directory: &Path) -> Result<ReadDir> {
-    fs::read_dir(directory).map_err(|source| unreadable(directory, source))
+impl Iterator for DirectoryListing {
+    type Item = Result<DirectoryFile>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.has_failed {
+            return None;
+        }
+        let file = self.step().transpose();
+        self.has_failed = matches!(file, Some(Err(_)));
+        file
+    }
 }
 
-fn unreadable(directory: &Path, source: std::io::Error) -> Error {
-    Error::cannot("read the directory", directory, source)
+impl DirectoryFile {
+    /// The file as an entry of a list, as a file of this granule.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorDetail::FileMetadata`]: the path cannot be that of a file of a granule.
+    pub fn into_entry(self, granule_id: GranuleId) -> Result<ListingEntry> {
+        let DirectoryFile { path, content: FileContent { size, checksum } } = self;
+        let path = FilePath::new(path.as_str())
+            .map_err(|cause| Error::refused(ErrorDetail::FileMetadata, path.as_str(), cause))?;
+        let record = FileRecord::new(&granule_id, Some(path), size, checksum);
+        let content = Content::of(&granule_id, record.into_iter().collect())?;
+        let content = Some(content).filter(|content| !content.is_empty());
+        Ok(ListingEntry { content, ..ListingEntry::from(granule_id) })
+    }
 }
 
-/// What was read of a directory so far.
+impl Files {
+    /// Finds all files of a directory, and begins to hash them.
+    fn hash(mut walk: Walk, root: Root, algorithm: &Algorithm, watcher: &Watcher) -> Result<Self> {
+        let (mut found, mut bytes) = (Sorter::default(), 0);
+        while let Some(FoundFile { path, size }) = walk.step()? {
+            watcher.check()?;
+            let size = size.unwrap_or(0);
+            bytes += size;
+            found.add(&[path.as_str().as_bytes()], &[&size.to_le_bytes()])?;
+        }
+        let work = watcher.begin(Work::ReadBytes, Some(bytes).filter(|bytes| *bytes > 0));
+        let files = FoundFiles(SortedEntries::of(&found)?);
+        let (purpose, options) = (Purpose::Compute(algorithm.clone()), ReadOptions::new(None));
+        let reader = FileReader::start(&Arc::new(root), files, purpose, options, watcher)?;
+        Ok(Files::Hashed { reader, skipped: walk.skipped, _work: work })
+    }
+}
+
+/// The file with its size and its checksum.
+fn hashed(directory: &str, checked: CheckedFile) -> Result<DirectoryFile> {
+    let CheckedFile { file, content, .. } = checked;
+    let path = Path::new(directory).join(&file.path);
+    let shown = quoted(&path.to_string_lossy()).to_string();
+    let content = content.map_err(|problem| {
+        let message = match problem.found.filter(|_| problem.status == "unreadable") {
+            Some(reason) => format!("cannot read {shown}: {reason}"),
+            None => format!("{shown} was changed while the directory was read"),
+        };
+        Error::new(ErrorKind::Io, message).in_path(&path)
+    })?;
+    Ok(DirectoryFile { path: file.granule_id, content: content.unwrap_or_default() })
+}
+
+/// A file that was found in a directory.
+struct FoundFile {
+    path: GranuleId,
+    size: Option<u64>,
+}
+
+/// The files that were found in a directory, sorted by path. The values are their sizes.
+struct FoundFiles(SortedEntries);
+
+impl Iterator for FoundFiles {
+    type Item = Result<RecordedFile>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let found = self.0.next()?.and_then(|(path, size)| {
+            let granule_id = GranuleId::from_bytes(&path)?;
+            let size = size.as_ref().try_into().ok().map(u64::from_le_bytes);
+            Ok(RecordedFile { size, ..RecordedFile::unrecorded(granule_id) })
+        });
+        Some(found)
+    }
+}
+
+/// A walk through a directory and those below it.
 struct Walk {
+    root: PathBuf,
     with_sizes: bool,
-    builder: ListingBuilder,
+    /// The real path of the registry whose files are left out.
+    registry: Option<PathBuf>,
+    /// The directories that are being read: one for each level, with the beginning of the paths in it.
+    levels: Vec<(String, ReadDir)>,
     skipped: SkippedEntries,
 }
 
+/// What an entry of a directory is.
+enum Entry {
+    File(FoundFile),
+    /// A directory, with the beginning of the paths in it.
+    Directory(String),
+    Skipped,
+}
+
 impl Walk {
-    /// Adds an entry of the directory whose paths begin with `prefix`. Returns the beginning of the paths in
-    /// the entry if it is a directory.
-    fn add(&mut self, prefix: &str, entry: &DirEntry) -> Result<Option<String>> {
+    fn begin(root: &Path, with_sizes: bool, registry: Option<PathBuf>) -> Result<Self> {
+        let (levels, skipped) = (vec![(String::new(), open(root)?)], SkippedEntries::default());
+        Ok(Walk { root: root.to_owned(), with_sizes, registry, levels, skipped })
+    }
+
+    /// The next file. `None` means that all were found.
+    fn step(&mut self) -> Result<Option<FoundFile>> {
+        while let Some((prefix, entries)) = self.levels.last_mut() {
+            let Some(entry) = entries.next() else {
+                self.levels.pop();
+                continue;
+            };
+            let prefix = prefix.clone();
+            let entry = entry.map_err(|source| unreadable(&self.root.join(&prefix), source))?;
+            match self.look_at(&prefix, &entry)? {
+                Entry::File(file) => return Ok(Some(file)),
+                Entry::Directory(prefix) => self.levels.push((prefix, open(&entry.path())?)),
+                Entry::Skipped => {}
+            }
+        }
+        Ok(None)
+    }
+
+    /// Looks at an entry of the directory whose paths begin with `prefix`.
+    fn look_at(&mut self, prefix: &str, entry: &DirEntry) -> Result<Entry> {
         let (name, path) = (entry.file_name(), entry.path());
         if name.as_encoded_bytes().starts_with(b".") {
             self.skipped.hidden += 1;
-            return Ok(None);
+            return Ok(Entry::Skipped);
         }
         let cannot = |source| Error::cannot("read", &path, source);
         let refused = |why: &str| {
@@ -60,32 +268,45 @@ impl Walk {
         let metadata = fs::metadata(&path).map_err(cannot)?;
         if is_link && metadata.is_dir() {
             self.skipped.directory_links += 1;
-            return Ok(None);
+            return Ok(Entry::Skipped);
         }
         if !metadata.is_dir() && !metadata.is_file() {
             self.skipped.special += 1;
-            return Ok(None);
+            return Ok(Entry::Skipped);
+        }
+        if metadata.is_file() && self.is_of_registry(&path, is_link) {
+            return Ok(Entry::Skipped);
         }
         let name = name.to_str().ok_or_else(|| refused("the name is not UTF-8"))?;
         if metadata.is_dir() {
-            return Ok(Some(format!("{prefix}{name}/")));
+            return Ok(Entry::Directory(format!("{prefix}{name}/")));
         }
-        let granule_id = GranuleId::new(format!("{prefix}{name}"));
-        let granule_id = granule_id.map_err(|cause| refused(&cause.to_string()))?;
-        let size = self.with_sizes.then_some(metadata.len());
-        let file = FileRecord::new(&granule_id, None, size, None);
-        // One file cannot contradict itself.
-        let content = Content::of(&granule_id, file.into_iter().collect()).ok();
-        let content = content.filter(|content| !content.is_empty());
-        self.builder.add(ListingEntry { content, ..ListingEntry::from(granule_id) })?;
-        Ok(None)
+        let path = GranuleId::new(format!("{prefix}{name}"));
+        let path = path.map_err(|cause| refused(&cause.to_string()))?;
+        Ok(Entry::File(FoundFile { path, size: self.with_sizes.then_some(metadata.len()) }))
     }
+
+    /// Whether a path leads to a file of the registry. Only links, and files with such a name, are resolved.
+    fn is_of_registry(&self, path: &Path, is_link: bool) -> bool {
+        let Some(registry) = &self.registry else { return false };
+        (is_link || reserved::has_name_of(registry, path))
+            && path.canonicalize().is_ok_and(|real| {
+                real.parent() == registry.parent() && reserved::has_name_of(registry, &real)
+            })
+    }
+}
+
+fn open(directory: &Path) -> Result<ReadDir> {
+    fs::read_dir(directory).map_err(|source| unreadable(directory, source))
+}
+
+fn unreadable(directory: &Path, source: std::io::Error) -> Error {
+    Error::cannot("read the directory", directory, source)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ErrorKind;
 
     #[test]
     fn a_file_that_vanishes_after_it_was_listed_is_an_error_that_names_it() {
@@ -94,8 +315,8 @@ mod tests {
         fs::write(&path, "1").unwrap();
         let entry = open(directory.path()).unwrap().next().unwrap().unwrap();
         fs::remove_file(&path).unwrap();
-        let (builder, skipped) = Default::default();
-        let error = Walk { with_sizes: true, builder, skipped }.add("", &entry).unwrap_err();
+        let mut walk = Walk::begin(directory.path(), true, None).unwrap();
+        let error = walk.look_at("", &entry).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
         assert_eq!(error.path(), Some(path.as_path()));
     }

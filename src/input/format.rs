@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{Algorithm, Day, Moment, NO_OFFSET, ParseError, Timestamp};
+use crate::store::Location;
 
 /// The format of an input file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +108,8 @@ pub struct ListingOptions {
     pub(super) root: Option<PathBuf>,
     pub(super) etag_is_md5: bool,
     pub(super) of_deletion: bool,
+    pub(super) checksums: Option<Algorithm>,
+    pub(super) registry: Option<Location>,
 }
 
 impl ListingOptions {
@@ -234,6 +237,21 @@ impl ListingOptions {
         self
     }
 
+    /// Computes the checksums of a directory's files by this algorithm. A file is refused then, since it lists
+    /// other files. Default: only their sizes are read.
+    #[must_use]
+    pub fn checksums(mut self, checksums: impl Into<Option<Algorithm>>) -> Self {
+        self.checksums = checksums.into();
+        self
+    }
+
+    /// The registry whose own files a directory may contain: they are left out. Default: none.
+    #[must_use]
+    pub fn registry(mut self, registry: impl Into<Option<Location>>) -> Self {
+        self.registry = registry.into();
+        self
+    }
+
     /// Rejects options that have no effect on a log (a manifest, a published directory or an address), which
     /// is always read whole.
     ///
@@ -258,14 +276,22 @@ impl ListingOptions {
         self.check_files(InputFormat::Manifest)
     }
 
-    /// Refuses options that have no effect on a directory, whose files are not opened.
+    /// Refuses options that have no effect on a directory.
     pub(super) fn check_directory(&self) -> Result<(), Error> {
-        let ListingOptions { without_files, skip_odd_files, .. } = *self;
-        let options = ListingOptions { without_files, skip_odd_files, ..ListingOptions::default() };
+        let ListingOptions { without_files, skip_odd_files, of_deletion, .. } = *self;
+        let (checksums, registry) = (self.checksums.clone(), self.registry.clone());
+        let options = ListingOptions {
+            without_files,
+            skip_odd_files,
+            of_deletion,
+            checksums,
+            registry,
+            ..ListingOptions::default()
+        };
         if *self == options {
             return Ok(());
         }
-        let message = "this is a directory: its files are listed by name, and are not opened";
+        let message = "this is a directory: its files have names, and no columns or formats";
         Err(Error::new(ErrorDetail::NotOfFormat, message))
     }
 
@@ -274,6 +300,10 @@ impl ListingOptions {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
         let names_columns = columns.iter().any(|column| column.is_some());
         let is_inventory = self.etag_is_md5 || self.root.is_some();
+        if self.checksums.is_some() {
+            let message = "the checksums of a directory's files are computed, and this is a file";
+            return Err(Error::new(ErrorDetail::NotOfFormat, message));
+        }
         match format {
             InputFormat::S3Inventory if !names_columns && self.algorithm.is_none() => Ok(()),
             _ if is_inventory => {

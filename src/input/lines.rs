@@ -33,7 +33,7 @@ pub(super) enum LineContent {
     Id,
     /// A JSON object with the id in one of its fields. The field is given by its name, or by a JSON
     /// pointer (RFC 6901), which begins with `/`.
-    Object(ListingOptions),
+    Object(Box<ListingOptions>),
     /// A checksum and a path, which is the id.
     Checksum(Checksums),
     /// A time, `+` or `-`, and an id, separated by TABs.

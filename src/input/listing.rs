@@ -6,25 +6,28 @@ use std::path::Path;
 
 use super::Record;
 use super::content::StatedFile;
-use super::directory;
+use super::directory::DirectoryListing;
 use super::format::ListingOptions;
 use super::records::{Records, SearchPages, open};
 use crate::error::{Error, ErrorKind};
 use crate::model::{ListingEntry, Warning, WarningKind, plural};
-use crate::registry::{Listing, ListingBuilder, SkippedEntries};
+use crate::registry::{Listing, ListingBuilder, SkippedEntries, Watcher};
 
 impl Listing {
     /// Reads a list: a file in any [format](super::InputFormat), or the files of a directory.
     ///
-    /// Of a directory, each file is a granule, with its size. Its id is its path below the directory, with `/`
+    /// Each file of a directory is a granule with its size. If requested, its checksum is computed
+    /// ([`ListingOptions::checksums`]), several files at a time. Its id is its path below the directory, with `/`
     /// between the names. Subdirectories are read, too. Symbolic links to files are followed; links to
     /// directories, entries that are neither files nor directories, and names that begin with `.` are skipped
-    /// ([`Listing::skipped`]). A registry in the directory is listed like any file, so keep it elsewhere.
+    /// ([`Listing::skipped`]). The files of the registry are left out if the options name it
+    /// ([`ListingOptions::registry`]).
     ///
     /// # Errors
     ///
     /// - Those of [`Listing::from_reader`].
     /// - [`ErrorKind::Io`]: the file, the directory or an entry of it cannot be read.
+    /// - [`ErrorKind::NotMounted`]: the directory is empty, so its file system may not be mounted.
     /// - [`ErrorDetail::NotAGranuleId`](crate::error::ErrorDetail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
     /// - [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option is for files, and this is a directory.
     ///
@@ -50,8 +53,7 @@ impl Listing {
         let path = path.as_ref();
         let cannot = |source| Error::cannot("read", path, source);
         if path.metadata().map_err(cannot)?.is_dir() {
-            options.check_directory()?;
-            return directory::list(path, !options.without_files);
+            return Listing::of_directory(DirectoryListing::open(path, options, &Watcher::new())?);
         }
         let file = File::open(path).map_err(cannot)?;
         let name = path.to_string_lossy();
@@ -60,6 +62,17 @@ impl Listing {
             options.directory = path.parent().map(Path::to_owned);
         }
         Listing::from_reader(file, &name, &options)
+    }
+
+    /// Reads all files of a directory.
+    fn of_directory(mut files: DirectoryListing) -> Result<Listing, Error> {
+        let mut builder = ListingBuilder::new();
+        for file in files.by_ref() {
+            let file = file?;
+            let granule_id = file.path.clone();
+            builder.add(file.into_entry(granule_id)?)?;
+        }
+        Ok(builder.finish_reading(files.skipped(), files.warnings()))
     }
 
     /// Reads a list in any [format](super::InputFormat), such as standard input. Messages call it `name`.

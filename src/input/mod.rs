@@ -60,6 +60,7 @@ mod tests;
 mod warning;
 
 pub use content::StatedFile;
+pub use directory::{DirectoryFile, DirectoryListing};
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
 pub use format::{InputFormat, ListingOptions};

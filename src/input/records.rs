@@ -102,7 +102,9 @@ impl OpenedFile {
         };
         let rows: Box<dyn Rows + Send> = match format {
             InputFormat::Lines => Box::new(lines(file, LineContent::Id)),
-            InputFormat::Ndjson => Box::new(lines(file, LineContent::Object(options.clone()))),
+            InputFormat::Ndjson => {
+                Box::new(lines(file, LineContent::Object(Box::new(options.clone()))))
+            }
             InputFormat::Checksums => {
                 Box::new(lines(file, LineContent::Checksum(Checksums::of_file(&name, options))))
             }

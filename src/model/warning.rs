@@ -151,7 +151,7 @@ warning_kinds! {
     SharedDoi = "shared-doi",
     /// Files have no recorded size to be checked by.
     SizesUnknown = "sizes-unknown",
-    /// Some granules of the change were skipped.
+    /// Some granules of the change, or entries of a directory, were skipped.
     Skipped = "skipped",
     /// An address shows an older state of a log than was imported before.
     Stale = "stale",

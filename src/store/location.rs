@@ -95,6 +95,14 @@ impl Location {
         }
     }
 
+    /// The real path of the registry's file. `None` means that it is on a server, or does not exist.
+    pub(crate) fn real_file(&self) -> Option<PathBuf> {
+        match self {
+            Location::File(file) => file.canonicalize().ok(),
+            Location::Server(_) => None,
+        }
+    }
+
     /// The location in full, as messages show it: a path is absolute, with links resolved where it exists; an
     /// address is without its password.
     pub fn full_name(&self) -> PathBuf {

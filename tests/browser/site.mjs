@@ -20,15 +20,15 @@ function place(environment = process.env) {
 
 /** The dataset of the worked example, without the words that are said of its sets. */
 function example(run) {
-  run("ingest", "US.FOOL2.002", "--create", "--at", "2001-01-02", "--from", `${fixtures}us-2001-01-02.txt`);
+  run("ingest", "US.FOOL2.002", "--create", "--at", "2001-01-02", `${fixtures}us-2001-01-02.txt`);
   run("dataset", "edit", "US.FOOL2.002", "--doi", "10.9999/US/FOOL2.v2", "--title", "FOO Level 2",
     "--description", "Level 2 retrievals of the quantity foo from a fictional observatory, one granule for each orbit, on a 5 km grid. The worked example of the rule by which identifiers are computed.",
     "--creator", "Tilmes, Curt (0000-0002-1825-0097)", "--creator", "{Example Archive, US}", "--publisher", "US Archive",
     "--year", "2001", "--dataset-version", "002", "--licence", "CC-BY-4.0", "--url", "https://example.org/foo", "--archive", "US");
-  run("ingest", "US.FOOL2.002", "--at", "2001-01-03", "--from", `${fixtures}us-2001-01-03.txt`, "--note", "late granule of orbit 12");
-  run("ingest", "US.FOOL2.002", "--at", "2001-02-03", "--from", `${fixtures}us-2001-02-03.txt`);
-  run("delete", "US.FOOL2.002", "--at", "2001-03-01", "--from", `${fixtures}us-2001-03-01-deleted.txt`, "--note", "bad checksum");
-  run("ingest", "US.FOOL2.002", "--at", "2001-03-03T09:41:07.204518Z", "--from", `${fixtures}us-2001-03-03.txt`);
+  run("ingest", "US.FOOL2.002", "--at", "2001-01-03", `${fixtures}us-2001-01-03.txt`, "--note", "late granule of orbit 12");
+  run("ingest", "US.FOOL2.002", "--at", "2001-02-03", `${fixtures}us-2001-02-03.txt`);
+  run("delete", "US.FOOL2.002", "--at", "2001-03-01", `${fixtures}us-2001-03-01-deleted.txt`, "--note", "bad checksum");
+  run("ingest", "US.FOOL2.002", "--at", "2001-03-03T09:41:07.204518Z", `${fixtures}us-2001-03-03.txt`);
 }
 
 /** Only the worked example, seen at `time`, which does not pass: `2001-03-20 12:00:00`. */
@@ -46,12 +46,12 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   const file = (name, text) => { writeFileSync(join(directory, name), text); return join(directory, name); };
 
   example(run);
-  run("ingest", "THEM.FOOL2.002", "--create", "--at", "2001-02-01", "--from", `${fixtures}them-2001-02-01.txt`);
+  run("ingest", "THEM.FOOL2.002", "--create", "--at", "2001-02-01", `${fixtures}them-2001-02-01.txt`);
 
   // A large dataset, and a long history: three years of changes at irregular times.
   const id = (n) => `MOD09GQ.A${2000 + (n % 20)}${String(n % 365).padStart(3, "0")}.h${String(n % 36).padStart(2, "0")}v${String(n % 18).padStart(2, "0")}.061.${String(n).padStart(13, "0")}`;
-  run("ingest", "LARGE.061", "--create", "--at", "2020-01-01", "--from", file("large.txt", Array.from({ length: size }, (_, n) => id(n)).join("\n")));
-  run("ingest", "LARGE.061", "--at", "2020-06-01", "--note", "reprocessed with calibration 4.1", "one-more-granule");
+  run("ingest", "LARGE.061", "--create", "--at", "2020-01-01", file("large.txt", Array.from({ length: size }, (_, n) => id(n)).join("\n")));
+  run("ingest", "LARGE.061", "--at", "2020-06-01", "--note", "reprocessed with calibration 4.1", "--id", "one-more-granule");
   run("dataset", "edit", "LARGE.061", "--title", "Surface reflectance, daily, 250 m, of the whole land surface (reprocessed)", "--publisher", "US Archive");
   let state = 7;
   const random = () => (state = (state * 1103515245 + 12345) % 2147483648) / 2147483648;
@@ -68,7 +68,7 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("dataset", "withdraw", "LONG", "--note", "The instrument's clock drifted; see version 2.");
   run("dataset", "reinstate", "LONG");
 
-  run("ingest", "GONE", "--create", "--at", "2010-05-05", "x", "y", "z");
+  run("ingest", "GONE", "--create", "--at", "2010-05-05", "--id", "x", "--id", "y", "--id", "z");
   run("dataset", "edit", "GONE", "--title", "A dataset that was withdrawn");
   run("dataset", "withdraw", "GONE", "--note", "Superseded by version 2, with corrected geolocation.");
   run("dataset", "add", "EMPTY", "--title", "A dataset that has not begun");

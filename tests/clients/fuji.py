@@ -105,7 +105,7 @@ def main():
         for what, command, bounds in [
             ("without keywords, access and time", ["show", NAME], {True: 84, False: 84}),
             ("with every field", ["dataset", "edit", NAME, *FIELDS], {True: 92, False: 84}),
-            ("with every field and checksums of the files", ["fixity", "add", NAME, "--from", files, "--at", "now"], {True: 92, False: 84}),
+            ("with every field and checksums of the files", ["fixity", "add", NAME, files, "--at", "now"], {True: 92, False: 84}),
         ]:
             site.run(*command)
             for Https.doi_resolves, bound in bounds.items():

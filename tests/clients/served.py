@@ -103,22 +103,22 @@ class Site:
         record = [word for name, value in WHOLE.items() for word in (f"--{name}", value)]
         creators = [word for creator in CREATORS for word in ("--creator", creator)]
         self.run("dataset", "create", "US.FOOL2.002", "--doi", DOI, *record, *creators)
-        self.run("ingest", "US.FOOL2.002", "--at", "2001-01-02", "A.1", "A.2")
-        self.run("ingest", "US.FOOL2.002", "--at", "2001-01-03", "B.1")
-        self.run("delete", "US.FOOL2.002", "--at", "2001-02-03", "A.1")
-        self.run("ingest", "THEM", "--create", "--at", "2001-02-01", "A.1", "A.2", "B.1")
+        self.run("ingest", "US.FOOL2.002", "--at", "2001-01-02", "--id", "A.1", "--id", "A.2")
+        self.run("ingest", "US.FOOL2.002", "--at", "2001-01-03", "--id", "B.1")
+        self.run("delete", "US.FOOL2.002", "--at", "2001-02-03", "--id", "A.1")
+        self.run("ingest", "THEM", "--create", "--at", "2001-02-01", "--id", "A.1", "--id", "A.2", "--id", "B.1")
         self.run("cite", "US.FOOL2.002@2001-01-05", "--select", "B.*")
         (subset,) = self.rows("show", "US.FOOL2.002")[0]["subsets"]
         self.part = subset["identifier"]
-        self.run("ingest", "BARE", "--create", "--at", "2001-01-01", "x")
+        self.run("ingest", "BARE", "--create", "--at", "2001-01-01", "--id", "x")
         self.run("dataset", "create", "EMPTY", "--title", "Nothing yet")
         authors = [word for number in range(100) for word in ("--creator", f"Family{number}, Given ({orcid(number)})")]
         self.run("dataset", "create", "CROWD", *record, *authors, "--doi", "10.9999/CROWD")
-        self.run("ingest", "CROWD", "--at", "2001-01-01", "crowd")
+        self.run("ingest", "CROWD", "--at", "2001-01-01", "--id", "crowd")
         # The longest name: each address of the dataset has it.
         self.long_name = "L" * 200
         self.run("dataset", "create", self.long_name, *record, *authors, "--doi", "10.9999/LONG")
-        self.run("ingest", self.long_name, "--at", "2001-01-01T00:00:00.123456Z", "long")
+        self.run("ingest", self.long_name, "--at", "2001-01-01T00:00:00.123456Z", "--id", "long")
         self.fill_times()
 
     def fill_times(self):

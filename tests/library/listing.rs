@@ -7,13 +7,16 @@ use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use accession::ErrorDetail;
-use accession::ListingOptions;
-use accession::listing::InputFormat;
-use accession::{ChangeOptions, ErrorKind, IfMissing, Limits, Listing};
+use accession::file::{Algorithm, Checksum};
+use accession::listing::{DirectoryListing, InputFormat};
+use accession::{
+    ChangeOptions, Clock, ErrorKind, IfMissing, Limits, Listing, Location, Registry, Watcher,
+};
+use accession::{ErrorDetail, ListingOptions};
 use harness::oracle::naive;
 use harness::store::new_registry;
 use harness::values::name;
+use sha2::{Digest, Sha256};
 
 /// Writes files below a directory, each with its path as its content.
 fn write(directory: &Path, paths: &[&str]) {
@@ -121,7 +124,69 @@ fn ten_thousand_files_are_a_dataset() {
 }
 
 #[test]
-fn an_empty_directory_is_an_empty_list() {
+fn the_checksums_of_the_files_of_a_directory_are_computed_wherever_links_lead() {
+    let (directory, elsewhere) = (harness::directory(), harness::directory());
+    write(directory.path(), &["a", "d/b", "d/large", ".hidden"]);
+    write(elsewhere.path(), &["target"]);
+    symlink(elsewhere.path().join("target"), directory.path().join("d/link")).unwrap();
+    fs::write(directory.path().join("d/large"), vec![b'x'; 1 << 20]).unwrap();
+    let hashed = ListingOptions::new().checksums(Algorithm::Sha256);
+    let listing = Listing::read(directory.path(), &hashed).unwrap();
+    assert_eq!((listing.count(), listing.skipped().hidden), (4, 1));
+    let listed: Vec<accession::Granule> = listing.files().unwrap().map(Result::unwrap).collect();
+    for granule in &listed {
+        let bytes = fs::read(directory.path().join(granule.granule_id.as_str())).unwrap();
+        let file = &granule.content.files()[0];
+        let digest = Checksum::from_bytes(Algorithm::Sha256, &Sha256::digest(&bytes)).unwrap();
+        assert_eq!(file.size(), Some(bytes.len() as u64), "{granule:?}");
+        assert_eq!(file.checksums(), [digest], "{granule:?}");
+    }
+    let names = Listing::read(directory.path(), &hashed.clone().without_files(true)).unwrap();
+    assert!(!names.states_files());
+    let list = directory.path().join("a");
+    let error = Listing::read(&list, &hashed).unwrap_err();
+    assert_eq!(error.detail(), Some(ErrorDetail::NotOfFormat), "a file has no files: {error}");
+}
+
+#[test]
+fn a_file_that_changes_before_it_is_hashed_is_an_error_that_names_it() {
+    let directory = harness::directory();
+    write(directory.path(), &["a", "b"]);
+    let hashed = ListingOptions::new().checksums(Algorithm::Sha256);
+    let mut files = DirectoryListing::open(directory.path(), &hashed, &Watcher::new()).unwrap();
+    // The directory was read already.
+    let path = directory.path().join("b");
+    fs::write(&path, "longer").unwrap();
+    let error = files.find_map(Result::err).unwrap();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Io, Some(path.as_path())), "{error}");
+    assert!(files.next().is_none());
+}
+
+#[test]
+fn the_files_of_the_registry_are_left_out_of_its_directory() {
+    let directory = harness::directory();
+    write(directory.path(), &["a", "d/archive.db", "archive.db.txt"]);
+    let path = directory.path().join("archive.db");
+    let _registry = Registry::create(&path, Clock::system()).unwrap();
+    write(directory.path(), &["archive.db-journal"]);
+    symlink("../archive.db", directory.path().join("d/link")).unwrap();
+    let ids = |options: &ListingOptions| -> Vec<String> {
+        let listing = Listing::read(directory.path(), options).unwrap();
+        sizes(&listing).into_iter().map(|(id, _)| id).collect()
+    };
+    let options = ListingOptions::new().registry(Location::from(&path));
+    assert_eq!(ids(&options), ["a", "archive.db.txt", "d/archive.db"]);
+    assert!(ids(&ListingOptions::new()).len() > 4);
+}
+
+#[test]
+fn a_directory_without_an_entry_may_be_one_where_nothing_is_mounted() {
+    let directory = harness::directory();
+    assert_refused(directory.path(), ErrorKind::NotMounted, directory.path());
+}
+
+#[test]
+fn a_directory_without_a_file_is_an_empty_list() {
     let directory = harness::directory();
     fs::create_dir(directory.path().join("d")).unwrap();
     let listing = read(directory.path());

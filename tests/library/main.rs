@@ -56,6 +56,7 @@ mod records_of_others;
 mod refusals;
 mod replaced;
 mod restore;
+mod reverts;
 mod rolling_checks;
 mod seed;
 mod set_specs;

@@ -9,28 +9,29 @@ use crate::session::ChangeTime;
 /// The time of a change, and its options.
 #[derive(clap::Args)]
 pub struct ChangeArgs {
-    /// When the change took effect: RFC 3339, or a date, which means 00:00:00Z of that day, or now
-    /// [default: now]
-    #[arg(long, value_name = "T")]
-    pub at: Option<ChangeTime>,
-
-    /// A note to store with the change
-    #[arg(long, value_name = "TEXT")]
-    pub note: Option<String>,
-
     #[command(flatten)]
     pub dry_run: DryRunArgs,
+
+    /// When the change took effect [default: now]
+    ///
+    /// RFC 3339, or a date, which means 00:00:00Z of that day, or now.
+    #[arg(long, value_name = "TIME")]
+    pub at: Option<ChangeTime>,
+
+    /// Why the change was made
+    #[arg(long, value_name = "TEXT")]
+    pub note: Option<String>,
 }
 
 /// Whether a change is only tried, and what is shown of it then.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub struct DryRunArgs {
-    /// Show what would be done, without changing anything; with --quiet in one line
+    /// Show what would change, and record nothing
     #[arg(long)]
     pub dry_run: bool,
 
-    /// With --dry-run: show the ids of all granules, and not only the first three of each side
-    #[arg(long, requires = "dry_run", conflicts_with = "json")]
+    /// With --dry-run: show the ids of all granules, not only the first three of each side
+    #[arg(long, requires = "dry_run", conflicts_with = "json", hide_short_help = true)]
     pub all: bool,
 }
 
@@ -76,6 +77,11 @@ pub struct LimitArgs {
 }
 
 impl LimitArgs {
+    /// Whether one is given.
+    pub fn are_given(self) -> bool {
+        self.max_delete.is_some() || self.max_add.is_some()
+    }
+
     /// The limits, which come before those of the dataset.
     pub fn limits(self) -> Limits {
         Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None }

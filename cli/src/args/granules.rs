@@ -72,29 +72,6 @@ impl GranuleArgs {
         }
         Ok(Entries::new(session, &self.ids, &self.from, options, &self.paths, missing))
     }
-
-    /// Refuses a listing by a column of which most values repeat ([`FormatArgs::refuse_repeating`]).
-    ///
-    /// # Errors
-    ///
-    /// Such a column; the listing cannot be read.
-    pub fn refuse_repeating(&self, listing: &Listing) -> Result<()> {
-        self.format.refuse_repeating(&self.paths, listing)
-    }
-
-    /// Refuses an argument that a shell leaves as it is where no file matches it.
-    ///
-    /// # Errors
-    ///
-    /// Such an argument.
-    pub fn refuse_patterns(&self) -> Result<()> {
-        let Some(pattern) = self.ids.iter().find(|id| id.contains(['*', '?', '['])) else {
-            return Ok(());
-        };
-        let message = format!("{} is a pattern that matched no file", quoted(pattern));
-        Err(Error::usage(message)
-            .with_hint("nothing was changed; an id that is meant so is taken from a file: --from"))
-    }
 }
 
 /// The bytes at the beginning of a file that show whether it is text.
@@ -118,6 +95,9 @@ fn is_text_file(path: &Path) -> bool {
     ends().is_ok_and(|(first, last)| !first.contains(&0) && matches!(last, b'\n' | b'\r'))
 }
 
+/// The heading of options for unusual listings, which only `--help` shows.
+const READING: &str = "Reading listings";
+
 /// The names of all formats, which completions offer.
 fn names() -> impl Iterator<Item = &'static str> {
     iter::once("auto").chain(InputFormat::ALL.map(|(name, _)| name))
@@ -126,22 +106,27 @@ fn names() -> impl Iterator<Item = &'static str> {
 /// The format of the files that a command reads.
 #[derive(Default, clap::Args)]
 pub struct FormatArgs {
-    /// The format of the file: auto (detected from its content), lines, csv (also
-    /// tab-separated), ndjson, umm-json, cmr-json, stac, esgf, rclone, s3-inventory, pdr or checksums; to
-    /// delete granules also cmr-deleted; for import also changes and manifest. Each may be compressed with
-    /// gzip
+    /// The format of files [default: detected from the content]
+    ///
+    /// lines, csv (also separated by tabs), ndjson, umm-json, cmr-json, stac, esgf, rclone, s3-inventory, pdr
+    /// or checksums; to delete granules also cmr-deleted; for import also changes and manifest. Each may be
+    /// compressed with gzip.
     #[arg(
         long,
         value_name = "FORMAT",
+        help_heading = READING,
+        hide_short_help = true,
+        hide_default_value = true,
         default_value = "auto",
         value_parser = PossibleValuesParser::new(names()).try_map(|name| name.parse::<TypedFormat>()),
         hide_possible_values = true
     )]
     format: TypedFormat,
 
-    /// The column or field that holds the ids [default: the first of granule_id, granuleId,
-    /// granule_ur, granuleUr, "Granule UR" and id that exists]. For ndjson, /a/b is a JSON pointer; for
-    /// responses of CMR, producer is the producer's id
+    /// The table column or JSON field with the ids
+    ///
+    /// The default is the first of granule_id, granuleId, granule_ur, granuleUr, "Granule UR" and id that
+    /// exists. For ndjson, /a/b is a JSON pointer. For responses of CMR, producer is the producer's id.
     #[arg(long, value_name = "NAME")]
     column: Option<String>,
 }
@@ -256,10 +241,12 @@ impl DetectedListArgs {
 /// The sizes and checksums of files that the input states.
 #[derive(Default, clap::Args)]
 pub struct FileArgs {
-    /// Ignore the sizes and checksums of files that the input states
+    /// Ignore the sizes and checksums of files in the listing
     // A group has no option of a struct that flattens others, unless the option names it.
     #[arg(
         long,
+        help_heading = READING,
+        hide_short_help = true,
         group = "FileArgs",
         conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "etag_md5"]
     )]
@@ -275,9 +262,9 @@ pub struct FileArgs {
 /// Where the data files of an inventory are.
 #[derive(Default, clap::Args)]
 pub struct InventoryArgs {
-    /// The directory that has the data files of an S3 inventory, by their whole keys [default: they are
-    /// looked for beside the manifest]
-    #[arg(long, value_name = "DIR")]
+    /// The directory with the data files of an S3 inventory, by their whole keys [default: that of the
+    /// manifest]
+    #[arg(long, value_name = "DIR", help_heading = READING, hide_short_help = true)]
     pub root: Option<PathBuf>,
 }
 
@@ -290,35 +277,40 @@ impl InventoryArgs {
 /// How many contradictions are accepted.
 #[derive(Default, clap::Args)]
 pub struct ContentArgs {
-    /// Of how many granules other bytes may be stated than are known: a number, or a percentage of those
-    /// held [default: that of the dataset, else 0]. Say why with --note
-    #[arg(long, value_name = "N|P%", requires = "note", value_parser = Limit::of_held)]
+    /// How many granules may get a different size or checksum: a number, or a percentage of those held
+    /// [default: the limit of the dataset, else 0]. Say why with --note
+    #[arg(
+        long,
+        value_name = "N|P%",
+        requires = "note",
+        value_parser = Limit::of_held,
+        hide_short_help = true
+    )]
     pub max_replace: Option<Limit>,
 }
 
 /// Where a table has sizes and checksums, and by which algorithm they were computed.
 #[derive(Default, clap::Args)]
 pub struct FileColumns {
-    /// The algorithm of the checksums, if the input does not name it [default: that which their
-    /// length names]
-    #[arg(long, value_name = "ALGORITHM")]
+    /// Checksum algorithm [default: from the input, else by length]
+    #[arg(long, value_name = "ALGORITHM", help_heading = READING, hide_short_help = true)]
     algorithm: Option<Algorithm>,
 
     /// The column of a table with the size of a file in bytes
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = READING, hide_short_help = true)]
     size_column: Option<String>,
 
     /// The column of a table with the checksum of a file
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = READING, hide_short_help = true)]
     checksum_column: Option<String>,
 
     /// The column of a table with the path of the file [default: the id is the path]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = READING, hide_short_help = true)]
     path_column: Option<String>,
 
-    /// Take an ETag of an S3 inventory for the MD5 checksum of the object, if it can be one. It is not
-    /// where the object is encrypted by KMS
-    #[arg(long)]
+    /// Use ETags of an S3 inventory as MD5 checksums. Objects that were uploaded in parts are skipped,
+    /// because their ETag is not an MD5; do not use it if objects are encrypted with KMS
+    #[arg(long, help_heading = READING, hide_short_help = true)]
     etag_md5: bool,
 }
 

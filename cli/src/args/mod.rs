@@ -3,6 +3,7 @@
 mod change;
 mod datasets;
 mod granules;
+mod listings;
 mod primary;
 mod set;
 
@@ -13,5 +14,6 @@ pub use granules::{
     ContentArgs, DetectedListArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs,
     ListArgs,
 };
+pub use listings::{ChecksumArgs, IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
 pub use set::{KnownAtArgs, Refusal, SiteArgs, edit, edit_as, public_url, resolver};

@@ -128,6 +128,13 @@ impl HttpArgs {
         })
     }
 
+    /// Whether an option is given.
+    pub fn are_given(&self) -> bool {
+        let HttpArgs { timeout, max_bytes, max_age, ca_file, insecure } = self;
+        let numbers = timeout.is_some() || max_bytes.is_some() || max_age.is_some();
+        numbers || ca_file.is_some() || *insecure
+    }
+
     /// The dataset at an address. Sends no request yet. Returns `None` if the file is not an address and none
     /// of these options is given.
     pub fn remote(&self, file: &InputFile, session: &Session) -> Result<Option<Primary>> {

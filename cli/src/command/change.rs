@@ -1,39 +1,74 @@
-//! Commands that make one change of a dataset: `ingest`, `delete`, `change`, `sync`, `revert`.
+//! Commands that make one change of a dataset: `ingest`, `delete`, `sync`, `revert`.
 
-use accession::{DatasetName, Listing, ListingBuilder, SetSpec};
+use accession::text::quoted;
+use accession::{DatasetName, ErrorKind, Listing, ListingBuilder, Moment, Selection, SetSpec};
 
+use super::listings::refuse_dated;
 use crate::applied::{Application, apply};
 use crate::args::{
-    ChangeArgs, ContentArgs, FileArgs, FormatArgs, GranuleArgs, LimitArgs, if_missing,
+    ChangeArgs, ChecksumArgs, ContentArgs, FileArgs, IdArgs, LimitArgs, ListingArgs, Reading,
+    ReadingArgs, if_missing, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
-use crate::paths::{PathArgs, with_hint_of_paths};
-use crate::reading::{Entries, InputFile, MissingPages};
+use crate::paths::with_hint_of_paths;
+use crate::reading::{InputFile, MissingPages};
 use crate::session::Session;
 
-/// Add granules to a dataset, in one change
+/// Add granules
 ///
-/// Granules are named as arguments, in files, or both. If one granule is refused, nothing is
-/// changed.
-///
-/// Examples:
-///   accession ingest US.FOOL2.002 --create --at 2001-01-02 --from ids.txt
-///   ls *.nc | accession ingest US.FOOL2.002 --from - --skip-existing
+/// The granules are those of listings, of --id, or both. If one granule is rejected, nothing is changed.
+/// With --delete, granules are deleted in the same change.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-#[command(mut_group("FormatArgs", |group| group.requires("from")))]
-#[command(mut_group("FileArgs", |group| group.requires("from")))]
-#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
-#[command(mut_group("FileColumns", |group| group.requires("from")))]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Tables, S3 and catalogues: accession ingest --help
+
+  accession ingest FOO ids.txt --create --at 2001-01-02
+  accession ingest FOO ./new/ --skip-existing
+  accession ingest FOO new.txt --delete old.txt --note 'processed again'"
+)]
+#[command(mut_group("FormatArgs", |group| group.requires("granules")))]
+#[command(mut_group("FileArgs", |group| group.requires("listings")))]
+#[command(mut_group("ChecksumArgs", |group| group.requires("listings")))]
+#[command(mut_group("InventoryArgs", |group| group.requires("listings")))]
+#[command(mut_group("FileColumns", |group| group.requires("listings")))]
+#[command(group(clap::ArgGroup::new("granules").args(["listings", "delete"]).multiple(true)))]
 pub struct Ingest {
     /// The dataset
+    #[arg(value_name = "NAME")]
     dataset: DatasetName,
 
     #[command(flatten)]
-    granules: GranuleArgs,
+    listings: ListingArgs,
+
+    #[command(flatten)]
+    ids: IdArgs,
+
+    /// Also mark the granules of this listing as deleted (repeatable)
+    #[arg(long, value_name = "LISTING")]
+    delete: Vec<InputFile>,
+
+    /// Skip granules that are already held or repeated
+    #[arg(long)]
+    skip_existing: bool,
+
+    /// With --delete: skip granules that are not held or repeated
+    #[arg(long, requires = "delete")]
+    skip_missing: bool,
+
+    /// Create the dataset if it does not exist
+    #[arg(long)]
+    create: bool,
 
     #[command(flatten)]
     change: ChangeArgs,
+
+    #[command(flatten)]
+    checksums: ChecksumArgs,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
 
     #[command(flatten)]
     files: FileArgs,
@@ -41,35 +76,78 @@ pub struct Ingest {
     #[command(flatten)]
     contradicting: ContentArgs,
 
-    /// Skip granules that are already held or that are repeated in the input
-    #[arg(long)]
-    skip_existing: bool,
-
-    /// Create the dataset and the registry if they do not exist
-    #[arg(long)]
-    create: bool,
-
     /// Accept a search result with missing pages
-    #[arg(long, requires = "from")]
+    #[arg(long, requires = "listings", hide_short_help = true)]
     partial: bool,
 }
 
 impl Ingest {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let (listings, ids) = (&self.listings.listings, &self.ids.ids);
+        if self.delete.is_empty() {
+            refuse_nothing(listings, ids)?;
+        }
+        refuse_patterns(ids, session, &format!("ingest {}", self.dataset))?;
+        let reading = ByName::new("ingest", "ingest", &self.dataset);
+        refuse_missing(listings, session, reading.reading())?;
+        let deleting = ByName::new("delete", "delete", &self.dataset);
+        refuse_missing(&self.delete, session, deleting.reading())?;
         let mut change = accession::Change::new();
         change.options = self
             .change
             .options()
             .skip_existing(self.skip_existing)
+            .skip_missing(self.skip_missing)
             .max_replace(self.contradicting.max_replace)
             .if_missing(if_missing(self.create));
         let missing = MissingPages::when(self.partial);
-        self.granules.refuse_patterns()?;
-        for entry in self.granules.entries(session, Some(&self.files), missing)?.recorded() {
+        let files = Some((&self.files, &self.checksums));
+        let entries = self.reading.entries(session, ids, listings, files, missing)?.recorded();
+        for entry in entries {
             change.ingest(entry?)?;
+        }
+        let deleted = self.reading.entries(session, &[], &self.delete, None, MissingPages::Warn)?;
+        for entry in deleted.of_deletion() {
+            change.delete(entry?)?;
         }
         make(session, &self.change.application(&self.dataset, self.create), &change)
     }
+}
+
+/// The commands that hints name, with the dataset.
+struct ByName {
+    command: String,
+    by_id: String,
+}
+
+impl ByName {
+    fn new(command: &str, by_id: &str, dataset: &DatasetName) -> Self {
+        ByName { command: format!("{command} {dataset}"), by_id: format!("{by_id} {dataset}") }
+    }
+
+    fn reading(&self) -> Reading<'_> {
+        Reading { command: &self.command, by_id: Some(&self.by_id) }
+    }
+}
+
+/// Refuses a command that names no granules.
+fn refuse_nothing(listings: &[InputFile], ids: &[String]) -> Result<()> {
+    if !listings.is_empty() || !ids.is_empty() {
+        return Ok(());
+    }
+    Err(Error::usage("no granules are named")
+        .with_hint("name a file, a directory, or - for standard input; or a granule with --id ID"))
+}
+
+/// Refuses an id that a shell leaves as it is if no file matches it.
+fn refuse_patterns(ids: &[String], session: &Session, command: &str) -> Result<()> {
+    let Some(pattern) = ids.iter().find(|id| id.contains(['*', '?', '['])) else {
+        return Ok(());
+    };
+    let message = format!("{} is a pattern, not an id", quoted(pattern));
+    let program = session.program();
+    Err(Error::usage(message)
+        .with_hint(format!("list such an id: `echo ID | {program} {command} -`")))
 }
 
 /// Makes a change of granules that were read.
@@ -83,35 +161,51 @@ fn make(
     made.map_err(with_hint_of_paths)
 }
 
-/// Mark granules of a dataset deleted, in one change
+/// Mark granules as deleted
 ///
 /// Nothing is erased: the earlier states of the dataset can still be looked up. If one granule is
-/// refused, nothing is changed.
-///
-/// Example:
-///   accession delete US.FOOL2.002 --at 2001-03-01 --note 'corrupt' FOOL2.v2.10.533b2a95
+/// rejected, nothing is changed.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("from")))]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Tables, S3 and catalogues: accession delete --help
+
+  accession delete FOO --id FOOL2.v2.10.533b2a95 --note 'corrupt'
+  accession delete FOO withdrawn.txt --at 2001-03-01"
+)]
+#[command(mut_group("FormatArgs", |group| group.requires("listings")))]
 pub struct Delete {
     /// The dataset
+    #[arg(value_name = "NAME")]
     dataset: DatasetName,
 
     #[command(flatten)]
-    granules: GranuleArgs,
+    listings: ListingArgs,
+
+    #[command(flatten)]
+    ids: IdArgs,
+
+    /// Skip granules that are not held or repeated
+    #[arg(long)]
+    skip_missing: bool,
 
     #[command(flatten)]
     change: ChangeArgs,
 
-    /// Skip granules that are not held or that are repeated in the input
-    #[arg(long)]
-    skip_missing: bool,
+    #[command(flatten)]
+    reading: ReadingArgs,
 }
 
 impl Delete {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let (listings, ids) = (&self.listings.listings, &self.ids.ids);
+        refuse_nothing(listings, ids)?;
+        let reading = ByName::new("delete", "delete", &self.dataset);
+        refuse_missing(listings, session, reading.reading())?;
         let mut change = accession::Change::new();
         change.options = self.change.options().skip_missing(self.skip_missing);
-        let entries = self.granules.entries(session, None, MissingPages::Warn)?;
+        let entries = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
         for entry in entries.of_deletion() {
             change.delete(entry?)?;
         }
@@ -119,103 +213,43 @@ impl Delete {
     }
 }
 
-/// Add granules to a dataset and mark others deleted, in one change
+/// Make a dataset hold exactly what a listing or directory has
 ///
-/// If one granule is refused, nothing is changed. A granule cannot be in both files.
-///
-/// Example:
-///   accession change US.FOOL2.002 --ingest new.txt --delete old.txt
+/// Granules that are listed but not held are added. Granules that are held but not listed are marked as
+/// deleted. A listing is rejected if it is empty, or if it would delete or add too many granules: it is
+/// probably incomplete, or of another dataset. `accession status` shows that until a listing is accepted. A
+/// listing that changes nothing is recorded as confirmed.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-pub struct ChangeBoth {
-    /// The dataset
-    dataset: DatasetName,
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Too many deletions are refused; set a limit with `dataset edit --max-delete`.
+Tables, S3 and catalogues: accession sync --help
 
-    /// A file of granules to add; - is stdin (can be repeated)
-    #[arg(long, value_name = "FILE")]
-    ingest: Vec<InputFile>,
-
-    /// A file of granules to mark deleted; - is stdin (can be repeated)
-    #[arg(long, value_name = "FILE")]
-    delete: Vec<InputFile>,
-
-    #[command(flatten)]
-    format: FormatArgs,
-
-    #[command(flatten)]
-    paths: PathArgs,
-
-    #[command(flatten)]
-    change: ChangeArgs,
-
-    #[command(flatten)]
-    files: FileArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
-    /// Skip granules to add that are already held or that are repeated in the input
-    #[arg(long)]
-    skip_existing: bool,
-
-    /// Skip granules to mark deleted that are not held or that are repeated in the input
-    #[arg(long)]
-    skip_missing: bool,
-}
-
-impl ChangeBoth {
-    pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.ingest.is_empty() && self.delete.is_empty() {
-            return Err(Error::usage("no granules are named")
-                .with_hint("name a file with --ingest, with --delete, or with both"));
-        }
-        let options = self.format.options();
-        let mut change = accession::Change::new();
-        change.options = self
-            .change
-            .options()
-            .skip_existing(self.skip_existing)
-            .skip_missing(self.skip_missing)
-            .max_replace(self.contradicting.max_replace);
-        let entries = |files, options, missing| {
-            Entries::new(session, &[], files, options, &self.paths, missing)
-        };
-        let reading = self.files.reading(options.clone());
-        for entry in entries(&self.ingest, reading, MissingPages::Refuse).recorded() {
-            change.ingest(entry?)?;
-        }
-        for entry in entries(&self.delete, options, MissingPages::Warn).of_deletion() {
-            change.delete(entry?)?;
-        }
-        make(session, &self.change.application(&self.dataset, false), &change)
-    }
-}
-
-/// Make a dataset hold exactly the listed granules, in one change
-///
-/// Granules that are listed but not held are ingested; granules that are held but not listed are
-/// marked deleted. A listing that is empty, or that would delete or add too many granules, is
-/// refused, since it is probably incomplete or of another dataset; `accession status` shows that until
-/// one is accepted. A listing that changes nothing is recorded as confirmed.
-///
-/// Examples:
-///   ls *.nc | accession sync US.FOOL2.002 --from -
-///   accession sync US.FOOL2.002 --from catalogue.csv --column granule_ur --max-delete 20%
-#[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
-#[command(mut_group("FormatArgs", |group| group.requires("from")))]
-#[command(mut_group("FileArgs", |group| group.requires("from")))]
-#[command(mut_group("InventoryArgs", |group| group.requires("from")))]
-#[command(mut_group("FileColumns", |group| group.requires("from")))]
+  accession sync FOO ./data/ --create
+  accession sync FOO inventory.csv --column granule_ur --dry-run"
+)]
+#[command(mut_arg("listings", |listings| listings.required(true).help(LISTINGS)))]
 pub struct Sync {
     /// The dataset
+    #[arg(value_name = "NAME")]
     dataset: DatasetName,
 
     #[command(flatten)]
-    granules: GranuleArgs,
+    listings: ListingArgs,
+
+    /// Create the dataset if it does not exist
+    #[arg(long)]
+    create: bool,
 
     #[command(flatten)]
     change: ChangeArgs,
+
+    #[command(flatten)]
+    checksums: ChecksumArgs,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
 
     #[command(flatten)]
     files: FileArgs,
@@ -225,11 +259,10 @@ pub struct Sync {
 
     #[command(flatten)]
     limits: LimitArgs,
-
-    /// Create the dataset and the registry if they do not exist
-    #[arg(long)]
-    create: bool,
 }
+
+const LISTINGS: &str = "A file, a directory, or - for standard input. Several files are \
+    parts of one listing; for a listing per night, use `import`";
 
 /// Why a sync changed nothing.
 const SAME: &str = "the dataset holds exactly the listed granules";
@@ -241,11 +274,9 @@ impl Sync {
             .options()
             .if_missing(if_missing(self.create))
             .max_replace(self.contradicting.max_replace);
-        self.granules.refuse_patterns()?;
-        let entries =
-            self.granules.entries(session, Some(&self.files), MissingPages::Refuse)?.recorded();
-        let listing = self.listing(entries).inspect_err(|error| {
-            if !options.is_dry_run() {
+        let listing = self.listing(session).inspect_err(|error| {
+            // A wrong argument is not a refused listing.
+            if !options.is_dry_run() && error.kind() != ErrorKind::Usage {
                 self.note_refused(error, session);
             }
         })?;
@@ -255,13 +286,20 @@ impl Sync {
         })
     }
 
-    fn listing(&self, entries: Entries<'_>) -> Result<Listing> {
+    fn listing(&self, session: &Session) -> Result<Listing> {
+        let listings = &self.listings.listings;
+        let reading = ByName::new("sync", "ingest", &self.dataset);
+        refuse_missing(listings, session, reading.reading())?;
+        refuse_dated(listings, &self.dataset, session)?;
+        let files = Some((&self.files, &self.checksums));
+        let missing = MissingPages::Refuse;
+        let entries = self.reading.entries(session, &[], listings, files, missing)?;
         let mut builder = ListingBuilder::new();
-        for entry in entries {
+        for entry in entries.recorded() {
             builder.add(entry?)?;
         }
         let listing = builder.finish();
-        self.granules.refuse_repeating(&listing)?;
+        self.reading.refuse_repeating(&listing)?;
         Ok(listing)
     }
 
@@ -275,23 +313,29 @@ impl Sync {
     }
 }
 
-/// Make a dataset hold an earlier set of granules again, in one new change
+/// Undo the last change, or return to an earlier set
 ///
-/// What was known of their files is known again, too. Nothing is erased: the history keeps all changes, and
-/// the identifier and the digest are those of the earlier set.
-///
-/// Examples:
-///   accession revert US.FOOL2.002 US.FOOL2.002@2001-02-03 --note 'the listing was incomplete'
-///   accession revert US.FOOL2.002 DI:763122197bfb3ffbf0da14adbfb1b13b
+/// The dataset holds the earlier set again, in one new change, with the sizes and checksums that were known
+/// then. Nothing is erased: the history keeps all changes. The identifier and the digest are those of the
+/// earlier set.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+An identifier, a digest and a citation name a set, too.
+
+  accession revert FOO --note 'the listing was incomplete'
+  accession revert FOO FOO@2001-02-03
+  accession revert FOO DI:763122197bfb3ffbf0da14adbfb1b13b"
+)]
 pub struct Revert {
     /// The dataset
+    #[arg(value_name = "NAME")]
     dataset: DatasetName,
 
-    /// The earlier set: see `accession --help`
+    /// The earlier set, such as NAME@TIME [default: the set before the last change]
     #[arg(value_name = "SET")]
-    to: SetSpec,
+    set: Option<SetSpec>,
 
     #[command(flatten)]
     change: ChangeArgs,
@@ -299,17 +343,68 @@ pub struct Revert {
 
 impl Revert {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let snapshot = session.open()?.snapshot()?;
-        let resolution = snapshot.resolve(&self.to)?;
-        session.warn_all(resolution.warnings().to_vec());
-        let to = resolution.in_dataset(&self.dataset)?;
-        drop(resolution);
-        drop(snapshot);
+        let to = self.set.as_ref().map(|set| self.earlier(set, session)).transpose()?;
         let options = self.change.options();
         let application = self.change.application(&self.dataset, false);
         let unchanged = Some("the dataset holds the same granules as then");
-        apply(session, &application, unchanged, |registry| {
-            registry.revert(&self.dataset, &to, &options)
+        let reverted = apply(session, &application, unchanged, |registry| {
+            registry.revert(&self.dataset, to.as_ref(), &options)
+        });
+        reverted.map_err(|error| match error.kind() == ErrorKind::Ambiguous {
+            true if self.set.is_none() => self.with_hint_of_sets(error, session),
+            _ => error,
         })
+    }
+
+    /// The earlier set of the dataset that was typed. The present set of the dataset is none.
+    fn earlier(&self, set: &SetSpec, session: &Session) -> Result<Selection> {
+        let snapshot = session.open()?.snapshot()?;
+        let resolution =
+            snapshot.resolve(set).map_err(|error| self.with_hint_of_time(error, set, session))?;
+        session.warn_all(resolution.warnings().to_vec());
+        let (own, program) = (&self.dataset, session.program());
+        if let Selection::Dataset { name, .. } = resolution.selection()
+            && snapshot.present_name(name)? != snapshot.present_name(own)?
+        {
+            return Err(Error::usage(format!("{set} is not a set of {own}"))
+                .with_hint(format!("`{program} history {own}` lists its sets")));
+        }
+        if set.is_dataset() {
+            return Err(Error::usage(format!("{set} is the present set, not an earlier one"))
+                .with_hint(format!("`{program} revert {own}` takes back the last change")));
+        }
+        Ok(resolution.in_dataset(own)?)
+    }
+
+    /// The error with a hint. A time alone is read as the name of a dataset.
+    fn with_hint_of_time(
+        &self,
+        error: accession::Error,
+        set: &SetSpec,
+        session: &Session,
+    ) -> Error {
+        let (own, program) = (&self.dataset, session.program());
+        match set.as_str().parse::<Moment>() {
+            Ok(_) => Error::from(error).with_hint(format!(
+                "`{program} revert {own} {own}@{set}` names the set of this time"
+            )),
+            Err(_) => error.into(),
+        }
+    }
+
+    /// The error with a command that names the set before the last change.
+    fn with_hint_of_sets(&self, error: Error, session: &Session) -> Error {
+        let (dataset, program) = (&self.dataset, session.program());
+        // The command has failed already: that nothing can be suggested is not reported.
+        let registry = session.open_existing().ok().flatten();
+        let snapshot = registry.and_then(|registry| registry.snapshot().ok());
+        let before = snapshot.and_then(|snapshot| snapshot.change_before_last(dataset).ok());
+        match before.flatten() {
+            Some(before) => error.with_hint(format!(
+                "name a set: `{program} revert {dataset} {dataset}@{}` takes back the last change, too",
+                before.timestamp
+            )),
+            None => error.with_hint(format!("`{program} history {dataset}` lists its sets")),
+        }
     }
 }

@@ -20,7 +20,8 @@ use clap::builder::NonEmptyStringValueParser;
 
 use crate::applied::apply;
 use crate::args::{
-    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, Refusal, named_path,
+    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs,
+    Reading, Refusal, named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, plural};
@@ -39,24 +40,28 @@ commands! {
     }
 }
 
-/// State the sizes and checksums of files of granules that are held
+/// Record sizes and checksums of the files of granules
 ///
-/// They count from the time of the change on. What is known of other files of these granules stays. What
-/// contradicts what is known (another size, or another checksum of the same algorithm) is refused, unless
-/// --max-replace accepts it.
-///
-/// Examples:
-///   sha256sum -- * | accession fixity add US.FOOL2.002 --from -
-///   accession fixity add US.FOOL2.002 --from granules.umm_json --skip-missing
+/// The granules must be held. The records apply from the time of the change. Earlier records of other files
+/// of these granules are kept. A different size, or a different checksum of the same algorithm, is rejected
+/// unless --max-replace accepts it.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Tables and other formats: accession fixity add --help
+
+  sha256sum -- * | accession fixity add FOO -
+  accession fixity add FOO granules.umm_json --skip-missing"
+)]
+#[command(mut_arg("listings", |listings| listings.required(true)))]
 pub struct AddFiles {
     /// The dataset
+    #[arg(value_name = "NAME")]
     dataset: DatasetName,
 
-    /// A file with sizes and checksums; - is stdin (can be repeated)
-    #[arg(long, value_name = "FILE", required = true)]
-    from: Vec<InputFile>,
+    #[command(flatten)]
+    listings: ListingArgs,
 
     #[command(flatten)]
     format: FormatArgs,
@@ -94,8 +99,11 @@ impl AddFiles {
             .options()
             .skip_missing(self.skip_missing)
             .max_replace(self.contradicting.max_replace);
+        let listings = &self.listings.listings;
+        let command = format!("fixity add {}", self.dataset);
+        refuse_missing(listings, session, Reading { command: &command, by_id: None })?;
         let entries =
-            Entries::new(session, &[], &self.from, options, &self.paths, MissingPages::Warn);
+            Entries::new(session, &[], listings, options, &self.paths, MissingPages::Warn);
         for entry in entries {
             let entry = entry?;
             if entry.content.as_ref().is_some_and(|content| !content.is_empty()) {

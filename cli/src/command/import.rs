@@ -1,9 +1,10 @@
 //! `import`: builds the history of a dataset from what others recorded.
 
 use std::io::{self, Write};
+use std::path::Path;
 
 use accession::ListingOptions;
-use accession::mirror::{LogCopy, read_replica};
+use accession::mirror::{LogCopy, Primary, read_replica};
 use accession::{
     ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance,
     Timestamp,
@@ -11,7 +12,7 @@ use accession::{
 use accession::{Warning, WarningKind};
 
 use super::history::INSTANCES;
-use super::listings::ListingArgs;
+use super::listings::{DatedArgs, times_of};
 use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
 use crate::args::{ClockArgs, DryRunArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
@@ -20,62 +21,67 @@ use crate::output::plural;
 use crate::reading::{InputFile, MissingPages, import_events};
 use crate::session::{Create, Session};
 
-/// Build a history from a file that says when granules were ingested and deleted
+/// Build a history from dated listings, or a table of dates
 ///
-/// The file is a table with a column ingested and perhaps one named deleted, an event file (time,
-/// TAB, + or -, TAB, id), a manifest, or a directory that `accession publish` wrote. Instead of a
-/// file, the address of a published dataset can be given: its history is copied, with its metadata
-/// and its cited subsets, and the next time only what is new. There is one change for each distinct
-/// time, all in one transaction. Each must be later than the last change of the dataset. Events that
-/// are already in the history are skipped, so that a file that has grown can be imported again. Rows
-/// that are dated today without a time are left out: more of them may follow until the day is over.
+/// A history is a table with a column ingested and perhaps one named deleted, an event file (time, TAB, +
+/// or -, TAB, id), a manifest, a directory that `accession publish` wrote, or the address of a published
+/// dataset. There is one change for each distinct time, all in one transaction. Each must be later than the
+/// last change of the dataset. Events that are already in the history are skipped, so a file that has grown
+/// can be imported again. Rows that are dated today without a time are left out, because more of them may
+/// follow until the day is over. From an address, the metadata and the cited subsets are copied, too, and
+/// the next time only what is new.
 ///
-/// With --listings, FILE is a directory of dated full listings, and the dataset is synced by each at
-/// its date, with the guards of sync. A listing that a guard refuses is left out (exit status 1), and
-/// cannot be added once a later one is: try it with --dry-run. The same command again goes on.
-///
-/// Examples:
-///   accession import US.FOOL2.002 granules.csv --create
-///   accession import US.FOOL2.002 changes.tsv.gz --format changes --create
-///   accession import US.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/ --create
-///   accession import US.FOOL2.002 nightly/ --listings --create --dry-run
+/// Dated listings are several files, or a directory of files, each with one date in its name (2016-04-05,
+/// 20160405 or, in UTC, 2016-04-05T0200Z). In the order of their dates, the dataset is synced by each at its
+/// date, with the guards of sync. A listing that a guard refuses is left out (exit status 1), and cannot be
+/// added after a later one: try it with --dry-run. The same command again continues.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, mut_group("LimitArgs", |group| group.requires("listings")))]
-#[command(mut_group("PathArgs", |group| group.requires("listings")))]
+#[command(
+    verbatim_doc_comment,
+    after_help = "\
+Tables and other formats: accession import --help
+
+  accession import FOO granules.csv --create
+  accession import FOO nightly/ --create --dry-run
+  accession import FOO https://data.example.org/datasets/FOO/ --create"
+)]
 pub struct ImportArgs {
     /// The dataset
+    #[arg(value_name = "NAME")]
     dataset: DatasetName,
 
-    /// The file, or a published directory, or the address of a published dataset; - is stdin
-    file: InputFile,
+    /// A table, an event file, a manifest, an address, a published directory; or dated
+    /// listings, or a directory of them
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<InputFile>,
 
-    #[command(flatten)]
-    format: FormatArgs,
-
-    #[command(flatten)]
-    files: FileArgs,
-
-    /// The column or field that has the time of ingest [default: ingested, else createdAt]
-    #[arg(long, value_name = "COLUMN")]
-    ingested: Option<String>,
-
-    /// The column or field that has the time of deletion [default: deleted]
-    #[arg(long, value_name = "COLUMN")]
-    deleted: Option<String>,
-
-    /// Accept a search result with missing pages
-    #[arg(long)]
-    partial: bool,
-
-    #[command(flatten)]
-    listings: ListingArgs,
-
-    /// Create the dataset and the registry if they do not exist
+    /// Create the dataset if it does not exist
     #[arg(long)]
     create: bool,
 
     #[command(flatten)]
     dry_run: DryRunArgs,
+
+    /// The column with the time of ingest [default: ingested, else createdAt]
+    #[arg(long, value_name = "COLUMN")]
+    ingested: Option<String>,
+
+    /// The column with the time of deletion [default: deleted]
+    #[arg(long, value_name = "COLUMN")]
+    deleted: Option<String>,
+
+    #[command(flatten)]
+    format: FormatArgs,
+
+    #[command(flatten)]
+    listings: DatedArgs,
+
+    #[command(flatten)]
+    content: FileArgs,
+
+    /// Accept a search result with missing pages
+    #[arg(long, hide_short_help = true)]
+    partial: bool,
 
     #[command(flatten)]
     clock: ClockArgs,
@@ -90,15 +96,32 @@ const MANY_TIMES: u64 = 3_000;
 
 impl ImportArgs {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        if self.listings.listings {
+        let [file] = self.files.as_slice() else { return self.import_listings(session) };
+        let is_published = |path: &Path| {
+            Ok::<_, Error>(Primary::of_directory(path, &self.dataset, session.now()?)?.is_some())
+        };
+        if let Some(directory) = file.path().filter(|path| path.is_dir())
+            && !is_published(directory)?
+        {
             return self.import_listings(session);
         }
-        self.import(session).inspect_err(|error| self.remember_failure(session, error))
+        match self.import(file, session) {
+            Err(error) if error.lacks_dates() && self.has_date(file) => {
+                self.import_listings(session)
+            }
+            imported => imported.inspect_err(|error| self.remember_failure(file, session, error)),
+        }
+    }
+
+    /// Whether a file without dates can be a dated listing.
+    fn has_date(&self, file: &InputFile) -> bool {
+        let names_columns = self.ingested.is_some() || self.deleted.is_some();
+        !names_columns && file.path().is_some_and(|path| !times_of(path).is_empty())
     }
 
     /// `status` reports that a copy of an address failed.
-    fn remember_failure(&self, session: &Session, error: &Error) {
-        let remote = self.http.remote(&self.file, session).ok().flatten();
+    fn remember_failure(&self, file: &InputFile, session: &Session, error: &Error) {
+        let remote = self.http.remote(file, session).ok().flatten();
         if let Some(source) = remote.and_then(|remote| remote.source())
             && let Ok(registry) = session.open_to_change(None)
             && !self.dry_run.dry_run
@@ -110,17 +133,18 @@ impl ImportArgs {
         }
     }
 
-    fn import(&self, session: &mut Session) -> Result<Exit> {
+    fn import(&self, file: &InputFile, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
         import.options = self.change_options().dry_run(self.dry_run.dry_run);
         let missing = MissingPages::when(self.partial);
         let now = session.now()?;
         import.not_after = Some(now);
         let options = self.options(now);
-        let replica = self.replica(session, &options, &mut import)?;
+        let replica = self.replica(file, session, &options, &mut import)?;
         if replica.is_none() {
-            import_events(&self.dataset, &self.file, &options, missing, session, &mut import)?;
+            import_events(&self.dataset, file, &options, missing, session, &mut import)?;
         }
+        self.listings.refuse_for_history()?;
         let times = import.counts().times;
         if times > MANY_TIMES {
             session.warn(
@@ -199,10 +223,11 @@ impl ImportArgs {
     }
 
     fn import_listings(&self, session: &mut Session) -> Result<Exit> {
+        self.refuse_for_listings()?;
         let (now, change) = (session.now()?, self.change_options());
-        let reading = (&self.format, self.files.reading(self.format.options()));
+        let reading = (&self.format, self.content.reading(self.format.options()));
         let clock = (now, self.clock.time());
-        let listings = self.listings.of(&self.file, &self.dataset, reading, change, clock)?;
+        let listings = self.listings.of(&self.files, &self.dataset, reading, change, clock)?;
         let is_new = session.new_registry(Create::when(self.create))?.is_some();
         let taken = match self.dry_run.dry_run {
             true => listings.try_out(session)?,
@@ -234,21 +259,39 @@ impl ImportArgs {
         }
     }
 
+    /// Refuses the options that only a history has, for dated listings.
+    fn refuse_for_listings(&self) -> Result<()> {
+        let given = [
+            (self.ingested.is_some(), "--ingested"),
+            (self.deleted.is_some(), "--deleted"),
+            (self.partial, "--partial"),
+            (self.http.are_given(), "an option for addresses"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            None => Ok(()),
+            Some((_, option)) => {
+                Err(Error::usage(format!("dated listings are imported without {option}"))
+                    .with_hint("omit the option; it is for one file or address with a history"))
+            }
+        }
+    }
+
     /// Reads what is new at an address. `None`: the history is in a file.
     fn replica(
         &self,
+        file: &InputFile,
         session: &Session,
         options: &ListingOptions,
         import: &mut Import,
     ) -> Result<Option<LogCopy>> {
-        let Some(remote) = self.http.remote(&self.file, session)? else { return Ok(None) };
-        options.check_log().with_context(|| self.file.name())?;
+        let Some(remote) = self.http.remote(file, session)? else { return Ok(None) };
+        options.check_log().with_context(|| file.name())?;
         let (registry, now) = (session.open_existing()?, session.now()?);
         Ok(read_replica(&remote, registry.as_ref(), &self.dataset, import, now)?)
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {
-        self.files
+        self.content
             .reading(self.format.options())
             .ingested_column(self.ingested.clone())
             .deleted_column(self.deleted.clone())

@@ -1,9 +1,9 @@
-//! A directory of dated listings, by each of which a dataset is synced at its date: `import --listings`.
+//! Dated listings, by each of which `import` syncs a dataset at its date.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::ListingOptions;
@@ -20,21 +20,16 @@ use accession::{Day, Warning, WarningKind};
 
 use crate::args::{ContentArgs, FormatArgs, LimitArgs};
 use crate::error::{Context, Error, Kind, Result};
-use crate::output::Progress;
+use crate::output::{Progress, for_shell};
 use crate::paths::PathArgs;
 use crate::reading::{Entries, InputFile, MissingPages};
 use crate::session::{ChangeTime, Create, Session};
 
-/// What `import` takes for a directory of listings.
+/// The options of `import` that dated listings have.
 #[derive(clap::Args)]
-pub struct ListingArgs {
-    /// FILE is a directory of listings, each with its date in its name (2016-04-05, 20160405 or, in UTC,
-    /// 2016-04-05T0200Z): sync the dataset by each of them, in the order of their dates
-    #[arg(long, conflicts_with_all = ["ingested", "deleted", "partial"])]
-    pub listings: bool,
-
-    /// A note to store with each change
-    #[arg(long, value_name = "TEXT", requires = "listings")]
+pub struct DatedArgs {
+    /// Why the changes were made
+    #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 
     #[command(flatten)]
@@ -47,10 +42,10 @@ pub struct ListingArgs {
     paths: PathArgs,
 }
 
-/// The listings of a directory, and what is done with them.
+/// Dated listings, and what is done with them.
 pub struct Listings<'a> {
     pub dataset: &'a DatasetName,
-    pub arguments: &'a ListingArgs,
+    pub arguments: &'a DatedArgs,
     pub format: &'a FormatArgs,
     pub options: ListingOptions,
     pub change: ChangeOptions,
@@ -89,29 +84,59 @@ struct LeftOut {
     reason: Error,
 }
 
-impl ListingArgs {
-    /// The listings in a directory, by their dates.
+impl DatedArgs {
+    /// Refuses the options that only dated listings have, for a history.
     ///
     /// # Errors
     ///
-    /// It is not a directory, or has no listing; a name has no date, or several; two have the same date, or
-    /// one is in the future.
+    /// One is given.
+    pub fn refuse_for_history(&self) -> Result<()> {
+        let are_limits = self.limits.are_given() || self.contradicting.max_replace.is_some();
+        let given = [
+            (self.note.is_some(), "--note"),
+            (are_limits, "a limit such as --max-delete"),
+            (self.paths.changes_ids(), "--granule, --strip-prefix or --strip-suffix"),
+        ];
+        match given.into_iter().find(|(is_given, _)| *is_given) {
+            None => Ok(()),
+            Some((_, option)) => {
+                Err(Error::usage(format!("a history is imported unchanged, without {option}"))
+                    .with_hint(
+                        "omit the option; it is for listings with their dates in their names",
+                    ))
+            }
+        }
+    }
+
+    /// The listings in a directory, or those that are named, by their dates.
+    ///
+    /// # Errors
+    ///
+    /// There is no listing; a name has no date, or several; two have the same date, or one is in the future.
     pub fn of<'a>(
         &'a self,
-        directory: &InputFile,
+        files: &[InputFile],
         dataset: &'a DatasetName,
         (format, options): (&'a FormatArgs, ListingOptions),
         change: ChangeOptions,
         (now, clock): (Timestamp, Option<ChangeTime>),
     ) -> Result<Listings<'a>> {
-        let name = directory.name();
-        let Some(path) = directory.path().filter(|path| path.is_dir()) else {
-            return Err(Error::usage(format!("{} is not a directory", quoted(&name)))
-                .with_hint("--listings reads a directory that has a file for each date"));
+        let dated = match files {
+            [InputFile::Path(directory)]
+                if directory.is_dir() && times_of(directory).is_empty() =>
+            {
+                dated_of(paths_in(directory)?, Undated::Skipped)?
+            }
+            files => dated_of(paths_of(files)?, Undated::Refused)?,
         };
-        let dated = dated_in(path)?;
         match dated.last() {
-            None => Err(Error::usage(format!("{} has no listings", quoted(&name)))),
+            None => {
+                let names: Vec<String> = files.iter().map(InputFile::name).collect();
+                let message = format!("{} has no listings", quoted(&names.join(" ")));
+                Err(Error::usage(message).with_hint(
+                    "name the directory of one published dataset, or a directory with a listing for each date",
+                ))
+            }
             Some(Dated { at, file }) if *at > now => {
                 let (file, at) = (file.name(), date(*at));
                 let message =
@@ -128,14 +153,67 @@ impl ListingArgs {
     }
 }
 
-/// The dated listings of a directory, in order of time. An inventory of S3 is a directory with a manifest.
-fn dated_in(directory: &Path) -> Result<Vec<Dated>> {
+/// What becomes of a hidden file or a directory without a date in its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Undated {
+    /// It is skipped: it was found in a directory.
+    Skipped,
+    /// It is refused: it was named.
+    Refused,
+}
+
+/// The entries of a directory.
+fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
     let cannot = || format!("cannot read {}", quoted(&directory.to_string_lossy()));
-    let mut dated = BTreeMap::new();
     let mut paths = Vec::new();
     for entry in fs::read_dir(directory).with_context(cannot)? {
         paths.push(entry.with_context(cannot)?.path());
     }
+    Ok(paths)
+}
+
+/// The paths of files that were named.
+fn paths_of(files: &[InputFile]) -> Result<Vec<PathBuf>> {
+    let path = |file: &InputFile| match file {
+        InputFile::Path(path) => Ok(path.clone()),
+        InputFile::StandardInput => Err(Error::usage("standard input has no date in its name")
+            .with_hint("save it in a file with a date in its name, such as 2016-04-05.txt")),
+    };
+    files.iter().map(path).collect()
+}
+
+/// The different times in the name of a file.
+pub fn times_of(path: &Path) -> Vec<Timestamp> {
+    times_in(&path.file_name().unwrap_or_default().to_string_lossy())
+}
+
+/// Refuses files with different dates in their names, which are not parts of one listing.
+///
+/// # Errors
+///
+/// There are such files.
+pub fn refuse_dated(files: &[InputFile], dataset: &DatasetName, session: &Session) -> Result<()> {
+    let paths = files.iter().filter_map(InputFile::path).filter(|path| !path.is_dir());
+    let mut dated = paths.map(|path| (path, times_of(path))).filter(|(_, times)| !times.is_empty());
+    let Some((first, times)) = dated.next() else { return Ok(()) };
+    let Some((other, _)) = dated.find(|(_, others)| *others != times) else { return Ok(()) };
+    let [first, other] = [first, other].map(|path| path.to_string_lossy().into_owned());
+    let named: Vec<String> = match files {
+        [_, _] | [_, _, _] => files.iter().map(|file| for_shell(&file.name())).collect(),
+        _ => vec!["FILE...".to_owned()],
+    };
+    let message =
+        format!("{} and {} have different dates in their names", quoted(&first), quoted(&other));
+    Err(Error::usage(message).with_hint(format!(
+        "`{} import {dataset} {}` records a change for each date",
+        session.program(),
+        named.join(" ")
+    )))
+}
+
+/// The dated listings among paths, in order of time. An inventory of S3 is a directory with a manifest.
+fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>> {
+    let mut dated = BTreeMap::new();
     paths.sort();
     for path in paths {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -148,7 +226,9 @@ fn dated_in(directory: &Path) -> Result<Vec<Dated>> {
         let at = match times_in(&name).as_slice() {
             [at] => *at,
             // What is hidden, and the data files of inventories.
-            [] if name.starts_with('.') || path.is_dir() => continue,
+            [] if undated == Undated::Skipped && (name.starts_with('.') || path.is_dir()) => {
+                continue;
+            }
             [] => return refused(format!("{shown} has no date in its name")),
             [_, ..] => return refused(format!("{shown} has several dates in its name")),
         };

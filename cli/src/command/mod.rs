@@ -27,7 +27,6 @@ commands! {
         Sync(change::Sync),
         Ingest(change::Ingest),
         Delete(change::Delete),
-        Change(change::ChangeBoth),
         Revert(change::Revert),
         Import(import::ImportArgs),
         Annotate(annotate::Args),

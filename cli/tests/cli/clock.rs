@@ -13,8 +13,8 @@ const BEFORE: &str = "bf072e9119077b4e76437a93986787ef";
 fn sandbox() -> Sandbox {
     const FUTURE_MICROS: i64 = 4_102_444_800_000_000;
     let sandbox = Sandbox::new();
-    sandbox.run("accession ingest D --create --at 2001-01-02 A");
-    sandbox.run("accession ingest D --at 2001-01-03 B");
+    sandbox.run("accession ingest D --create --at 2001-01-02 --id A");
+    sandbox.run("accession ingest D --at 2001-01-03 --id B");
     let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
     registry
         .execute("UPDATE granule SET ingested = ?1 WHERE granule_id = 'B'", [FUTURE_MICROS])
@@ -53,7 +53,7 @@ fn every_command_names_the_set_in_force_now_and_warns_of_the_one_in_the_future()
 
 #[test]
 fn a_change_after_one_in_the_future_is_stamped_after_it_with_a_warning() {
-    let printed = sandbox().run("accession ingest D C --json");
+    let printed = sandbox().run("accession ingest D --id C --json");
     assert!(printed.contains("\"timestamp\":\"2100-01-01T00:00:00.000001Z\""), "{printed}");
     assert!(warnings(&printed).contains(&"clock-behind".to_owned()), "{printed}");
 }
@@ -63,8 +63,8 @@ fn a_change_after_one_in_the_future_is_stamped_after_it_with_a_warning() {
 fn idle() -> Sandbox {
     const MICROS_IN_2001: i64 = 978_307_200_000_000;
     let sandbox = Sandbox::new();
-    sandbox.run("accession ingest D --create --at 2001-01-02 A B 2> /dev/null");
-    sandbox.run("accession ingest E --create --at 2001-01-02 A");
+    sandbox.run("accession ingest D --create --at 2001-01-02 --id A --id B 2> /dev/null");
+    sandbox.run("accession ingest E --create --at 2001-01-02 --id A");
     let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
     sandbox.run("mkdir lists; echo A > lists/2016-01-01.txt");
     for table in ["instance", "record_version"] {
@@ -78,7 +78,7 @@ fn idle() -> Sandbox {
 fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     const FORTY_DAYS_MICROS: i64 = 40 * 86_400_000_000;
     let sandbox = Sandbox::after(&[
-        "accession ingest D --create --at 2001-01-02 A",
+        "accession ingest D --create --at 2001-01-02 --id A",
         "accession proof keygen us.example.org/statements --output us.key > us.vkey",
     ]);
     let file = sandbox.path().join("accession.db");
@@ -95,7 +95,7 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
     // No new statement is made, so there is no time to warn of.
     assert_eq!(warnings(&sandbox.run("accession proof sign --key us.key --json")), [] as [&str; 0]);
     // The clock is a day ahead when the next statement is made.
-    sandbox.run("accession ingest D --at 2001-01-03 B");
+    sandbox.run("accession ingest D --at 2001-01-03 --id B");
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap();
     let micros = i64::try_from(now.as_micros()).unwrap() + 86_400_000_000;
     let registry = Registry::open(&file, clock()).unwrap();
@@ -120,9 +120,9 @@ fn sign_warns_of_a_clock_a_month_ahead_and_refuses_after_it_was_set_back() {
 #[test]
 fn a_clock_far_ahead_of_the_registry_is_refused_until_it_is_confirmed() {
     for command in [
-        "ingest D C",
+        "ingest D --id C",
         "dataset edit D --title T",
-        "import L lists --listings --create",
+        "import L lists --create",
         "mirror pull D accession.db --primary-dataset E --reset --max-delete 100%",
     ] {
         let sandbox = idle();

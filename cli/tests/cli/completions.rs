@@ -31,7 +31,7 @@ const TYPED: [(&str, &str); 2] = [
 fn typed(shell: Option<PathBuf>, options: &str, beginning: (&str, &str)) -> Option<String> {
     let (script, shell) = (installed("script")?, shell?);
     let sandbox = Sandbox::new();
-    sandbox.run("accession ingest US:A:B --create --at 2001-01-02 A");
+    sandbox.run("accession ingest US:A:B --create --at 2001-01-02 --id A");
     let (file, commands) = beginning;
     std::fs::write(sandbox.path().join(file), commands).unwrap();
     let mut command = Command::new(script);

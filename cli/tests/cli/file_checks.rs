@@ -17,7 +17,7 @@ fn sandbox() -> Sandbox {
         "mkdir data; printf abc > data/A; truncate -s 200G data/B; printf abc > data/C
         for file in A B C; do
             echo \"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  $file\"
-        done | accession ingest D --create --from -",
+        done | accession ingest D --create -",
     ])
 }
 
@@ -97,7 +97,7 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
     let sandbox = Sandbox::new();
     sandbox.run(
         "mkdir data; printf abc > data/A; mkfifo data/B; truncate -s 200G data/C
-        printf 'A\nB\nC\n' | accession ingest D --create --from -",
+        printf 'A\nB\nC\n' | accession ingest D --create -",
     );
     let child = start(&sandbox, "--json fixity compute D --root data --jobs 1");
     wait_until_open(&child, &sandbox.path().join("data/C"));
@@ -145,7 +145,7 @@ fn files_are_checked_and_nothing_is_recorded_where_the_registry_cannot_be_writte
 fn a_file_that_may_not_be_read_is_unreadable_and_its_size_is_checked() {
     let sandbox = Sandbox::after(&[
         "mkdir data; printf abc > data/A; printf abc > data/B",
-        "printf 'A\nB\n' | accession ingest D --create --from -",
+        "printf 'A\nB\n' | accession ingest D --create -",
         "accession fixity compute D --root data",
     ]);
     set_mode(&sandbox.path().join("data/B"), 0o000);

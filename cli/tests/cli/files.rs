@@ -34,9 +34,12 @@ fn a_file_that_is_not_a_registry_is_refused_and_not_changed() {
         ("cut.db", "damaged"),
         ("stub.db", "damaged"),
     ] {
-        for command in
-            ["verify", "ingest DATASET C", "ingest DATASET --create C", "dataset create D"]
-        {
+        for command in [
+            "verify",
+            "ingest DATASET --id C",
+            "ingest DATASET --create --id C",
+            "dataset create D",
+        ] {
             sandbox.refused(&format!("--registry {file} {command}"), kind);
         }
     }
@@ -74,6 +77,8 @@ fn an_export_overwrites_a_manifest_and_nothing_else() {
 fn a_registry_that_cannot_be_written_can_be_read() {
     let sandbox = Sandbox::with_a_dataset();
     let registry = sandbox.path().join("accession.db");
+    std::fs::write(sandbox.path().join("one.txt"), "A\n").unwrap();
+    std::fs::write(sandbox.path().join("both.txt"), "A\nB\n").unwrap();
     set_mode(&registry, 0o444);
     let bytes = std::fs::read(&registry).unwrap();
     for directory_mode in [0o555, 0o777] {
@@ -81,7 +86,8 @@ fn a_registry_that_cannot_be_written_can_be_read() {
             let output = as_nobody(&sandbox, directory_mode, arguments);
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         }
-        for arguments in ["ingest DATASET C", "sync DATASET A", "sync DATASET A B"] {
+        for arguments in ["ingest DATASET --id C", "sync DATASET one.txt", "sync DATASET both.txt"]
+        {
             let output = as_nobody(&sandbox, directory_mode, &format!("--json {arguments}"));
             assert_refused(&output, "denied", arguments);
         }
@@ -139,7 +145,7 @@ fn no_registry_is_created_beside_the_wal_file_of_a_lost_one() {
         let left = sandbox.path().join(format!("new.db{ending}"));
         std::fs::write(&left, "changes of another").unwrap();
         for arguments in [
-            "--registry new.db ingest DATASET --create A",
+            "--registry new.db ingest DATASET --create --id A",
             "--registry new.db dataset create DATASET",
             "registry backup new.db",
         ] {
@@ -165,8 +171,9 @@ fn a_registry_that_cannot_be_read_has_its_own_error_kind() {
 #[test]
 fn a_mirror_reads_its_primary_while_the_owner_writes() {
     let sandbox = Sandbox::with_a_dataset();
-    let owner: Vec<_> =
-        (0..20).map(|n| sandbox.command(&format!("ingest DATASET --at now owner.{n}"))).collect();
+    let owner: Vec<_> = (0..20)
+        .map(|n| sandbox.command(&format!("ingest DATASET --at now --id owner.{n}")))
+        .collect();
     let owner = std::thread::spawn(move || {
         for mut command in owner {
             assert!(command.output().unwrap().status.success());

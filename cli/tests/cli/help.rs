@@ -66,3 +66,15 @@ fn every_command_has_a_man_page_with_its_help_and_what_all_pages_say() {
     assert!(unknown.starts_with("error: accession has no command nothing\nhint: "), "{unknown}");
     assert!(unknown.ends_with("? 2\n"), "{unknown}");
 }
+
+#[test]
+fn the_short_help_of_commands_that_write_fits_a_screen() {
+    for command in ["sync", "ingest", "delete", "revert", "import", "fixity add"] {
+        let mut program = Command::new(program());
+        let output = program.args(command.split(' ')).arg("-h").env("COLUMNS", "100").output();
+        let help = String::from_utf8(output.unwrap().stdout).unwrap();
+        let widest = help.lines().map(|line| line.chars().count()).max();
+        assert!(help.lines().count() <= 30 && widest <= Some(100), "{command}: {help}");
+        assert!(!help.contains("Reading listings"), "{command}: {help}");
+    }
+}

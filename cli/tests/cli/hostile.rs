@@ -20,7 +20,7 @@ const EVIL: &str = "\u{1b}[2J\u{1b}]0;x\u{7}\u{9b}31m\r\n\u{202e}txt\u{2066}\u{7
 /// A registry with one dataset and two changes.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::with_a_dataset();
-    sandbox.run("accession ingest DATASET --at 2001-01-03 C");
+    sandbox.run("accession ingest DATASET --at 2001-01-03 --id C");
     sandbox
 }
 
@@ -61,7 +61,7 @@ fn unseen(text: &str) -> Option<char> {
 #[test]
 fn no_string_from_a_registry_is_interpreted_by_a_terminal() {
     let sandbox = sandbox();
-    sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 A");
+    sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 --id A");
     let evil = EVIL.replace('\'', "''");
     alter(
         &sandbox,
@@ -119,7 +119,7 @@ pub fn on_a_terminal(sandbox: &Sandbox, arguments: &str, no_color: Option<&str>)
 fn an_id_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
     let sandbox = Sandbox::new();
     let turned = "A\u{202e}B";
-    let mut ingest = sandbox.command("ingest DATASET --create --at 2001-01-02 B");
+    let mut ingest = sandbox.command("ingest DATASET --create --at 2001-01-02 --id B --id");
     assert!(ingest.arg(turned).output().unwrap().status.success());
     assert_eq!(sandbox.run("accession granules DATASET"), format!("{turned}\nB\n"));
     for command in [
@@ -129,8 +129,8 @@ fn an_id_is_unchanged_in_a_pipe_and_escaped_on_a_terminal() {
         "dataset export DATASET",
         &format!("cite DATASET --select {turned}"),
     ] {
-        sandbox.run("accession ingest EMPTY --create --at 2001-01-02 B");
-        sandbox.run("accession --registry other.db ingest DATASET --create --at 2001-01-02 B");
+        sandbox.run("accession ingest EMPTY --create --at 2001-01-02 --id B");
+        sandbox.run("accession --registry other.db ingest DATASET --create --at 2001-01-02 --id B");
         let Some(printed) = on_a_terminal(&sandbox, command, Some("1")) else { return };
         assert!(printed.contains(r"A\u{202e}B"), "{command}: {printed:?}");
         assert_eq!(unseen(&printed), None, "{command}: {printed:?}");
@@ -148,12 +148,12 @@ fn a_message_quotes_and_escapes_what_it_names() {
     let name = &format!("file{EVIL}.txt");
     std::fs::write(sandbox.path().join(name), "A\u{202e}\tB\n").unwrap();
     let cases: [&[&str]; 14] = [
-        &["ingest", "DATASET", "--from", "ids.txt"],
-        &["ingest", "DATASET", "--from", "table.csv", "--format", "csv"],
-        &["ingest", "DATASET", "--from", name],
-        &["ingest", "DATASET", "--from", EVIL],
+        &["ingest", "DATASET", "ids.txt"],
+        &["ingest", "DATASET", "table.csv", "--format", "csv"],
+        &["ingest", "DATASET", name],
         &["ingest", "DATASET", EVIL],
-        &["ingest", "DATASET", "D", "--at", EVIL],
+        &["ingest", "DATASET", "--id", EVIL],
+        &["ingest", "DATASET", "--id", "D", "--at", EVIL],
         &["import", "DATASET", "evil.jsonl"],
         &["import", "DATASET", name],
         &["mirror", "compare", "DATASET", name],
@@ -183,7 +183,7 @@ fn a_warning_escapes_the_name_of_a_file() {
     let fixture = std::fs::read(sandbox.path().join("fixtures/input/umm.json")).unwrap();
     let name = format!("answer{EVIL}.json");
     std::fs::write(sandbox.path().join(&name), fixture).unwrap();
-    let mut command = sandbox.command("ingest DATASET --at now --dry-run --partial --from");
+    let mut command = sandbox.command("ingest DATASET --at now --dry-run --partial");
     let output = command.arg(&name).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let warned = stderr(&output);
@@ -224,7 +224,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
         succeeds("dataset export DATASET --output", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".db"));
-        let refused = run("ingest DATASET --at now --from", &path(".txt"));
+        let refused = run("ingest DATASET --at now", &path(".txt"));
         let printed = stderr(&refused);
         assert_eq!(refused.status.code(), Some(2));
         assert!(printed.contains(":1: \"A\" is already held"), "{printed}");
@@ -251,7 +251,7 @@ fn a_value_of_a_hundred_megabytes_is_an_error_and_is_not_read() {
     ];
     for (sql, reader) in cases {
         let sandbox = sandbox();
-        sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 A");
+        sandbox.run("accession --registry mine.db ingest DATASET --create --at 2001-01-02 --id A");
         alter(&sandbox, sql);
         for command in READERS {
             let limited = format!("ulimit -v 150000; exec {} {command} --json", program());
@@ -329,9 +329,9 @@ fn no_number_is_too_large_or_too_small_for_the_program() {
         ("history DATASET -n", &counts),
         ("granules DATASET --limit", &counts),
         ("compare DATASET list.txt --limit", &counts),
-        ("sync DATASET --from list.txt --dry-run --max-delete", &shares),
-        ("sync DATASET --from list.txt --dry-run --max-add", &shares),
-        ("sync DATASET --from list.txt --dry-run --note x --max-replace", &shares),
+        ("sync DATASET list.txt --dry-run --max-delete", &shares),
+        ("sync DATASET list.txt --dry-run --max-add", &shares),
+        ("sync DATASET list.txt --dry-run --note x --max-replace", &shares),
         ("mirror pull DATASET www --dry-run --max-replace", &shares),
         ("dataset edit DATASET --year", &counts),
         ("ids payment --worker", &counts),

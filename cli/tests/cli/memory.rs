@@ -26,10 +26,8 @@ fn an_id_that_is_listed_a_million_times_takes_the_memory_of_one() {
     const REPETITIONS: usize = 1_000_000;
     let sandbox = Sandbox::new();
     write(&sandbox, "list.txt", &"A\n".repeat(REPETITIONS));
-    sandbox.run("accession ingest D --create B");
-    for command in
-        ["ingest D --from list.txt --skip-existing", "delete D --from list.txt --skip-missing"]
-    {
+    sandbox.run("accession ingest D --create --id B");
+    for command in ["ingest D list.txt --skip-existing", "delete D list.txt --skip-missing"] {
         let (printed, peak) = peak(&sandbox, command);
         assert!(printed.contains("999999 repeated"), "{command}: {printed}");
         // The peak used to be 170,000 kB.
@@ -51,7 +49,7 @@ fn granules_with_megabytes_of_files_are_changed_twice_in_a_row() {
     }
     write(&sandbox, "files.csv", &table);
     for command in ["ingest D --create", "fixity add D"] {
-        let columns = "--from files.csv --path-column path --size-column size";
+        let columns = "files.csv --path-column path --size-column size";
         let (_, peak) = peak(&sandbox, &format!("{command} {columns}"));
         assert!(peak < 150_000, "{command}: {peak} kB");
     }
@@ -76,9 +74,9 @@ fn granules_with_long_histories_are_changed_twice_in_a_row() {
     write(&sandbox, "ids.txt", &ids);
     for command in [
         "import D history.csv --create",
-        "ingest D --from ids.txt --at 2002-01-01",
-        "delete D --from ids.txt --at 2002-01-02",
-        "sync D --from ids.txt --at 2002-01-03 --max-add 100%",
+        "ingest D ids.txt --at 2002-01-01",
+        "delete D ids.txt --at 2002-01-02",
+        "sync D ids.txt --at 2002-01-03 --max-add 100%",
     ] {
         let (_, peak) = peak(&sandbox, command);
         assert!(peak < 150_000, "{command}: {peak} kB");

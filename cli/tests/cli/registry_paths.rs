@@ -18,8 +18,8 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
             let mut command = sandbox.command("");
             command.args(["--registry", name]).args(arguments).output().unwrap()
         };
-        assert!(run(&["ingest", "DATASET", "--create", "A"]).status.success(), "{name}");
-        assert!(run(&["ingest", "DATASET", "B"]).status.success(), "{name}");
+        assert!(run(&["ingest", "DATASET", "--create", "--id", "A"]).status.success(), "{name}");
+        assert!(run(&["ingest", "DATASET", "--id", "B"]).status.success(), "{name}");
         let connection = Connection::open(sandbox.path().join(name)).unwrap();
         let count = "SELECT count(*) FROM granule";
         let granules: u32 = connection.query_row(count, [], |row| row.get(0)).unwrap();
@@ -31,7 +31,7 @@ fn a_path_that_looks_like_a_uri_is_a_path() {
     // With a scheme, it is an address, of which none but those of servers are known.
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path().join("file:")).unwrap();
-    let printed = sandbox.refused("--registry file:///x.db ingest D --create A", "address");
+    let printed = sandbox.refused("--registry file:///x.db ingest D --create --id A", "address");
     assert!(printed.contains("registry \\\"file://\\\": "), "{printed}");
     assert!(printed.contains("a file is named by its path, without file://"), "{printed}");
     // What follows the scheme can contain a password.
@@ -47,7 +47,8 @@ fn a_path_too_long_for_sqlite_is_refused_with_its_length() {
     let directory = ["d".repeat(250), "e".repeat(250)].join("/");
     std::fs::create_dir_all(sandbox.path().join(&directory)).unwrap();
     let registry = format!("{directory}/accession.db");
-    sandbox.refused(&format!("--registry {registry} ingest DATASET --create A"), "invalid-path");
+    sandbox
+        .refused(&format!("--registry {registry} ingest DATASET --create --id A"), "invalid-path");
     std::fs::copy(sandbox.path().join("accession.db"), sandbox.path().join(&registry)).unwrap();
     sandbox.refused(&format!("--registry {registry} show DATASET"), "invalid-path");
 }
@@ -95,7 +96,7 @@ fn a_change_to_a_registry_that_was_moved_or_replaced_is_refused() {
         std::fs::copy(&path, path.with_extension("copy")).unwrap();
         let lock = Connection::open(&path).unwrap();
         lock.execute_batch("BEGIN IMMEDIATE").unwrap();
-        let mut command = sandbox.command("--json ingest DATASET C");
+        let mut command = sandbox.command("--json ingest DATASET --id C");
         let writer = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         wait_until_open(&writer, &path);
         for ending in ["", "-wal", "-shm"] {

@@ -27,12 +27,12 @@ fn original() -> &'static Sandbox {
 
 fn new_world() -> Sandbox {
     let sandbox = Sandbox::after(&[
-        "accession ingest US --create --at 2001-01-02 A B",
-        "accession delete US --at 2001-01-03 B",
-        "accession ingest THEM --create --at 2001-01-04 A B",
+        "accession ingest US --create --at 2001-01-02 --id A --id B",
+        "accession delete US --at 2001-01-03 --id B",
+        "accession ingest THEM --create --at 2001-01-04 --id A --id B",
         "accession dataset create EMPTY",
-        "accession --registry emptied.db ingest US --create --at 2001-01-02 A",
-        "accession --registry emptied.db delete US --at 2001-01-03 A",
+        "accession --registry emptied.db ingest US --create --at 2001-01-02 --id A",
+        "accession --registry emptied.db delete US --at 2001-01-03 --id A",
         "accession dataset export US --output us.jsonl",
     ]);
     std::fs::write(sandbox.path().join("held.txt"), "A\n").unwrap();
@@ -83,26 +83,26 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("dataset list", 0),
         ("show US", 0),
         ("show OTHER", 2),
-        ("ingest US --at 2001-01-05 C", 0),
-        ("ingest US --at 2001-01-05 A", 2),
-        ("ingest US --at 2001-01-05 --skip-existing A", 0),
-        ("ingest NEW --create --at 2001-01-05 A", 0),
-        ("ingest NEW --create --skip-existing --from /dev/null", 0),
-        ("ingest NEW --create --from /dev/null", 2),
-        ("--registry new.db ingest NEW --create --skip-existing --from /dev/null", 0),
-        ("--registry new.db ingest NEW --create --from /dev/null", 2),
-        ("--registry new.db ingest NEW --create --at 2001-01-05 --dry-run A", 0),
-        ("--registry new.db ingest NEW --create --at 2001-01-05 A", 0),
-        ("--registry new.db ingest NEW --at 2001-01-05 A", 2),
-        ("delete US --at 2001-01-05 A", 0),
-        ("delete US --at 2001-01-05 B", 2),
-        ("change US --at 2001-01-05 --ingest new.txt --delete held.txt", 0),
-        ("change US --ingest - --delete -", 2),
+        ("ingest US --at 2001-01-05 --id C", 0),
+        ("ingest US --at 2001-01-05 --id A", 2),
+        ("ingest US --at 2001-01-05 --skip-existing --id A", 0),
+        ("ingest NEW --create --at 2001-01-05 --id A", 0),
+        ("ingest NEW --create --skip-existing /dev/null", 0),
+        ("ingest NEW --create /dev/null", 2),
+        ("--registry new.db ingest NEW --create --skip-existing /dev/null", 0),
+        ("--registry new.db ingest NEW --create /dev/null", 2),
+        ("--registry new.db ingest NEW --create --at 2001-01-05 --dry-run --id A", 0),
+        ("--registry new.db ingest NEW --create --at 2001-01-05 --id A", 0),
+        ("--registry new.db ingest NEW --at 2001-01-05 --id A", 2),
+        ("delete US --at 2001-01-05 --id A", 0),
+        ("delete US --at 2001-01-05 --id B", 2),
+        ("ingest US --at 2001-01-05 new.txt --delete held.txt", 0),
+        ("ingest US - --delete -", 2),
         ("sync US --at 2001-01-05 A C", 0),
         ("sync US --at now A", 0),
-        ("sync US --from /dev/null", 2),
+        ("sync US /dev/null", 2),
         ("--registry new.db sync NEW --create --at 2001-01-05 A", 0),
-        ("--registry new.db sync NEW --create --from /dev/null", 2),
+        ("--registry new.db sync NEW --create /dev/null", 2),
         ("revert US US@2001-01-02 --at 2001-01-05", 0),
         ("revert US US@2001-01-03 --at now", 0),
         ("show new.txt", 0),
@@ -120,7 +120,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("import LOG fixtures/input/changes.tsv --create", 0),
         ("--registry new.db import LOG fixtures/input/changes.tsv --create", 0),
         ("--registry new.db import LOG header.csv --create", 0),
-        ("fixity add US --at now --from sums --skip-missing", 0),
+        ("fixity add US --at now sums --skip-missing", 0),
         ("granules US --format checksums", 2),
         ("annotate US N", 0),
         ("annotate US N --at now --questionable", 0),
@@ -196,8 +196,8 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
 fn a_command_that_changes_nothing_creates_no_registry() {
     let sandbox = world();
     for arguments in [
-        "ingest NEW --create --skip-existing --from /dev/null",
-        "ingest NEW --create --at 2001-01-05 --dry-run A",
+        "ingest NEW --create --skip-existing /dev/null",
+        "ingest NEW --create --at 2001-01-05 --dry-run --id A",
         "import LOG header.csv --create",
         "mirror pull US emptied.db --create",
     ] {
@@ -206,7 +206,7 @@ fn a_command_that_changes_nothing_creates_no_registry() {
         assert!(!sandbox.path().join("new.db").exists(), "{arguments}");
     }
     // What is in force in a dataset that was not created is the empty set.
-    let nothing = "ingest NEW --create --skip-existing --from /dev/null --json";
+    let nothing = "ingest NEW --create --skip-existing /dev/null --json";
     let printed = sandbox.run(&format!("accession --registry new.db {nothing}"));
     let in_force: Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(in_force["timestamp"], Value::Null);
@@ -217,18 +217,12 @@ fn a_command_that_changes_nothing_creates_no_registry() {
 fn standard_input_named_twice_is_refused() {
     // The second one used to be silently empty.
     let sandbox = world();
-    for arguments in [
-        "change US --ingest - --delete -",
-        "change US --ingest - --ingest -",
-        "ingest US --from - --from -",
-        "delete US --from - --from -",
-        "check - -",
-    ] {
+    for arguments in ["ingest US - --delete -", "ingest US - -", "delete US - -", "check - -"] {
         let refused = sandbox.run(&format!("echo C | accession {arguments} --json"));
         let message = "\"usage\",\"message\":\"standard input is named more than once\"";
         assert!(refused.contains(message) && refused.ends_with("? 2\n"), "{arguments}: {refused}");
     }
-    let twice = sandbox.run("echo C | accession ingest US --at 2001-01-05 --from - --from new.txt");
+    let twice = sandbox.run("echo C | accession ingest US --at 2001-01-05 - new.txt");
     assert!(twice.contains("\"C\""), "a file beside standard input is read: {twice}");
 }
 
@@ -249,7 +243,7 @@ fn output_that_is_lost_after_a_change_is_an_error_that_names_the_change() {
     let redirections = ["> /dev/full", ">&-", "1> closed.fifo"];
     for redirection in redirections {
         let commands = [
-            "ingest US --at 2001-02-03 C",
+            "ingest US --at 2001-02-03 --id C",
             "ids payment --worker 1 --count 3",
             "mirror pull THEM us.jsonl --at 2001-02-03",
             "dataset edit US --title T",
@@ -298,7 +292,7 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
     for mirror in ["M1", "M2", "M3"] {
         sandbox.run(&format!("accession --registry m.db mirror pull {mirror} us.jsonl --create"));
     }
-    sandbox.run("accession ingest US --at 2001-01-06 C");
+    sandbox.run("accession ingest US --at 2001-01-06 --id C");
     sandbox.run("accession dataset export US --output us.jsonl");
     let (printed, status) = shell(&sandbox, "accession --registry m.db mirror pull --all >&-");
     assert_eq!(status, Some(2), "{printed}");
@@ -308,7 +302,7 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
         assert_eq!(held, "A\nC\n", "{mirror}");
     }
     // Nor does it keep their warnings back.
-    sandbox.run("accession --registry m.db ingest M2 X");
+    sandbox.run("accession --registry m.db ingest M2 --id X");
     let (printed, _) = shell(&sandbox, "accession --registry m.db mirror pull --all >&-");
     assert!(printed.contains("warning: M2 was not changed"), "{printed}");
 }
@@ -317,7 +311,7 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
 #[test]
 fn what_was_forgotten_is_reported_where_the_output_is_lost() {
     let sandbox = world();
-    sandbox.run("accession fixity add US --at now --from sums");
+    sandbox.run("accession fixity add US --at now sums");
     sandbox.run("mkdir tree; touch tree/A; accession fixity check US --root tree --root-name here");
     let (printed, status) = shell(&sandbox, "accession fixity forget US here >&-");
     assert_eq!(status, Some(2), "{printed}");
@@ -332,7 +326,7 @@ fn a_reader_that_closes_its_pipe_ends_the_output_without_a_message() {
     let sandbox = Sandbox::new();
     let ids: String = (0..50_000).map(|n| format!("granule.{n}\n")).collect();
     std::fs::write(sandbox.path().join("ids.txt"), ids).unwrap();
-    sandbox.run("accession ingest MANY --create --at 2001-01-02 --from ids.txt");
+    sandbox.run("accession ingest MANY --create --at 2001-01-02 ids.txt");
     for arguments in ["granules MANY", "granules MANY --json"] {
         let mut child = sandbox
             .command(arguments)
@@ -397,7 +391,7 @@ fn warnings_precede_rows_and_an_error_follows_those_that_it_cut_off() {
 
     let ids: String = (10_000..30_000).map(|n| format!("G.{n}\n")).collect();
     std::fs::write(sandbox.path().join("ids.txt"), ids).unwrap();
-    sandbox.run("accession ingest THEM --create --at 2001-01-02 --from ids.txt");
+    sandbox.run("accession ingest THEM --create --at 2001-01-02 ids.txt");
     let registry = rusqlite::Connection::open(sandbox.path().join("accession.db")).unwrap();
     let damage =
         "UPDATE granule SET granule_id = CAST(x'47FF' AS TEXT) WHERE granule_id = 'G.29999'";
@@ -416,7 +410,8 @@ fn check_prints_at_most_20_places_of_a_citation_and_all_in_json() {
     // A hundred references to a set that 20,000 datasets held used to print 645 MB.
     let sandbox = Sandbox::new();
     for number in 0..23 {
-        let ingest = format!("accession ingest DATASET.{number:02} --create --at 2001-01-02 A");
+        let ingest =
+            format!("accession ingest DATASET.{number:02} --create --at 2001-01-02 --id A");
         sandbox.run(&ingest);
     }
     let identifier = "DI:bf072e9119077b4e76437a93986787ef";
@@ -445,15 +440,15 @@ fn every_help_begins_with_an_imperative_and_ends_with_an_example() {
         assert!(first_line.starts_with(|c: char| c.is_ascii_uppercase()), "{command}");
         let example = format!("\n  accession {command}");
         let names_it = help.contains(&example) || help.contains(&format!("| accession {command}"));
-        assert!(help.contains("Example") && names_it, "{command}: {help}");
+        assert!(names_it, "{command}: {help}");
     }
 }
 
 #[test]
 fn the_columns_of_a_history_are_as_wide_as_timestamps_with_microseconds() {
     let sandbox = Sandbox::new();
-    sandbox.run("accession ingest US --create --at 2001-01-02 A");
-    sandbox.run("accession ingest US --at 2001-01-03T04:05:06.123456Z --note 'a note' B");
+    sandbox.run("accession ingest US --create --at 2001-01-02 --id A");
+    sandbox.run("accession ingest US --at 2001-01-03T04:05:06.123456Z --note 'a note' --id B");
     let history = sandbox.run("accession history US");
     let lines: Vec<&str> = history.lines().collect();
     assert_eq!(lines[0].find("identifier"), Some("2001-01-03T04:05:06.123456Z  ".len()));

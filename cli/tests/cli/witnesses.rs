@@ -99,7 +99,7 @@ fn respond(mut stream: TcpStream, manner: Manner, size: &mut u64, seen: &Mutex<V
 /// A registry with a dataset, and a key to sign it.
 fn sandbox() -> Sandbox {
     Sandbox::after(&[
-        "accession ingest D --create --at 2001-01-02 A B",
+        "accession ingest D --create --at 2001-01-02 --id A --id B",
         "accession proof keygen us.example.org/statements --output us.key > us.vkey",
     ])
 }
@@ -144,7 +144,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
     let (last, shown) = state(&sign("http://127.0.0.1:1/"));
     assert!(last.as_deref() == Some("0") && shown.contains("; seen by near\n"), "{shown}");
     // One that has seen another log: what is new is stated, and not signed, and the next run goes on.
-    sandbox.run("accession ingest D --at 2001-01-03 C");
+    sandbox.run("accession ingest D --at 2001-01-03 --id C");
     let (last, shown) = state(&sign(&TestWitness::start(Manner::HasSeen(9)).address));
     assert!(last.as_deref() == Some("2") && shown.contains("has seen a tree of 9"), "{shown}");
     let witness = TestWitness::start(Manner::Cosigns);
@@ -164,7 +164,7 @@ fn what_a_witness_does_is_a_warning_unless_it_has_seen_another_log() {
 fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
     let sandbox = sandbox();
     sandbox.run("accession proof sign --key us.key; accession registry backup night.db");
-    sandbox.run("accession ingest D --at 2001-01-03 C");
+    sandbox.run("accession ingest D --at 2001-01-03 --id C");
     for manner in [Manner::Responds(422), Manner::HasSeen(3), Manner::HasSeen(9)] {
         let (witness, key) =
             (TestWitness::start(manner), witness_key().verification_key().to_string());
@@ -184,7 +184,7 @@ fn a_checkpoint_that_a_witness_rejects_stays_beside_the_key() {
     }
     // The restored backup would sign a second tree.
     sandbox.run(
-        "cp accession.db today.db; cp night.db accession.db; accession ingest D --at 2001-01-04 X",
+        "cp accession.db today.db; cp night.db accession.db; accession ingest D --at 2001-01-04 --id X",
     );
     let printed = sandbox.run("accession proof sign --key us.key; echo $?");
     assert!(printed.contains("the registry has 1 statement, but 3 were signed"), "{printed}");
@@ -248,11 +248,11 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
     sandbox.run(
         "accession proof sign --key us.key; cp accession.db older.db; cp us.key.last older.last",
     );
-    sandbox.run("accession publish old; accession ingest D --at 2001-01-03 C");
+    sandbox.run("accession publish old; accession ingest D --at 2001-01-03 --id C");
     sandbox.run("accession proof sign --key us.key; accession publish www");
     // The registry is restored from a backup, and the day that it lost is brought back.
     sandbox.run("mv accession.db lost.db; cp older.db accession.db");
-    sandbox.run("accession ingest D --at 2001-01-03 C");
+    sandbox.run("accession ingest D --at 2001-01-03 --id C");
     let server = WebServer::over(&sandbox.path().join("www"));
     let recover = || {
         let site = server.dataset("D");
@@ -285,13 +285,17 @@ fn statements_are_taken_back_from_the_address_of_a_site_that_has_all_that_was_si
     });
     assert!(recover().contains("the statements are not those of this checkpoint"));
     sandbox.run("accession proof keygen us.example.org/statements --output other.key");
-    sandbox.run("accession --registry other.db ingest D --create --at 2001-01-02 A B X");
+    sandbox.run(
+        "accession --registry other.db ingest D --create --at 2001-01-02 --id A --id B --id X",
+    );
     let publish_other =
         "accession --registry other.db publish other; mv other/statements www/other";
     sandbox
         .run(&format!("accession --registry other.db proof sign --key other.key; {publish_other}"));
     sandbox.run("mv old/statements www/old; mkdir once; cp us.key once/");
-    sandbox.run("accession --registry again.db ingest D --create --at 2001-01-02 A B X");
+    sandbox.run(
+        "accession --registry again.db ingest D --create --at 2001-01-02 --id A --id B --id X",
+    );
     sandbox.run("accession --registry again.db proof sign --key once/us.key");
     sandbox.run("accession --registry again.db publish again; mv again/statements www/again");
     for (place, printed) in [

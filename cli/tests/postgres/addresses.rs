@@ -30,7 +30,7 @@ fn no_message_shows_a_password() {
         drop(Registry::create(directory.path().join("accession.db"), clock()).unwrap());
         for arguments in [
             &["verify"][..],
-            &["ingest", "D", "--create", "A"],
+            &["ingest", "D", "--create", "--id", "A"],
             &["--json", "dataset", "list"],
             &["registry", "backup", "/nonexistent/copy.db"],
             &["registry", "restore", "/dev/null"],
@@ -63,9 +63,11 @@ fn a_database_that_has_no_registry_or_another_schema_is_refused_and_left_as_it_i
     let empty = scene.server.new_database();
     assert_eq!(kind(&empty), Some("registry-missing"));
     // A refused command leaves nothing there.
-    let refused = command(&empty, &["ingest", "D", "--create", "--at", "noon", "A"]).output();
+    let refused =
+        command(&empty, &["ingest", "D", "--create", "--at", "noon", "--id", "A"]).output();
     assert_eq!(refused.unwrap().status.code(), Some(2));
-    let refused = command(&empty, &["ingest", "D", "--create", "A", "A"]).output().unwrap();
+    let refused =
+        command(&empty, &["ingest", "D", "--create", "--id", "A", "--id", "A"]).output().unwrap();
     assert_eq!(refused.status.code(), Some(2));
     assert_eq!(kind(&empty), Some("registry-missing"));
 
@@ -86,7 +88,7 @@ fn eight_processes_that_create_one_registry_make_one_with_all_their_changes() {
         .map(|number| {
             let granule_id = format!("G{number}");
             let dataset = format!("D{}", number % 3);
-            command(&url, &["ingest", &dataset, "--create", "--quiet", &granule_id])
+            command(&url, &["ingest", &dataset, "--create", "--quiet", "--id", &granule_id])
                 .spawn()
                 .unwrap()
         })

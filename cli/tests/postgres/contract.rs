@@ -15,20 +15,20 @@ const COMMANDS: &[&str] = &[
     "dataset list",
     "show US",
     "granules US",
-    "ingest US --at 2001-01-02 A B --note first",
-    "ingest US --at 2001-01-03 A",
-    "ingest US --at 2001-01-03 --skip-existing A C",
-    "ingest US --at 2001-01-01 D",
-    "ingest US --at noon D",
-    "ingest NONE D",
-    "ingest THEM --create --at 2001-01-04 A B --dry-run",
-    "ingest THEM --create --at 2001-01-04 A B --by archivist",
-    "delete US --at 2001-01-05 B",
-    "delete US --at 2001-01-06 B",
-    "delete US --at 2001-01-06 --skip-missing B",
-    "change US --at 2001-01-06 --ingest ids.txt --delete gone.txt",
-    "sync US --at 2001-01-07 --from ids.txt",
-    "sync US --at 2001-01-08 --from ids.txt",
+    "ingest US --at 2001-01-02 --id A --id B --note first",
+    "ingest US --at 2001-01-03 --id A",
+    "ingest US --at 2001-01-03 --skip-existing --id A --id C",
+    "ingest US --at 2001-01-01 --id D",
+    "ingest US --at noon --id D",
+    "ingest NONE --id D",
+    "ingest THEM --create --at 2001-01-04 --id A --id B --dry-run",
+    "ingest THEM --create --at 2001-01-04 --id A --id B --by archivist",
+    "delete US --at 2001-01-05 --id B",
+    "delete US --at 2001-01-06 --id B",
+    "delete US --at 2001-01-06 --skip-missing --id B",
+    "ingest US --at 2001-01-06 ids.txt --delete gone.txt",
+    "sync US --at 2001-01-07 ids.txt",
+    "sync US --at 2001-01-08 ids.txt",
     "sync US --at 2001-01-08 Z",
     "revert US US@2001-01-02 --at 2001-01-09",
     "import LOG table.csv --create",
@@ -80,7 +80,7 @@ const COMMANDS: &[&str] = &[
     "show LOG",
     "dataset rename US THEM",
     "dataset withdraw COPY --note wrong",
-    "ingest COPY X",
+    "ingest COPY --id X",
     "show COPY",
     "dataset reinstate COPY",
     "dataset list --all",
@@ -94,6 +94,7 @@ fn commands_on(registry: &str, directory: &Path) -> Vec<String> {
     let file = |name: &str, text: &str| std::fs::write(directory.join(name), text).unwrap();
     file("ids.txt", "A\nE\né\n値\n");
     file("gone.txt", "C\n");
+    file("other.txt", "Z\n");
     file("table.csv", "granule_id,ingested,deleted\nA,2001-01-02,\nB,2001-01-03,2001-02-03\n");
     file("wrong.csv", "granule_id,ingested,deleted\nA,2001-01-05,2001-01-04\n");
     let shown = accession::Location::from(registry).full_name().to_str().unwrap().to_owned();

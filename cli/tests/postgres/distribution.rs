@@ -37,8 +37,8 @@ fn a_registry_that_is_distributed_says_the_same_to_the_byte() {
 
     // Changes and copies, also back to a file, are as before.
     let changes: [&[&str]; 5] = [
-        &["ingest", "OURS", "--at", "2003-01-02", "B"],
-        &["delete", "OURS", "--at", "2003-01-03", "A"],
+        &["ingest", "OURS", "--at", "2003-01-02", "--id", "B"],
+        &["delete", "OURS", "--at", "2003-01-03", "--id", "A"],
         &["dataset", "edit", "OURS", "--title", "third"],
         &["dataset", "create", "FOURTH"],
         &["ids", "payment", "--worker", "7"],
@@ -77,10 +77,10 @@ fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distr
     for arguments in [
         &["dataset", "create", "FIRST"][..],
         &["registry", "distribute"],
-        &["ingest", "FIRST", "A"],
+        &["ingest", "FIRST", "--id", "A"],
         &["dataset", "create", "SECOND"],
-        &["ingest", "SECOND", "A"],
-        &["delete", "FIRST", "A"],
+        &["ingest", "SECOND", "--id", "A"],
+        &["delete", "FIRST", "--id", "A"],
         &["dataset", "rename", "FIRST", "THIRD"],
         &["ids", "payment", "--worker", "1"],
         &["verify"],
@@ -96,7 +96,7 @@ fn distribute_completes_what_is_not_distributed() {
     let Some(cluster) = Server::of_cluster() else { return };
     let url = Scene::distributed(cluster).url;
     let mut owner = client(&url);
-    succeed(&url, &["ingest", "D", "--create", "A"]);
+    succeed(&url, &["ingest", "D", "--create", "--id", "A"]);
     let local = |owner: &mut postgres::Client| -> Vec<String> {
         let tables = "
             SELECT relname::text FROM pg_class
@@ -116,6 +116,6 @@ fn distribute_completes_what_is_not_distributed() {
         assert_eq!(distributed, expected);
         assert_eq!(local(&mut owner), Vec::<String>::new());
     }
-    succeed(&url, &["delete", "D", "A"]);
+    succeed(&url, &["delete", "D", "--id", "A"]);
     succeed(&url, &["verify"]);
 }

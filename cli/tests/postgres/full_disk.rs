@@ -37,7 +37,8 @@ fn a_full_disk_is_reported_and_nothing_is_changed() {
         assert_eq!(error.kind().as_str(), "full", "{granules}: {error}");
         assert_consistent(&registry);
     }
-    let output = scene.command(&["--json", "ingest", "F", "--create", "A"]).output().unwrap();
+    let output =
+        scene.command(&["--json", "ingest", "F", "--create", "--id", "A"]).output().unwrap();
     let printed = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{printed}");
     assert!(printed.contains(r#""kind":"full""#), "{printed}");

@@ -52,7 +52,7 @@ fn the_commands_of_the_guide_work_in_its_order() {
     };
     let file = directory.path().join("accession.db");
     let file = file.to_str().unwrap();
-    run("accession --registry accession.db ingest US.FOOL2.002 --create A B");
+    run("accession --registry accession.db ingest US.FOOL2.002 --create --id A --id B");
     let [set_up, users, restoring] = blocks("sh").try_into().unwrap();
     run(set_up);
     std::fs::write(directory.path().join("roles.sql"), blocks("text")[0]).unwrap();
@@ -67,7 +67,7 @@ fn the_commands_of_the_guide_work_in_its_order() {
         let history = ["history", "US.FOOL2.002", "--json"];
         assert_eq!(succeed(&on_server("archive", database), &history), expected);
     }
-    succeed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "C"]);
+    succeed(&on_server("ingest", "archive"), &["ingest", "US.FOOL2.002", "--id", "C"]);
     succeed(&on_server("www", "archive"), &["show", "US.FOOL2.002"]);
 
     // What somebody tries who has read less.

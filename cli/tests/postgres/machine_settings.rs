@@ -9,7 +9,9 @@ use harness::server::Server;
 fn scene() -> Option<Scene> {
     let scene = Scene::distributed(Server::of_cluster()?);
     let ids: Vec<String> = (0..2_000).map(|number| format!("granule-{number:04}")).collect();
-    let ingested = command(&scene.url, &["ingest", "D", "--create", "--quiet"]).args(&ids).output();
+    let options = ids.iter().flat_map(|id| ["--id", id]);
+    let ingested =
+        command(&scene.url, &["ingest", "D", "--create", "--quiet"]).args(options).output();
     assert!(ingested.unwrap().status.success());
     Some(scene)
 }
@@ -53,7 +55,7 @@ fn a_commit_is_durable_on_a_machine_whose_own_setting_is_less() {
              $$"
         ))
         .unwrap();
-    let deleted = command(&scene.url, &["delete", "D", "granule-0001"]).output().unwrap();
+    let deleted = command(&scene.url, &["delete", "D", "--id", "granule-0001"]).output().unwrap();
     assert!(deleted.status.success());
     let mut seen = strings(
         &scene,

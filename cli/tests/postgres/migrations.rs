@@ -21,7 +21,8 @@ fn a_registry_of_another_version_is_refused_with_a_sentence_and_not_changed() {
         assert!(text.contains("as those of testing versions have"), "{text}");
         assert!(text.contains(what), "{text}");
         // Nor is another one created in its place.
-        let refused = command(&scene.url, &["ingest", "D", "--create", "A"]).output().unwrap();
+        let refused =
+            command(&scene.url, &["ingest", "D", "--create", "--id", "A"]).output().unwrap();
         assert_eq!(refused.status.code(), Some(2));
     }
 }
@@ -68,7 +69,7 @@ fn a_registry_gets_the_migrations_that_it_lacks_once_however_many_write_to_it() 
     });
     assert_eq!(schema_of(&scene), (1, true));
     scene.client().batch_execute("INSERT INTO accession.writer (dataset_id) VALUES (0)").unwrap();
-    succeed(&scene.url, &["ingest", "D", "--create", "A"]);
+    succeed(&scene.url, &["ingest", "D", "--create", "--id", "A"]);
     succeed(&scene.url, &["verify"]);
     let of_one = succeed(&scene.url, &["verify", "D"]);
     let left_out = "not checked: the other datasets, payment ids and statements\n";

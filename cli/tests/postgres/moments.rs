@@ -106,7 +106,8 @@ fn a_client_that_is_killed_at_its_commit_has_made_its_change_or_not() {
         let (rounds, mut made) = (rounds(4, 40), 0);
         for round in 0..rounds {
             let granule_id = format!("{moment:?}.{round}");
-            let mut command = command(&proxy.url(), &["ingest", "D", "--quiet", &granule_id]);
+            let mut command =
+                command(&proxy.url(), &["ingest", "D", "--quiet", "--id", &granule_id]);
             let child: Arc<Mutex<Option<std::process::Child>>> = Arc::default();
             let killed = Arc::clone(&child);
             // The proxy gets the COMMIT only when the child is here to be killed.

@@ -127,8 +127,8 @@ fn a_role_without_any_privilege_on_the_registry_cannot_have_its_owner_run_a_func
     }
     // Each of them runs a statement that calls unnest.
     for arguments in [
-        &["ingest", "D", "B", "C"][..],
-        &["delete", "D", "B"],
+        &["ingest", "D", "--id", "B", "--id", "C"][..],
+        &["delete", "D", "--id", "B"],
         &["cite", "D", "--select", "C*"],
         &["ids", "import", "-"],
         &["verify"],
@@ -203,7 +203,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     }
     sign(&can_write);
     for arguments in [
-        &["delete", "NEW", "B"][..],
+        &["delete", "NEW", "--id", "B"][..],
         &["dataset", "edit", "NEW", "--title", "T"],
         &["dataset", "rename", "NEW", "NEWER"],
         &["cite", "NEWER", "--select", "C*"],
@@ -216,7 +216,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     let directory = harness::directory();
     let path = |file: &str| directory.path().join(file).to_str().unwrap().to_owned();
     std::fs::write(path("C"), "abc").unwrap();
-    succeed(&ingest_url, &["ingest", "FILES", "--create", "C"]);
+    succeed(&ingest_url, &["ingest", "FILES", "--create", "--id", "C"]);
     let root = path("");
     for arguments in [
         &["fixity", "compute", "FILES", "--root", &root][..],
@@ -229,7 +229,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     }
     // A mirror remembers what it read of the records, again and again.
     let us = path("us.db");
-    succeed(&us, &["ingest", "US", "--create", "C"]);
+    succeed(&us, &["ingest", "US", "--create", "--id", "C"]);
     succeed(&us, &["fixity", "compute", "US", "--root", &root]);
     for algorithm in ["md5", "crc32"] {
         succeed(&ingest_url, &["mirror", "pull", "M", &us, "--primary-dataset", "US", "--create"]);
@@ -253,7 +253,7 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
     let warned = String::from_utf8_lossy(&cited.stderr).into_owned();
     assert!(warned.contains("the subset is not saved"), "{warned}");
     assert!(!succeed(&reader_url, &["show", "NEW2"]).contains("subset"));
-    refused(&reader_url, &["ingest", "D", "X"], "denied");
+    refused(&reader_url, &["ingest", "D", "--id", "X"], "denied");
 
     assert_refused(&ingest_url);
     assert_refused(&reader_url);
@@ -289,12 +289,12 @@ fn a_role_that_may_not_state_files_is_told_which_table_denies_it() {
         ))
         .unwrap();
     let url = scene.url.replace("postgres@", &format!("names_only_{unique}@"));
-    succeed(&url, &["ingest", "D", "N"]);
+    succeed(&url, &["ingest", "D", "--id", "N"]);
     let directory = harness::directory();
     let sums = directory.path().join("sums");
     std::fs::write(&sums, "900150983cd24fb0d6963f7d28e17f72  N\n").unwrap();
     let sums = sums.to_str().unwrap();
-    let printed = refused(&url, &["fixity", "add", "D", "--from", sums], "denied");
+    let printed = refused(&url, &["fixity", "add", "D", sums], "denied");
     assert!(printed.contains("permission denied for table content"), "{printed}");
     // Nothing of it was recorded.
     let listed = command(&url, &["granules", "D", "--format", "checksums"]).output().unwrap();

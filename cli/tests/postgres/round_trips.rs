@@ -49,15 +49,20 @@ fn a_night_asks_at_most_once_what_was_recorded_last() {
         }
         path.to_str().unwrap().to_owned()
     });
+    let [one, two, three] = ["A\n", "A\nB\n", "A\nB\nC\n"].map(|ids| {
+        let path = directory.path().join(format!("{}.txt", ids.len()));
+        std::fs::write(&path, ids).unwrap();
+        path.to_str().unwrap().to_owned()
+    });
     let nights: [(&[&str], usize); 7] = [
-        (&["sync", "NEW", "A"], 0),
-        (&["sync", "NEW", "A", "B"], 0),
-        (&["sync", "OLD", "A", "B"], 1),
+        (&["sync", "NEW", &one], 0),
+        (&["sync", "NEW", &two], 0),
+        (&["sync", "OLD", &two], 1),
         (&["mirror", "pull", "MIRROR", &same], 1),
         (&["mirror", "pull", "MIRROR", &later], 1),
         // Nothing is new, and only what is remembered of the primary is written.
         (&["mirror", "pull", "MIRROR", &later], 0),
-        (&["sync", "OLD", "A", "B", "C"], 1),
+        (&["sync", "OLD", &three], 1),
     ];
     for (night, asked) in nights {
         let run = || {
@@ -99,7 +104,7 @@ fn opening_asks_once_and_a_change_and_a_look_up_take_few_round_trips() {
     let trips = [
         &["show", "D"][..],
         &["show", "D@2026-01-05"],
-        &["ingest", "D", "B"],
+        &["ingest", "D", "--id", "B"],
         &["dataset", "list"],
     ]
     .map(of);

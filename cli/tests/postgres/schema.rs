@@ -160,7 +160,7 @@ fn every_statement_is_in_a_transaction_that_looks_names_up_in_the_catalogue_only
     let statements = statements_of(
         &scene,
         &[
-            (url, &["ingest", "D", "--create", "A"], 0),
+            (url, &["ingest", "D", "--create", "--id", "A"], 0),
             (url, &["show", "D"], 0),
             (url, &["verify"], 0),
             (url, &["cite", "D", "--select", "*"], 0),

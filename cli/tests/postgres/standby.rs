@@ -41,7 +41,7 @@ fn a_standby_answers_as_its_server_does_and_takes_over_from_it() {
         assert_eq!(of(&output.stderr), of(&expected.stderr), "{arguments:?}");
     }
     for arguments in [
-        &["ingest", "D", "new"][..],
+        &["ingest", "D", "--id", "new"][..],
         &["dataset", "edit", "D", "--title", "T"],
         &["ids", "payment", "--worker", "0"],
     ] {

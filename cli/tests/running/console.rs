@@ -108,7 +108,7 @@ impl Sandbox {
 
     /// A registry with one dataset that holds A and B.
     pub fn with_a_dataset() -> Self {
-        Sandbox::after(&["accession ingest DATASET --create --at 2001-01-02 A B"])
+        Sandbox::after(&["accession ingest DATASET --create --at 2001-01-02 --id A --id B"])
     }
 
     pub fn path(&self) -> &Path {
@@ -182,8 +182,14 @@ impl Sandbox {
             assert_eq!(names(&after), names(&before), "{command}: refused, and the files differ");
             // A mirror remembers that it could not be pulled, and a dataset that its listing was refused and
             // what was accepted before.
-            let remembering =
-                ["mirror pull", "mirror compare", "import US http", " sync ", " --listings"];
+            let remembering = [
+                "mirror pull",
+                "mirror compare",
+                "import US http",
+                " sync ",
+                " import L lists",
+                " import BACKFILL",
+            ];
             let remembers = remembering.iter().any(|it| command.contains(it));
             assert!(remembers || after == before, "{command}: refused, and a registry differs");
         }
@@ -230,8 +236,8 @@ fn is_for_people(line: &str) -> bool {
     ["error: ", "warning: ", "{\"error\":", "{\"warning\":"].iter().any(|it| line.starts_with(it))
 }
 
-/// The commands that the page of the program does not list: those for packages, and those that others replace.
-const NOT_ON_PAGE: [&str; 3] = ["change", "completions", "man"];
+/// The commands that the page of the program does not list: those for packages.
+const NOT_ON_PAGE: [&str; 2] = ["completions", "man"];
 
 /// The commands that a help text lists. A line that continues a description does not name one.
 pub fn commands_in(help: &str) -> Vec<&str> {

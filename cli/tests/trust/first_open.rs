@@ -38,7 +38,15 @@ fn eight_processes_that_create_one_registry_at_the_same_time_all_succeed() {
             match n % 4 {
                 0 => command.args(["dataset", "create", &format!("DATASET.{n}"), "--title", "T"]),
                 1 => command.args(["import", &format!("DATASET.{n}"), "--create", "-"]),
-                _ => command.args(["ingest", &format!("DATASET.{n}"), "--create", "A", "B"]),
+                _ => command.args([
+                    "ingest",
+                    &format!("DATASET.{n}"),
+                    "--create",
+                    "--id",
+                    "A",
+                    "--id",
+                    "B",
+                ]),
             };
             command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
             command.spawn().unwrap()

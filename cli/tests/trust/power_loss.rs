@@ -221,27 +221,28 @@ fn printed(stdout: &[u8], end: usize) -> (usize, Vec<String>, Timestamp) {
     (end, ids, rows[0]["time"].as_str().unwrap().parse().unwrap())
 }
 
+/// The ids of some granules, as values of `--id`.
 fn some(numbers: impl Iterator<Item = usize>) -> String {
-    numbers.map(granule_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" ")
+    numbers.map(granule_id).collect::<BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(" --id ")
 }
 
 /// Ten commands, including every kind that changes something.
 fn commands() -> Vec<String> {
     let at = |n: i64| second(n);
     vec![
-        format!("ingest OWN --create --at {} {}", at(1), some((0..200).step_by(2))),
-        format!("delete OWN --at {} {}", at(2), some((20..60).step_by(4))),
-        format!("ingest OWN --at {} --note back {}", at(3), some((20..40).step_by(4))),
+        format!("ingest OWN --create --at {} --id {}", at(1), some((0..200).step_by(2))),
+        format!("delete OWN --at {} --id {}", at(2), some((20..60).step_by(4))),
+        format!("ingest OWN --at {} --note back --id {}", at(3), some((20..40).step_by(4))),
         "ids payment --worker 7 --count 9".to_owned(),
         "dataset edit OWN --title Granules --creator Someone".to_owned(),
         format!("mirror pull MIRROR PRIMARY --primary-dataset OWN --create --at {}", at(4)),
-        format!("ingest OWN --at {} {}", at(5), some((1..150).step_by(2))),
-        format!("delete MIRROR --at {} {}", at(6), some((1..7).chain(9..12))),
+        format!("ingest OWN --at {} --id {}", at(5), some((1..150).step_by(2))),
+        format!("delete MIRROR --at {} --id {}", at(6), some((1..7).chain(9..12))),
         format!(
             "mirror pull MIRROR PRIMARY --primary-dataset OWN --reset --max-delete 100% --at {}",
             at(7)
         ),
-        format!("delete OWN --at {} {}", at(8), some((1..90).step_by(2))),
+        format!("delete OWN --at {} --id {}", at(8), some((1..90).step_by(2))),
     ]
 }
 
@@ -276,8 +277,8 @@ fn no_change_is_lost_by_a_power_failure_while_a_large_one_is_moved_into_the_regi
     let ids = (0..4_800).map(|n| format!("{n:05}{:x<895}\n", "")).collect::<String>();
     std::fs::write(&file, ids).unwrap();
     commands.truncate(3);
-    commands.push(format!("ingest OWN --at {} --from {}", second(4), file.display()));
-    commands.push(format!("ingest OWN --at {} last", second(5)));
+    commands.push(format!("ingest OWN --at {} {}", second(4), file.display()));
+    commands.push(format!("ingest OWN --at {} --id last", second(5)));
     let run = Run::of(&commands, Reader::Stays);
     let step = run.records.len() / 30;
     let (states, unsynced) = run.lose_power(rounds(1), step, &mut dice);

@@ -61,13 +61,13 @@ impl Arena {
         for n in 0..changes {
             if own.len() > 3 && dice.once_in(3) {
                 let id = own.swap_remove(dice.within(0..own.len()));
-                self.run(&format!("delete SHARED {id}"));
+                self.run(&format!("delete SHARED --id {id}"));
                 self.held.lock().unwrap().remove(&id);
             } else {
                 let ids: Vec<String> = (0..dice.within(1..4))
                     .map(|k| format!("{:03}.{writer}.{n}.{k}", dice.within(0..1_000)))
                     .collect();
-                self.run(&format!("ingest SHARED {}", ids.join(" ")));
+                self.run(&format!("ingest SHARED --id {}", ids.join(" --id ")));
                 self.held.lock().unwrap().extend(ids.iter().cloned());
                 own.extend(ids);
             }
@@ -117,7 +117,7 @@ fn four_writers_and_four_readers_lose_nothing_and_see_only_complete_changes() {
     let all_changes = 1 + WRITERS * changes;
     let mut dice = dice("rivals");
     let arena = Arena::new();
-    arena.run("ingest SHARED --create first");
+    arena.run("ingest SHARED --create --id first");
     arena.held.lock().unwrap().insert("first".to_owned());
     std::thread::scope(|scope| {
         for _ in 0..4 {
@@ -145,7 +145,7 @@ fn four_writers_and_four_readers_lose_nothing_and_see_only_complete_changes() {
 fn reads_succeed_while_a_long_import_is_being_written() {
     const ROWS: usize = 150_000;
     let arena = Arena::new();
-    arena.run("ingest SHARED --create first");
+    arena.run("ingest SHARED --create --id first");
     let file = arena.directory.path().join("changes.tsv");
     let row = |n: usize| format!("2024-01-{:02}T00:00:00Z\t+\tgranule.{n:07}\n", n % 28 + 1);
     std::fs::write(&file, (0..ROWS).map(row).collect::<String>()).unwrap();

@@ -70,10 +70,10 @@ impl Scene {
 
         let directory = scene.directory.path().to_str().unwrap().to_owned();
         let actions = [
-            ("ingest", "ingest OWN --at LATER --note night --from DIR/ingest.txt"),
-            ("delete", "delete OWN --at LATER --from DIR/delete.txt"),
-            ("change", "change OWN --at LATER --ingest DIR/ingest.txt --delete DIR/delete.txt"),
-            ("sync", "sync OWN --at LATER --note night --from DIR/listing.txt"),
+            ("ingest", "ingest OWN --at LATER --note night DIR/ingest.txt"),
+            ("delete", "delete OWN --at LATER DIR/delete.txt"),
+            ("delete", "ingest OWN --at LATER DIR/ingest.txt --delete DIR/delete.txt"),
+            ("sync", "sync OWN --at LATER --note night DIR/listing.txt"),
             ("revert", "revert OWN OWN@EARLY --at LATER"),
             ("import", "import OWN DIR/changes.tsv"),
             (
@@ -86,7 +86,7 @@ impl Scene {
             ),
             ("dataset edit", "dataset edit OWN --title Granules --creator Someone"),
             ("ids payment", "ids payment --worker 7 --count 20"),
-            ("creation by ingest", "ingest NEW --create --at LATER --from DIR/ingest.txt"),
+            ("creation by ingest", "ingest NEW --create --at LATER DIR/ingest.txt"),
             ("creation by import", "import NEW --create DIR/new.tsv"),
         ];
         let times = [("EARLY", 1), ("SOON", 50), ("LATER", 100)];

@@ -29,11 +29,11 @@ fn prepare(directory: &Path) {
     std::fs::create_dir(directory).unwrap();
     std::fs::create_dir(directory.join("tmp")).unwrap();
     for words in [
-        "ingest US --create --at 2001-01-02 A B",
+        "ingest US --create --at 2001-01-02 --id A --id B",
         "proof keygen us.example.org/statements --output us.key",
         "proof sign --key us.key",
-        "ingest US --at 2001-01-03 C",
-        "ingest OTHER --create --at 2001-01-03 X",
+        "ingest US --at 2001-01-03 --id C",
+        "ingest OTHER --create --at 2001-01-03 --id X",
     ] {
         succeed(directory, words);
     }

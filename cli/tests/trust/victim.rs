@@ -205,7 +205,7 @@ impl<'primary> Victim<'primary> {
                 self.created += 1;
                 let ids = Ledger::of("NEW").new_ids(dice, ids);
                 let from = self.input("ids.txt", &lines(&ids));
-                let arguments = format!("ingest NEW --create --at {} --from {from}", second(1));
+                let arguments = format!("ingest NEW --create --at {} {from}", second(1));
                 Plan::new(kind, &arguments, vec![Entry::of(second(1), ids)])
             }
             Kind::Backup => {
@@ -223,7 +223,7 @@ impl<'primary> Victim<'primary> {
             Kind::Confirm => {
                 let from = self.input("listing.txt", &lines(&self.own.held()));
                 let at = self.own.entries.last().unwrap().at;
-                Plan::new(kind, &format!("sync OWN --at {at} --from {from}"), Vec::new())
+                Plan::new(kind, &format!("sync OWN --at {at} {from}"), Vec::new())
             }
             Kind::Files => self.plan_files(dice, ids),
             Kind::Check => Plan::new(kind, &self.checked.plan(dice), Vec::new()),
@@ -242,12 +242,12 @@ impl<'primary> Victim<'primary> {
         let from = self.input("sums.txt", &sums.collect::<String>());
         let plan = match is_held {
             true => {
-                let arguments = format!("fixity add OWN --at {at} --from {from}");
+                let arguments = format!("fixity add OWN --at {at} {from}");
                 Plan::new(Kind::Files, &arguments, vec![Entry::of(at, held)])
             }
             false => {
                 let entry = Entry::of(at, held.union(&records).cloned().collect());
-                let arguments = format!("ingest OWN --at {at} --from {from}");
+                let arguments = format!("ingest OWN --at {at} {from}");
                 Plan::new(Kind::Files, &arguments, vec![entry])
             }
         };
@@ -261,9 +261,9 @@ impl<'primary> Victim<'primary> {
         let ingest = self.input("ingest.txt", &lines(&comes));
         let delete = self.input("delete.txt", &lines(&goes));
         let arguments = match kind {
-            Kind::Ingest => format!("ingest OWN --at {at} --from {ingest}"),
-            Kind::Delete => format!("delete OWN --at {at} --from {delete}"),
-            _ => format!("change OWN --at {at} --ingest {ingest} --delete {delete}"),
+            Kind::Ingest => format!("ingest OWN --at {at} {ingest}"),
+            Kind::Delete => format!("delete OWN --at {at} {delete}"),
+            _ => format!("ingest OWN --at {at} {ingest} --delete {delete}"),
         };
         let held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
         Plan::new(kind, &arguments, vec![Entry::of(at, held)])
@@ -281,7 +281,7 @@ impl<'primary> Victim<'primary> {
         let first = dice.within(0..lines.len());
         lines.rotate_left(first);
         let from = self.input("listing.txt", &(lines.join("\n") + "\n"));
-        let arguments = format!("sync OWN --at {at} --max-delete 50% --from {from}");
+        let arguments = format!("sync OWN --at {at} --max-delete 50% {from}");
         Plan::new(Kind::Sync, &arguments, vec![Entry::of(at, listed)])
     }
 

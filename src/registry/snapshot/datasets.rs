@@ -37,6 +37,16 @@ impl Snapshot {
         })
     }
 
+    /// The change of a dataset before its latest one. `None` means that it has one change or none, or that the
+    /// dataset does not exist.
+    pub fn change_before_last(&self, name: &DatasetName) -> Result<Option<Instance>> {
+        let Some(latest) = self.latest_change(name)? else { return Ok(None) };
+        let Some(before) = Timestamp::from_micros(latest.timestamp.as_micros() - 1) else {
+            return Ok(None);
+        };
+        self.ask_of(name, |read, key| read.instance_at(key, before))
+    }
+
     /// The last listing of a dataset that was refused. `None` means that one was accepted since, or none was
     /// refused.
     pub fn refusal(&self, dataset: &DatasetName) -> Result<Option<RefusedListing>> {

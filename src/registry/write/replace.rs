@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::applied::{ChangeReport, ReturnedGranules};
 use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
-use crate::error::{Error, ErrorDetail, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     Confirmation, Coverage, DatasetName, EventKind, GranuleId, Holding, Instance, Limits,
     ListingEntry, RefusedListing, Set, Timestamp, plural,
@@ -34,8 +34,8 @@ impl Registry {
     /// nothing changes; the listing is empty (`empty`), unless the dataset is empty again; or more
     /// would be deleted or added than the limits allow (`too-many-deletions`, `too-many-additions`): those
     /// given or, where there are none, those of the dataset or the default;
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules held are not those of the
+    /// [`ErrorKind::DatasetUnknown`];
+    /// [`ErrorKind::Damaged`]: the granules held are not those of the
     /// identifier in force.
     pub fn sync(
         &self,
@@ -131,36 +131,39 @@ impl Registry {
         })
     }
 
-    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both. The set is one
-    /// that this dataset held, whichever dataset the selection names.
-    /// The identifier is that of the earlier set. If the dataset already holds the set, nothing
-    /// changes, which is not an error.
+    /// Makes a dataset hold an earlier set again, in one new change, so the history contains both. `None` means the
+    /// set before the last change. The set is one that this dataset held, whichever dataset the selection names.
+    /// The identifier is that of the earlier set. If the dataset already holds the set, nothing changes, which is
+    /// not an error.
     ///
     /// Costs one pass over both sets, and the cost of [`Registry::change`] for the difference.
     ///
     /// # Errors
     ///
-    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset;
-    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granules of either set are not those
-    /// of its identifier.
-    pub fn revert(
+    /// Those of [`Snapshot::select`](crate::Snapshot::select) in this dataset. Without a set:
+    /// [`ErrorKind::NoHistory`], there was one change only, or none; [`ErrorKind::Ambiguous`], the last change went
+    /// back to the set before the previous one already, so it is not clear which change is to be taken back.
+    /// [`ErrorKind::Damaged`]: the granules of either set are not those of its identifier.
+    pub fn revert<'a>(
         &self,
         dataset: &DatasetName,
-        to: &Selection,
+        to: impl Into<Option<&'a Selection>>,
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
+        let to = to.into();
         let registry = &self.for_change(options);
         registry.write(|transaction| {
             let target = Target::lock(registry, transaction, dataset, options)?;
             target.refuse_backfill()?;
-            let selection = match to {
-                Selection::Identifier { identifier, dataset: _, at } => {
+            let selected = |selection| Ok::<_, Error>(select(transaction, &selection)?.set);
+            let mut set = match to {
+                None => Set::Instance(before_last_change(transaction, &target)?),
+                Some(Selection::Identifier { identifier, dataset: _, at }) => {
                     let (identifier, dataset, at) = (*identifier, Some(dataset.clone()), *at);
-                    Selection::Identifier { identifier, dataset, at }
+                    selected(Selection::Identifier { identifier, dataset, at })?
                 }
-                other => other.clone(),
+                Some(other) => selected(other.clone())?,
             };
-            let mut set = select(transaction, &selection)?.set;
             if *set.dataset() != target.name {
                 // Another dataset had this digest as well, and last.
                 let identifier = set.identifier();
@@ -186,6 +189,35 @@ impl Registry {
             let applied = Target { options, ..target }.apply(&events, Conduct::Revert)?;
             Ok(applied.ended(options.dry_run))
         })
+    }
+}
+
+/// The set that a dataset held before its last change.
+fn before_last_change(read: &View, target: &Target<'_>) -> Result<Instance> {
+    let name = &target.name;
+    let last = target.latest.as_ref().ok_or_else(|| Error::no_history(name))?;
+    let Some(before) = instance_before(read, target.dataset, last.timestamp)? else {
+        let message = format!("{name} has had one change only, so there is no set before it");
+        return Err(Error::new(ErrorKind::NoHistory, message));
+    };
+    let earlier = instance_before(read, target.dataset, before.timestamp)?;
+    if let Some(earlier) = earlier
+        && (earlier.identifier, earlier.digest) == (last.identifier, last.digest)
+    {
+        let message = format!(
+            "the last change of {name}, at {}, went back to the set of {} already",
+            last.timestamp, earlier.timestamp
+        );
+        return Err(Error::new(ErrorKind::Ambiguous, message));
+    }
+    Ok(before)
+}
+
+/// The instance in force before an instant.
+fn instance_before(read: &View, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
+    match Timestamp::from_micros(at.as_micros() - 1) {
+        Some(before) => read.instance_at(dataset, before),
+        None => Ok(None),
     }
 }
 

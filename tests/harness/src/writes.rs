@@ -22,14 +22,18 @@ fcde2b2edba56bf408601fb721fe9b5c338d10ee429ea04fae5511b68fbf8fb9  two
 
 /// Writes to a registry without datasets, each of which can follow those before it.
 pub const WRITES: [Write; 11] = [
-    write(&["ingest", "A", "one", "two", "--create", "--at", "2001-01-01"], "", true),
-    write(&["ingest", "A", "three", "--at", "2001-02-01"], "", true),
-    write(&["delete", "A", "three", "--at", "2001-03-01"], "", true),
+    write(
+        &["ingest", "A", "--id", "one", "--id", "two", "--create", "--at", "2001-01-01"],
+        "",
+        true,
+    ),
+    write(&["ingest", "A", "--id", "three", "--at", "2001-02-01"], "", true),
+    write(&["delete", "A", "--id", "three", "--at", "2001-03-01"], "", true),
     write(&["dataset", "edit", "A", "--title", "A title", "--at", "now"], "", true),
     write(&["annotate", "A@2001-01-05", "a remark"], "", true),
-    write(&["sync", "A", "--from", "-", "--at", "now"], "one\ntwo\n", false),
+    write(&["sync", "A", "-", "--at", "now"], "one\ntwo\n", false),
     write(&["cite", "A", "--select", "t*"], "", true),
-    write(&["fixity", "add", "A", "--from", "-", "--at", "now"], CHECKSUMS, true),
+    write(&["fixity", "add", "A", "-", "--at", "now"], CHECKSUMS, true),
     write(&["fixity", "check", "A", "--found", "-"], CHECKSUMS, false),
     write(&["dataset", "withdraw", "A", "--note", "replaced"], "", true),
     write(&["dataset", "rename", "A", "B"], "", true),
