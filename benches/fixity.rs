@@ -10,12 +10,12 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Instant;
 
-use accession::Watcher;
 use accession::file::Algorithm;
-use accession::fixity::{Depth, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
+use accession::fixity::{self, CheckOptions, FileTree, FixityRun};
+use accession::{Change, DatasetName, GranuleId, IfMissing, Registry, Selection, Snapshot};
+use harness::values::clock;
 
 const ROUNDS: usize = 3;
 
@@ -49,11 +49,11 @@ fn measure(what: &str, files: usize, size: impl Fn(usize) -> usize) {
         }
         fs::write(file, &bytes[..size(n)]).unwrap();
     }
-    let recorded = compute(directory.path(), &paths);
-    let bytes: u64 = recorded.iter().filter_map(|file| file.size).sum();
+    let registry = compute(directory.path(), &paths);
+    let bytes: usize = (0..files).map(&size).sum();
     let (mut ours, mut theirs) = (f64::MAX, f64::MAX);
     for _ in 0..ROUNDS {
-        ours = ours.min(seconds(|| check(directory.path(), &recorded)));
+        ours = ours.min(seconds(|| check(directory.path(), &registry, files)));
         theirs = theirs.min(seconds(|| xargs(directory.path(), &paths)));
     }
     let rate = |seconds: f64| {
@@ -78,41 +78,38 @@ fn seconds(act: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-fn options() -> ReadOptions {
-    ReadOptions::new(None)
+fn dataset() -> DatasetName {
+    "FOO".parse().unwrap()
 }
 
-fn compute(directory: &Path, paths: &[String]) -> Vec<RecordedFile> {
-    let root = Arc::new(Root::open(directory, MountCheck::Unknown).unwrap());
-    let files = paths.iter().map(|path| Ok(RecordedFile::unrecorded(path.parse().unwrap())));
-    let computed = FileReader::start(
-        &root,
-        files,
-        Purpose::Compute(Algorithm::Sha256),
-        options(),
-        &Watcher::new(),
-    )
-    .unwrap();
-    let recorded = computed.map(|computed| {
-        let computed = computed.unwrap();
-        let content = computed.content.unwrap().unwrap();
-        let checksums = content.checksum.into_iter().collect();
-        RecordedFile { size: content.size, checksums, ..computed.file }
-    });
-    recorded.collect()
+/// A registry with the sizes and the checksums of the files.
+fn compute(directory: &Path, paths: &[String]) -> Registry {
+    let registry = Registry::temporary(clock()).unwrap();
+    let mut change = Change::new();
+    change.options = change.options.if_missing(IfMissing::Create);
+    paths.iter().for_each(|path| change.ingest(path.parse::<GranuleId>().unwrap()).unwrap());
+    registry.change(&dataset(), &change).unwrap();
+    let tree = FileTree::new(directory);
+    let computed = fixity::compute(&registry, &dataset(), tree, Algorithm::Sha256, None);
+    assert_all_good(computed.unwrap(), paths.len());
+    registry
 }
 
-fn check(directory: &Path, recorded: &[RecordedFile]) {
-    let root = Arc::new(Root::open(directory, MountCheck::Unknown).unwrap());
-    let files = recorded.iter().cloned().map(Ok);
-    let check =
-        FileReader::start(&root, files, Purpose::Check(Depth::Content), options(), &Watcher::new())
-            .unwrap();
-    assert_eq!(check.filter(|checked| checked.as_ref().unwrap().content.is_err()).count(), 0);
+/// Reads all files.
+fn assert_all_good(mut run: FixityRun, files: usize) {
+    assert_eq!(run.by_ref().count(), 0);
+    assert_eq!(run.finish().unwrap().files, files as u64);
+}
+
+fn check(directory: &Path, registry: &Registry, files: usize) {
+    let select = |snapshot: &Snapshot| Ok(snapshot.select(&Selection::from(dataset()))?.set);
+    let tree = FileTree::new(directory);
+    let run = fixity::check(registry, select, (tree, CheckOptions::new())).unwrap();
+    assert_all_good(run, files);
 }
 
 fn xargs(directory: &Path, paths: &[String]) {
-    let jobs = options().jobs;
+    let jobs = std::thread::available_parallelism().unwrap();
     // Enough processes to keep all cores busy, and few enough that starting them costs nothing.
     let at_once = (paths.len() / jobs.get() / 8).clamp(1, 1_000).to_string();
     let mut child = Command::new("xargs")
@@ -130,7 +127,7 @@ fn xargs(directory: &Path, paths: &[String]) {
     assert!(child.wait().unwrap().success());
 }
 
-/// The peak memory of this process. The records that this benchmark keeps in memory are a part of it.
+/// The peak memory of this process. The paths that this benchmark keeps in memory are a part of it.
 fn peak_memory() -> String {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

@@ -9,10 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, compare, pull};
-use accession::{
-    Change, DatasetName, GranuleId, IfMissing, Limits, Registry, Selection, Timestamp,
-};
+use accession::mirror::{MirrorStatus, Primary, PrimaryOptions, PullOptions, PullPolicy, manifest};
+use accession::{Change, DatasetName, GranuleId, IfMissing, Limits, Registry, Selection};
 
 const MILLION: usize = 1_000_000;
 
@@ -60,10 +58,6 @@ fn dataset() -> DatasetName {
     "mirrored".parse().unwrap()
 }
 
-fn now() -> Timestamp {
-    "2026-01-01T00:00:00Z".parse().unwrap()
-}
-
 fn registry(path: &Path, granule_ids: impl Iterator<Item = String>) {
     let mut change = Change::new();
     change.options = change.options.if_missing(IfMissing::Create);
@@ -97,18 +91,21 @@ fn child(directory: &Path) {
             granules.for_each(|granule| drop(std::hint::black_box(granule.unwrap())));
         }
     });
-    let path = directory.join("primary.db");
-    let primary = OpenPrimary::open(&path, &dataset(), None, now()).unwrap();
+    let path = directory.join("primary.jsonl");
+    manifest::export(&other, &dataset(), None, &path).unwrap();
+    let manifest = std::fs::File::open(path).unwrap();
+    let primary = Primary::from_reader(manifest, "primary.jsonl", PrimaryOptions::default());
+    let primary = primary.unwrap();
     let compared = median(|| {
-        let compared = compare(&mirror, &dataset(), &primary).unwrap();
-        let counts = compared.differences().unwrap().finish().unwrap().granules;
-        let differ = (compared.status().status, counts.only_right, counts.only_left);
+        let compared = mirror.compare_mirror(&dataset(), &primary).unwrap().finish().unwrap();
+        let counts = compared.counts.granules;
+        let differ = (compared.status.status, counts.only_right, counts.only_left);
         assert_eq!(differ, (MirrorStatus::Diverged, 2, 1));
     });
     let policy = PullPolicy::Reset(Limits::default());
     let options = PullOptions::new().policy(policy).dry_run(true);
     let pulled = median(|| {
-        pull(&mirror, &dataset(), &primary, options).unwrap();
+        mirror.pull(&dataset(), &primary, options).unwrap();
     });
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

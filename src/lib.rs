@@ -124,7 +124,7 @@
 //! | [`verify`] | the results of [`Registry::verify`] |
 //! | [`proof`] | signed statements, proofs and policies |
 //! | [`citation`] | citations, recognised in text and checked |
-//! | [`publish`] and [`site`] | a registry as a directory for any web server |
+//! | [`publish`] | a registry as a directory for any web server |
 //! | [`ids`] | unique granule ids, and payment ids |
 //! | [`chain`] | the rule for identifiers and digests |
 //! | [`text`] | names in messages |
@@ -138,10 +138,12 @@
 //! `postgres` (default): registries on PostgreSQL. Without it, a registry is a file, and the library compiles
 //! neither tokio nor a driver.
 
+// Whoever uses the library can name each type that it gives them.
+#![warn(unnameable_types)]
+
 pub mod chain;
 pub mod citation;
-#[doc(hidden)]
-pub mod disk;
+mod disk;
 mod error;
 pub mod fixity;
 mod input;
@@ -166,7 +168,7 @@ pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
     DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
     Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work, limit_memory,
+    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -183,16 +185,16 @@ pub mod dataset {
 /// What is recorded of the files of a granule.
 pub mod file {
     pub use crate::model::{
-        Algorithm, Checksum, Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate,
-        Coverage, FileContent, FilePath, OtherAlgorithm, Strength,
+        Algorithm, Checksum, Content, ContentConflict, ContentMatch, Coverage, FileContent,
+        FilePath, OtherAlgorithm,
     };
 }
 
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        DirectoryFile, DirectoryListing, Events, Hits, InputFormat, ListedRecords, OpenedFile,
-        Record, Records, SearchPages, StatedFile, old_payment_ids, open, unzipped,
+        DirectoryFile, DirectoryListing, Events, InputFormat, ListedRecords, OpenedFile, Record,
+        Records, SearchPages, StatedFile, old_payment_ids, open, unzipped,
     };
     pub use crate::registry::{ListingSummary, SkippedEntries};
 }
@@ -205,19 +207,19 @@ pub mod history {
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
-        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, IdPages, ImportCounts,
-        KeptAnnotations, MAX_EXAMPLES, NewAnnotation, NotedPeriod, Period, Periods, Presence,
-        ReturnedGranules, SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState,
-        TwoSides, UnevenGranule, WorkCounts,
+        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, ImportCounts,
+        KeptAnnotations, NewAnnotation, NotedPeriod, Period, Periods, Presence, ReturnedGranules,
+        SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
+        UnevenGranule, WorkCounts,
     };
 }
 
 /// What an operator looks at every day.
 pub mod status {
-    pub use crate::model::{FailedAttempt, LastPull, LineCheck, LogChange};
+    pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
         DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
-        NewCheck, OpenFinding, RootState, StatusThresholds, StoredSource,
+        NewCheck, OpenFinding, RootState, StatusThresholds,
     };
 }
 
@@ -225,13 +227,6 @@ pub mod status {
 pub mod backup {
     pub use crate::registry::{
         BackupReport, CopyReport, MissingFromBackup, PaymentIds, RestoreReport, restore,
-    };
-}
-
-/// The files of a published site.
-pub mod site {
-    pub use crate::mirror::{
-        HEAD, PublishedSite, PublishedStatements, SHARDS, SITE, Shard, ShardPeriod, SiteRegistry,
     };
 }
 
@@ -244,8 +239,7 @@ pub mod verify {
 
 /// Signed statements, and proofs.
 pub mod proof {
-    pub use crate::mirror::ask_witness;
-    pub use crate::registry::{ProvedSet, SignedCheckpoint, StatementLog};
+    pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
         Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
         ProofProblem, ProofVerdict, SetStatement, SigningKey, StatedSet, StatementProof,
@@ -262,6 +256,6 @@ pub mod ids {
 /// Text in messages.
 pub mod text {
     pub use crate::model::{
-        is_escaped, is_interpreted, is_invisible, parse_duration, plural, quoted, write_visible,
+        is_escaped, is_interpreted, parse_duration, plural, quoted, write_visible,
     };
 }

@@ -4,14 +4,13 @@ use std::io::{self, Write};
 
 use accession::history::ChangeCounts;
 use accession::history::{KeptAnnotations, Skipped};
-use accession::mirror::{MirrorStatus, PullReport};
-use accession::text::{plural, quoted};
-use accession::{ChangeReport, DatasetName, Identifier, Instance, Registry};
+use accession::{ChangeReport, DatasetName, Identifier, Instance, Registry, Timestamp};
 use accession::{Digest, WarningKind};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::error::{Exit, Result};
-use super::output::{Object, Output};
+use super::output::{AsText, Object, Output, counted, in_words};
 use super::session::{ChangeTime, Create, Session};
 
 /// One change of a dataset, as it was asked for.
@@ -39,7 +38,7 @@ pub struct Created {
     pub dataset: bool,
 }
 
-/// The result of a command that changes the history of a dataset, as JSON.
+/// The result of a command that changes the history of a dataset, as JSON. Its text is made of it.
 #[derive(Serialize)]
 struct AppliedJson<'a> {
     #[serde(flatten)]
@@ -47,15 +46,21 @@ struct AppliedJson<'a> {
     changed: bool,
     added: u64,
     removed: u64,
+    /// What all changes together did.
+    counts: Object,
+    /// Why nothing changed.
+    unchanged: Option<&'a str>,
     dry_run: bool,
+    /// The first granules of each kind, or all of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    examples: Option<Object>,
     skipped: Skipped,
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
     kept: Option<Object>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    status: Option<MirrorStatus>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    digest_equal: Option<bool>,
+    /// What only this command has.
+    #[serde(flatten)]
+    also: Object,
 }
 
 /// The fields of the instance in force afterwards, which are null, zero or those of the empty set if the
@@ -91,18 +96,19 @@ impl Application<'_> {
         Ok((made, Created { registry: is_new_registry && changed, dataset }))
     }
 
-    /// Prints what was done. `pulled` is what a pull found and left, if it was one.
+    /// Prints what was done. `unchanged` is why nothing changed, if nothing did; `also` is what only this
+    /// command prints.
     pub fn report(
         &self,
         session: &mut Session,
         applied: &ChangeReport,
         created: Created,
-        pulled: Option<&PullReport>,
-        text: impl FnOnce(&mut Output) -> io::Result<()>,
+        unchanged: Option<&str>,
+        also: Object,
+        text: AsText,
     ) -> Result<Exit> {
         let (dataset, dry_run) = (self.dataset, self.dry_run);
-        let (changed, added, removed) =
-            (applied.instance().is_some(), applied.added(), applied.removed());
+        let changed = applied.instance().is_some();
         session.report_work(&applied.effort);
         let instance = match &applied.in_force {
             Some(instance) => InForce::Instance(instance),
@@ -123,42 +129,42 @@ impl Application<'_> {
                 "annotations": [(); 0],
             })),
         };
-        // Who tries a change wants to see what it would do, whichever command makes it.
-        if let (InForce::Instance(in_force), true) = (&instance, self.has_line || dry_run)
-            && session.wants_lines()
-            && changed
-        {
-            if dry_run {
-                write!(session.out(), "dry run: ")?;
-            }
-            write_change_line(session.out(), in_force, applied)?;
-        }
-        let registry = session.registry_path();
-        let json = AppliedJson {
+        let ChangeCounts { ingested, deleted, described, replaced, .. } = applied.counts();
+        let first = &applied.first;
+        let done = AppliedJson {
             instance,
             changed,
-            added,
-            removed,
+            added: ingested,
+            removed: deleted,
+            counts: object!({
+                "ingested": ingested,
+                "deleted": deleted,
+                "described": described,
+                "replaced": replaced,
+            }),
+            unchanged: unchanged.filter(|_| !changed),
             dry_run,
+            examples: dry_run.then(|| {
+                object!({
+                    "ingested": first.ingested,
+                    "deleted": first.deleted,
+                    "described": first.described,
+                    "replaced": first.replaced,
+                })
+            }),
             skipped: applied.skipped,
             created,
             kept: self.reads_history.then(|| {
                 let KeptAnnotations { added, .. } = applied.annotations;
                 object!({ "subsets": applied.subsets, "annotations": added })
             }),
-            status: pulled.map(|it| it.before.status),
-            digest_equal: pulled.map(PullReport::is_digest_equal),
+            also,
         };
-        session.confirm(&json, |out| {
-            let verb = if dry_run { "would create" } else { "created" };
-            if created.registry {
-                writeln!(out, "{verb} registry {}", quoted(&registry.to_string_lossy()))?;
-            }
-            if created.dataset {
-                writeln!(out, "{verb} dataset {dataset}")?;
-            }
-            text(out)
-        })
+        // Who tries a change wants to see what it would do, whichever command makes it.
+        if (self.has_line || dry_run) && session.wants_lines() && changed {
+            session.present(&done, write_line)?;
+        }
+        session.present_done(&done, text)
     }
 }
 
@@ -172,20 +178,20 @@ pub fn apply(
 ) -> Result<Exit> {
     let (applied, created) = application.make(session, |registry| Ok(change(registry)?))?;
     session.warn_all(applied.warnings(application.dataset, session.now()?));
-    application.report(session, &applied, created, None, |out| {
-        match (unchanged, applied.instance()) {
-            (Some(why), None) => {
-                writeln!(out, "no changes: {why}")?;
-                if let Some(in_force) = &applied.in_force {
-                    writeln!(out, "identifier {}", in_force.identifier)?;
-                }
-            }
-            _ => write_applied(out, &applied)?,
+    let unchanged = unchanged.unwrap_or(match applied.skipped {
+        Skipped { held: 1.., .. } => "every granule is already held",
+        Skipped { missing: 1.., .. } => "none of the granules is held",
+        _ => "the input contains no granules",
+    });
+    application.report(session, &applied, created, Some(unchanged), Object(vec![]), |out, done| {
+        write_created(out, done)?;
+        if done["changed"] == true {
+            write_change(out, done)?;
+        } else {
+            write_unchanged(out, done)?;
         }
-        match application.dry_run {
-            true => write_dry_run(out, &applied),
-            false => Ok(()),
-        }
+        write_identifier(out, done)?;
+        write_dry_run(out, done)
     })
 }
 
@@ -200,18 +206,7 @@ fn warn_of_shared_doi(session: &Session, name: &DatasetName) -> Result<()> {
     Ok(())
 }
 
-/// Writes a change in one line.
-fn write_change_line(
-    out: &mut impl Write,
-    in_force: &Instance,
-    applied: &ChangeReport,
-) -> io::Result<()> {
-    let Instance { dataset, timestamp, granules, identifier, .. } = in_force;
-    let sides = sides(applied.counts());
-    writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}, identifier {identifier}")
-}
-
-/// How many granules are ingested, deleted, described and replaced: `+2 -1 ~3, 10 described`. The last two
+/// How many granules a change ingests, deletes, describes and replaces: `+2 -1 ~3, 10 described`. The last two
 /// are left out where there are none.
 pub fn sides(counts: ChangeCounts) -> String {
     let ChangeCounts { ingested, deleted, described, replaced, .. } = counts;
@@ -225,49 +220,100 @@ pub fn sides(counts: ChangeCounts) -> String {
     sides
 }
 
-/// Writes the result of a change.
-fn write_applied(out: &mut impl Write, applied: &ChangeReport) -> io::Result<()> {
-    let Some(instance) = applied.instance() else {
-        return match applied.skipped {
-            Skipped { held: 1.., .. } => {
-                writeln!(out, "no changes: every granule is already held")
-            }
-            Skipped { missing: 1.., .. } => {
-                writeln!(out, "no changes: none of the granules is held")
-            }
-            _ => writeln!(out, "no changes: the input contains no granules"),
-        };
-    };
-    write_change(out, instance)?;
-    writeln!(out, "identifier {}", instance.identifier)
+/// Writes a change in one line.
+fn write_line(out: &mut Output, done: &Value) -> io::Result<()> {
+    if done["dry_run"] == true {
+        write!(out, "dry run: ")?;
+    }
+    writeln!(out, "{}, identifier DI:{}", change_in_words(done), in_words(&done["identifier"]))
 }
 
-/// Writes when a change took effect, and how many granules it ingested and deleted.
-pub fn write_change(out: &mut impl Write, change: &Instance) -> io::Result<()> {
-    let Instance { dataset, timestamp, granules, .. } = change;
-    let sides = sides(change.counts());
-    writeln!(out, "{dataset} at {timestamp}: {sides}, holds {granules}")
+/// Writes the dataset that was created.
+pub fn write_created(out: &mut Output, done: &Value) -> io::Result<()> {
+    if done["created"]["dataset"] != true {
+        return Ok(());
+    }
+    let verb = if done["dry_run"] == true { "would create" } else { "created" };
+    writeln!(out, "{verb} dataset {}", in_words(&done["dataset"]))
 }
 
-/// Writes how many annotations of a primary are kept from now on.
-pub fn write_kept(out: &mut impl Write, annotations: KeptAnnotations) -> io::Result<()> {
-    match annotations.added {
-        0 => Ok(()),
-        added => writeln!(out, "kept {}", plural(added, "annotation")),
+/// Writes why nothing changed.
+pub fn write_unchanged(out: &mut Output, done: &Value) -> io::Result<()> {
+    match done["unchanged"].as_str() {
+        Some(why) => writeln!(out, "no changes: {why}"),
+        None => Ok(()),
     }
 }
 
-/// Writes that a change was rolled back, with the first granules of each side as examples.
-pub fn write_dry_run(out: &mut impl Write, applied: &ChangeReport) -> io::Result<()> {
-    let (counts, first) = (applied.counts(), &applied.first);
-    for (verb, ids, count) in [
-        ("ingest", &first.ingested, counts.ingested),
-        ("delete", &first.deleted, counts.deleted),
-        ("describe", &first.described, counts.described),
-        ("replace files of", &first.replaced, counts.replaced),
+/// Writes how many granules a change ingested and deleted.
+pub fn write_change(out: &mut Output, done: &Value) -> io::Result<()> {
+    writeln!(out, "{}", change_in_words(done))
+}
+
+/// Writes the identifier in force, if the dataset has a history.
+pub fn write_identifier(out: &mut Output, done: &Value) -> io::Result<()> {
+    match done["timestamp"].is_null() {
+        true => Ok(()),
+        false => writeln!(out, "identifier DI:{}", in_words(&done["identifier"])),
+    }
+}
+
+fn change_in_words(done: &Value) -> String {
+    let (dataset, granules) = (in_words(&done["dataset"]), in_words(&done["granules"]));
+    let at = match is_of_now(done) {
+        true => String::new(),
+        false => format!(" at {}", in_words(&done["timestamp"])),
+    };
+    format!("{dataset}{at}: {}, holds {granules}", counts_in_words(&done["counts"]))
+}
+
+/// Whether a change took effect when it was recorded, so that its time is no news.
+fn is_of_now(done: &Value) -> bool {
+    const MINUTE_MICROS: u64 = 60 * 1_000_000;
+    let at = |member: &str| done[member].as_str()?.parse::<Timestamp>().ok();
+    at("timestamp")
+        .zip(at("recorded"))
+        .is_some_and(|(at, recorded)| recorded.as_micros().abs_diff(at.as_micros()) < MINUTE_MICROS)
+}
+
+/// How many granules were ingested, deleted, described and replaced, without those that are none.
+pub fn counts_in_words(counts: &Value) -> String {
+    let words = [
+        ("ingested", "added"),
+        ("deleted", "deleted"),
+        ("replaced", "replaced"),
+        ("described", "described"),
+    ];
+    let counts = words.map(|(member, word)| (counts[member].as_u64().unwrap_or(0), word));
+    let is_something = counts.iter().any(|(count, _)| *count > 0);
+    let shown =
+        counts.iter().filter(|(count, word)| *count > 0 || !is_something && *word == "added");
+    shown.map(|(count, word)| format!("{count} {word}")).collect::<Vec<_>>().join(", ")
+}
+
+/// Writes how many annotations of a primary are kept from now on.
+pub fn write_kept(out: &mut Output, done: &Value) -> io::Result<()> {
+    match &done["kept"]["annotations"] {
+        none if none == 0 => Ok(()),
+        added => writeln!(out, "kept {}", counted(added, "annotation")),
+    }
+}
+
+/// Writes that a change was rolled back, if it was, with the first granules of each side as examples.
+pub fn write_dry_run(out: &mut Output, done: &Value) -> io::Result<()> {
+    if done["dry_run"] != true {
+        return Ok(());
+    }
+    for (verb, member) in [
+        ("ingest", "ingested"),
+        ("delete", "deleted"),
+        ("describe", "described"),
+        ("replace files of", "replaced"),
     ] {
+        let ids = done["examples"][member].as_array().map_or(&[][..], Vec::as_slice);
+        ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", in_words(id)))?;
+        let count = done["counts"][member].as_u64().unwrap_or(0);
         let more = count.saturating_sub(ids.len() as u64);
-        ids.iter().try_for_each(|id| writeln!(out, "would {verb} {}", id.as_str()))?;
         if more > 0 {
             writeln!(out, "would {verb} {more} more")?;
         }

@@ -157,9 +157,6 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::TreeDiffers => {
             "nothing was signed or published: two trees under one name prove that the archive contradicts itself; if the registry was restored from an older backup, `accession proof sign --recover` takes published statements back; one that is built anew from exports begins a new log, with a new key under a new name"
         }
-        ErrorKind::Backfill => {
-            "nothing was changed; name the time of the change with --at; say --at now if it is now"
-        }
         ErrorKind::NotAfterLast if is_read => {
             "nothing was changed; an import must be later than the last change of the dataset"
         }
@@ -206,7 +203,6 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
             "name one of them with --column; --format lines takes each line as one granule"
         }
         ErrorDetail::CellCount => "--format lines takes each line as one granule",
-        ErrorDetail::NoOffset => "nothing was changed; add the offset, or Z if the times are UTC",
         ErrorDetail::NoDates => {
             "an import needs a column ingested, an event file, or listings with a date in their names; `accession ingest` reads others"
         }

@@ -2,16 +2,16 @@
 //! that it signed.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use accession::ErrorKind;
-use accession::disk::{AtomicFile, read_small_text};
 use accession::proof::{LogCheckpoint, SigningKey};
 use accession::text::quoted;
 
 use super::error::{Context, Error, Result};
+use super::reading::read_small_text;
 
 /// Writes a key to a file that does not exist yet.
 pub fn create(path: &Path, key: &SigningKey) -> Result<()> {
@@ -76,7 +76,7 @@ pub struct KeyInUse {
     pub last: Option<LogCheckpoint>,
     path_of_last: PathBuf,
     /// What gets the next one: there is room for it before anything is stated.
-    next: AtomicFile,
+    next: NextFile,
     _locked: File,
 }
 
@@ -90,7 +90,7 @@ impl KeyInUse {
         let path = path.canonicalize().with_context(|| format!("cannot look at {name}"))?;
         let path_of_last = path_of_last(&path);
         let last = last_signed(&path_of_last)?;
-        let next = AtomicFile::beside(&path_of_last)?;
+        let next = NextFile::beside(&path_of_last)?;
         Ok(KeyInUse { key, last, path_of_last, next, _locked: locked })
     }
 
@@ -101,11 +101,51 @@ impl KeyInUse {
 
     /// Keeps what the key is about to sign: a signature of it may leave the process after this.
     pub fn keep(&mut self, body: &str) -> Result<()> {
-        let name = self.name_of_last();
-        let mut file = std::mem::replace(&mut self.next, AtomicFile::beside(&self.path_of_last)?);
-        let written = file.as_file_mut().write_all(body.as_bytes());
-        written.with_context(|| format!("cannot write {name}"))?;
-        Ok(file.replace()?)
+        let kept = self.next.replace(&self.path_of_last, body);
+        kept.with_context(|| format!("cannot write {}", self.name_of_last()))
+    }
+}
+
+/// The file that takes the place of the last checkpoint. Only who has locked the key writes it, so it has a fixed
+/// name, and what a killed process left there is replaced.
+struct NextFile {
+    file: File,
+    path: PathBuf,
+    /// Synced after the file was renamed. It is opened before: a directory that cannot be synced is an error
+    /// before anything is changed.
+    directory: File,
+}
+
+impl NextFile {
+    fn beside(path: &Path) -> Result<Self> {
+        let mut next = path.as_os_str().to_owned();
+        next.push(".new");
+        let next = PathBuf::from(next);
+        let create = || {
+            match fs::remove_file(&next) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+            let directory = File::open(path.parent().unwrap_or(Path::new("/")))?;
+            let file = OpenOptions::new().write(true).create_new(true).open(&next)?;
+            Ok(NextFile { file, path: next.clone(), directory })
+        };
+        create().with_context(|| format!("cannot create {}", quoted(&next.to_string_lossy())))
+    }
+
+    /// Replaces the file at `path` by one with this text. It is durable when this returns.
+    fn replace(&mut self, path: &Path, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())?;
+        self.file.sync_all()?;
+        fs::rename(&self.path, path)?;
+        self.directory.sync_all()
+    }
+}
+
+impl Drop for NextFile {
+    /// Removes the file, unless it was renamed.
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
     }
 }
 

@@ -63,6 +63,7 @@ mod reading;
 mod session;
 mod short_help;
 mod sources;
+mod temporary_file;
 mod words;
 
 use std::ffi::OsString;
@@ -167,7 +168,7 @@ fn run_command(
         return Err(Error::usage("standard input is named more than once")
             .with_hint("it can be read only once: save one of the inputs in a file"));
     }
-    accession::limit_memory()?;
+    accession::Registry::limit_memory()?;
     program::report_too_long_files()?;
     command.run(session)
 }

@@ -13,7 +13,6 @@ use accession::ListingOptions;
 use accession::citation::record;
 use accession::citation::{self, Reference};
 use accession::dataset::DatasetMetadata;
-use accession::disk::{read_small, read_small_text};
 use accession::listing::{
     self, DirectoryListing, InputFormat, ListedRecords, OpenedFile, Record, SearchPages,
 };
@@ -497,6 +496,31 @@ pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
 /// What the text of a file says.
 pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
+}
+
+/// Reads a small file whole.
+///
+/// # Errors
+///
+/// It cannot be read, or is longer than `most_bytes`.
+fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    file.take(most_bytes.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most_bytes {
+        let what = format!("it is longer than {most_bytes} bytes");
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
+    }
+    Ok(content)
+}
+
+/// Reads a small text whole.
+///
+/// # Errors
+///
+/// It cannot be read, is longer than `most_bytes`, or is not UTF-8.
+pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
+    let text = String::from_utf8(read_small(file, most_bytes)?);
+    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// Reads a small file whole, as text.

@@ -18,8 +18,8 @@ use serde::Serialize;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
 use super::output::{
-    Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_fields,
-    write_message,
+    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, to_value,
+    write_fields, write_message,
 };
 use super::paths::named_path;
 
@@ -281,6 +281,11 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
+    /// Prints on stderr what to do next, for people.
+    pub fn hint(&self, message: &str) {
+        write_message(Label::Hint, message);
+    }
+
     /// Prints warnings of the library, each with what to do about it.
     pub fn warn_all(&self, warnings: impl IntoIterator<Item = Warning>) {
         for warning in warnings {
@@ -349,6 +354,17 @@ impl Session {
     /// Prints a single result: as JSON, or a line for each of the columns that it has.
     pub fn fields(&mut self, columns: &[Column], value: &impl Serialize) -> Result<Exit> {
         self.print(value, |out| write_fields(out, columns, value))
+    }
+
+    /// Prints what was asked for: as JSON, or as text that is made from the same value.
+    pub fn present(&mut self, value: &impl Serialize, text: AsText) -> Result<Exit> {
+        self.print(value, |out| text(out, &to_value(value)))
+    }
+
+    /// Prints what a command did: as JSON, as text that is made from the same value, or with `--quiet` not at
+    /// all.
+    pub fn present_done(&mut self, done: &impl Serialize, text: AsText) -> Result<Exit> {
+        self.confirm(done, |out| text(out, &to_value(done)))
     }
 
     /// Prints what was asked for: as JSON, or as text.

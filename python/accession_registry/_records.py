@@ -388,6 +388,7 @@ class Status:
     """When a dataset was last changed and confirmed, and what is wrong, in sentences.
 
     ``refused`` is the last listing that was refused; None if one was accepted since, or none was refused.
+    ``identical`` is when the dataset was last identical to the primary of its last pull.
     """
 
     dataset: str
@@ -397,6 +398,7 @@ class Status:
     fixity: FilesChecked | None
     problems: list[str]
     refused: RefusedListing | None = None
+    identical: datetime | None = None
 
 
 @dataclass(frozen=True)

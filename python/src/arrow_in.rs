@@ -6,7 +6,6 @@ use std::sync::Arc;
 use accession::CancelToken;
 use accession::ListingOptions;
 use accession::Warning;
-use accession::disk::scratch;
 use accession::listing::{self, InputFormat, Records};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
@@ -22,6 +21,7 @@ use serde_json::{Value, json};
 
 use crate::error::Failure;
 use crate::target::{LIST, Target, read_records};
+use crate::temporary_file;
 
 /// The columns that usually have the ids, as the input formats know them.
 const USUAL: [&str; 7] =
@@ -122,7 +122,7 @@ impl Column {
     /// rows with the same id are files of one granule.
     fn into_records(mut self, token: &CancelToken) -> Result<Records, Failure> {
         let columns = std::mem::take(&mut self.files);
-        let mut file = BufWriter::new(scratch::file()?);
+        let mut file = BufWriter::new(temporary_file::create()?);
         let (mut granule, mut files): (Option<String>, Vec<Value>) = (None, Vec::new());
         self.each_row(token, |number, batch, row, id| {
             if let Some(before) = granule.take_if(|before| before != id) {

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use accession::Differences;
 use accession::GranuleId;
-use accession::disk::Spool;
 use accession::history::IdPage;
 use accession::history::TwoSides;
 use pyo3::prelude::*;
@@ -17,26 +16,11 @@ use crate::pages::OfSide;
 use crate::rows::{Rows, in_pages};
 use crate::work::run;
 
-/// The ids of a spool, from the first one.
-fn ids_of(spool: Arc<Spool>) -> impl Iterator<Item = Result<GranuleId, Failure>> {
-    let mut at = 0;
-    (0..spool.count()).map(move |_| {
-        let record = spool.record_at(at)?;
-        // Its length is before each record.
-        at += 8 + record.len() as u64;
-        GranuleId::from_bytes(&record).map_err(|cause| Failure::unreadable("id", cause))
-    })
-}
-
 /// The number of granules on both sides of a comparison, and three lists of granules: those only on the left
 /// side, those only on the right side, and those with different files.
 #[pyclass(frozen, module = "accession_registry")]
 #[derive(Debug)]
-pub struct Sides {
-    #[pyo3(get)]
-    matched: u64,
-    lists: Vec<Arc<Spool>>,
-}
+pub struct Sides(Arc<TwoSides>);
 
 /// Reads all granules that only one of two sets has.
 fn read(differences: Differences) -> Result<TwoSides, accession::Error> {
@@ -44,32 +28,71 @@ fn read(differences: Differences) -> Result<TwoSides, accession::Error> {
 }
 
 impl From<TwoSides> for Sides {
-    fn from(TwoSides { counts, left, right, other, .. }: TwoSides) -> Self {
-        Sides { matched: counts.granules.matched, lists: [left, right, other].map(Arc::new).into() }
+    fn from(sides: TwoSides) -> Self {
+        Sides(Arc::new(sides))
+    }
+}
+
+/// The ids of a list of granules.
+type Ids = Box<dyn Iterator<Item = Result<GranuleId, Failure>> + Send>;
+
+/// One of the lists of granules of a comparison, in the order in which Python numbers them.
+#[derive(Debug, Clone, Copy)]
+enum List {
+    OnlyLeft,
+    OnlyRight,
+    OtherContent,
+}
+
+impl List {
+    const ALL: [List; 3] = [List::OnlyLeft, List::OnlyRight, List::OtherContent];
+
+    fn count(self, sides: &TwoSides) -> u64 {
+        match self {
+            List::OnlyLeft => sides.counts.granules.only_left,
+            List::OnlyRight => sides.counts.granules.only_right,
+            List::OtherContent => sides.counts.contents.other,
+        }
+    }
+
+    fn ids(self, sides: &TwoSides) -> Ids {
+        match self {
+            List::OnlyLeft => Box::new(sides.only_left().map(|id| Ok(id?))),
+            List::OnlyRight => Box::new(sides.only_right().map(|id| Ok(id?))),
+            List::OtherContent => Box::new(sides.other_content().map(|id| Ok(id?))),
+        }
     }
 }
 
 #[pymethods]
 impl Sides {
+    /// The number of granules on both sides.
+    #[getter]
+    fn matched(&self) -> u64 {
+        self.0.counts.granules.matched
+    }
+
     /// The ids of a list, which are `what` in words.
     fn ids(&self, index: usize, what: &str) -> Result<Rows, Failure> {
         let missing = || Failure::usage("there is no such list", "");
-        let spool = Arc::clone(self.lists.get(index).ok_or_else(missing)?);
-        let (title, count) = (format!("granules {what}"), spool.count());
+        let list = *List::ALL.get(index).ok_or_else(missing)?;
+        let (title, sides) = (format!("granules {what}"), Arc::clone(&self.0));
+        let count = list.count(&sides);
         Ok(Rows::of(title, Some(count), move |_| {
-            Ok(in_pages(ids_of(Arc::clone(&spool)))
-                .map(|page| Ok(page?.iter().collect::<IdPage>())))
+            Ok(in_pages(list.ids(&sides)).map(|page| Ok(page?.iter().collect::<IdPage>())))
         }))
     }
 
     /// The granules that only one side has, each with the name of the side.
     fn table(&self, left: String, right: String) -> Rows {
-        let sides: Vec<_> = [left, right].into_iter().zip(self.lists.iter().cloned()).collect();
-        let count = sides.iter().map(|(_, spool)| spool.count()).sum();
+        let lists = [(left, List::OnlyLeft), (right, List::OnlyRight)];
+        let sides = Arc::clone(&self.0);
+        let count = lists.iter().map(|(_, list)| list.count(&sides)).sum();
         Rows::of("granules that only one side has".to_owned(), Some(count), move |_| {
-            Ok(in_pages(sides.clone().into_iter().flat_map(|(side, spool)| {
+            let sides = Arc::clone(&sides);
+            Ok(in_pages(lists.clone().into_iter().flat_map(move |(side, list)| {
                 let of_side = move |granule_id| OfSide { side: side.clone(), granule: granule_id };
-                ids_of(spool).map(move |granule_id| granule_id.map(&of_side))
+                list.ids(&sides).map(move |granule_id| granule_id.map(&of_side))
             })))
         })
     }

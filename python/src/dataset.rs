@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::citation::refuse_future;
-use accession::mirror::{PullOptions, PullPolicy, export};
+use accession::mirror::{PullOptions, PullPolicy, manifest};
 use accession::{Change, EventKind, HistoryOptions, ListingBuilder};
 use accession::{Selection, SetSpec};
 use pyo3::prelude::*;
@@ -349,7 +349,7 @@ impl Dataset {
         let until = Keywords::of(until, &["until"])?.moment("until")?;
         run(py, |token| {
             let registry = self.opened.reader(token)?;
-            Ok(export(&registry, &self.name, until, &output)?)
+            Ok(manifest::export(&registry, &self.name, until, &output)?)
         })
     }
 

@@ -1,12 +1,13 @@
 //! What is known of files: recorded, computed, checked, listed.
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use accession::file::{Algorithm, Coverage};
 use accession::fixity::{
     self, CheckOptions, CheckSummary, Depth, FileFinding, FileTree, FixityRun, FoundFiles,
-    ListStyle, MountCheck, ReadOptions, each_checksum,
+    ListStyle, each_checksum,
 };
 use accession::{Change, ChangeOptions, DatasetName, EventKind, Set, Snapshot};
 use pyo3::prelude::*;
@@ -24,11 +25,9 @@ use crate::work::run;
 fn tree(root: PathBuf, options: &Keywords<'_, '_>) -> Result<FileTree, Failure> {
     let duration = options.duration("for_")?;
     let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
-    Ok(FileTree {
-        root,
-        mounted: if options.is_set("mounted")? { MountCheck::Yes } else { MountCheck::Unknown },
-        reading: ReadOptions { begin_until, ..ReadOptions::new(options.value("jobs")?) },
-    })
+    let (is_mounted, jobs): (bool, Option<NonZeroUsize>) =
+        (options.is_set("mounted")?, options.value("jobs")?);
+    Ok(FileTree::new(root).mounted(is_mounted).jobs(jobs).begin_until(begin_until))
 }
 
 /// States what is known of files.
@@ -103,7 +102,7 @@ pub fn check<'py>(
     let depth = if options.is_set("size_only")? { Depth::Size } else { Depth::Content };
     let (lists_unexpected, root_name) =
         (options.is_set("unexpected")?, options.value("root_name")?);
-    if lists_unexpected && tree.reading.begin_until.is_some() {
+    if lists_unexpected && tree.deadline().is_some() {
         let message = "unexpected files are those that no file of the whole set is";
         return Err(Failure::usage(message, "leave out for_, or unexpected"));
     }

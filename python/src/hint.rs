@@ -57,9 +57,6 @@ const fn of_kind(kind: ErrorKind) -> Option<&'static str> {
         ErrorKind::ContentContradicts => {
             "nothing was changed; compare() shows all that differ; either a file is damaged, or it was processed again: then max_replace=N or \"P%\" with note=… takes its new bytes, and the history keeps the old"
         }
-        ErrorKind::Backfill => {
-            "nothing was changed; name the time of the change with at=…; say at=\"now\" if it is now"
-        }
         ErrorKind::NotAfterLast => "name a later time with at=…, or at=\"now\"",
         ErrorKind::Future => "name an earlier time with at=…, or at=\"now\"",
         _ => return None,

@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::Warning;
-use accession::disk::scratch;
 use accession::listing::{self, InputFormat};
 use accession::{CancelToken, Listing, ListingBuilder};
 use pyo3::prelude::*;
@@ -19,6 +18,7 @@ use crate::error::Failure;
 use crate::keywords::parsed;
 use crate::record::warn_all;
 use crate::target::{LIST, Target, read_records};
+use crate::temporary_file;
 use crate::work::run;
 
 /// The ids that are read while Python's lock is held, before signals are asked for.
@@ -146,7 +146,7 @@ pub fn format_named(name: Option<&str>) -> Result<Option<InputFormat>, Failure> 
 /// text, and whether what cannot be read of files is skipped.
 fn written(listed: &Bound<'_, PyAny>) -> Result<Taken, Failure> {
     let (format, texts, skips_odd_files): (String, Bound<'_, PyAny>, bool) = listed.extract()?;
-    let mut file = BufWriter::new(scratch::file()?);
+    let mut file = BufWriter::new(temporary_file::create()?);
     for text in texts.try_iter()? {
         file.write_all(text?.extract::<String>()?.as_bytes())?;
     }

@@ -25,6 +25,7 @@ mod response;
 mod rows;
 mod set;
 mod target;
+mod temporary_file;
 mod time;
 mod work;
 

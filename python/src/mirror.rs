@@ -6,9 +6,7 @@ use accession::Warning;
 use accession::history::TwoSides;
 use accession::listing::{InputFormat, OpenedFile, SearchPages};
 use accession::mirror::PrimaryOptions;
-use accession::mirror::{
-    ComparedMirror, MirrorStatus, Primary, PullOptions, PullReport, read_replica,
-};
+use accession::mirror::{ComparedMirror, MirrorStatus, Primary, PullOptions, PullReport};
 use accession::{CancelToken, ChangeOptions, DatasetName, Import};
 use pyo3::prelude::*;
 
@@ -185,7 +183,7 @@ pub fn import(
     if primary.is_at_address() {
         wanted.reading.check_log()?;
     }
-    if let Some(replica) = read_replica(&primary, Some(&registry), dataset, &mut import, now())? {
+    if let Some(replica) = primary.read_replica(Some(&registry), dataset, &mut import, now())? {
         return Ok((replica.import(&registry, dataset, &import)?, Vec::new()));
     }
     if are_for_addresses {

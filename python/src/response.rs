@@ -35,14 +35,14 @@ pub fn read_page(
         }
         let granule = record.granule_id.to_string();
         rows.extend(record.files.iter().map(|file| {
-            let checksum = file.content.checksum.as_ref();
+            let checksum = file.checksum.as_ref();
             let checksum = checksum.map(|it| format!("{}:{it}", it.algorithm().as_str()));
-            (granule.clone(), Some(file.path.to_string()), file.content.size, checksum)
+            (granule.clone(), Some(file.path.to_string()), file.size, checksum)
         }));
         if record.files.is_empty() {
             rows.push((granule, None, None, None));
         }
     }
     warn_all(py, &records.warnings())?;
-    Ok((rows, granules, records.hits().map(|hits| hits.hits)))
+    Ok((rows, granules, records.search_total()))
 }

@@ -13,7 +13,8 @@ pub fn now() -> Timestamp {
     Clock::system().now()
 }
 
-/// A time as it is given: a string, a `datetime` with a zone, or a `date`, which means a whole day.
+/// A time as it is given: a string, a `datetime` with a zone, or a `date`, which means a whole day. In Python a
+/// `datetime` without a zone is often local time, so it is refused; a string without an offset is UTC.
 ///
 /// # Errors
 ///
@@ -25,9 +26,19 @@ pub fn moment(argument: &str, given: &Bound<'_, PyAny>) -> Result<Moment, Failur
     };
     let text = match given.cast::<PyString>() {
         Ok(text) => text.to_string(),
-        Err(_) => given.call_method0("isoformat").map_err(|_| not_a_time())?.extract()?,
+        Err(_) => {
+            // A date has no such attribute.
+            if given.getattr("tzinfo").is_ok_and(|zone| zone.is_none()) {
+                let hint = "for UTC: .replace(tzinfo=timezone.utc)";
+                return Err(Failure::usage(
+                    format!("{argument} is a datetime without a zone"),
+                    hint,
+                ));
+            }
+            given.call_method0("isoformat").map_err(|_| not_a_time())?.extract()?
+        }
     };
-    text.parse().map_err(|cause| Failure::unreadable(argument, cause))
+    Moment::typed(&text, now()).map_err(|cause| Failure::unreadable(argument, cause))
 }
 
 /// How old something may be, or how long it may take: a `timedelta`, or what the command line reads

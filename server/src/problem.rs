@@ -115,6 +115,13 @@ impl Problem {
         Problem { cause: Some(cause), ..problem }
     }
 
+    /// What mirrors read of a dataset cannot be written or read.
+    pub fn unpublished(cause: String) -> Self {
+        let detail = "The log of this dataset cannot be published now.".to_owned();
+        let problem = Problem::overload(ErrorKind::Io.as_str(), detail, 60);
+        Problem { cause: Some(cause), ..problem }
+    }
+
     /// What it is called, in a few words.
     pub fn title(&self) -> &'static str {
         match self.status {
@@ -209,12 +216,10 @@ impl From<Error> for Problem {
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
             // So are directories.
-            ErrorKind::Temporary | ErrorKind::Io => {
-                let detail = match kind {
-                    ErrorKind::Io => "The log of this dataset cannot be published now.",
-                    _ => "The server has no room for temporary files now.",
-                };
-                let problem = Problem::overload(name, detail.to_owned(), 60);
+            ErrorKind::Io => Problem::unpublished(error.with_causes()),
+            ErrorKind::Temporary => {
+                let detail = "The server has no room for temporary files now.".to_owned();
+                let problem = Problem::overload(name, detail, 60);
                 Problem { cause: Some(error.with_causes()), ..problem }
             }
             _ => Problem { kind: name, ..Problem::internal(error.to_string()) },
@@ -231,18 +236,23 @@ fn sentence(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use super::*;
-    use accession::disk::scratch;
+    use accession::{Clock, Registry};
 
+    /// No test may change the environment of its process, so this one runs itself in a child.
     #[test]
     fn no_room_for_temporary_files_is_an_outage_and_the_directory_is_not_shown() {
-        let full = scratch::unusable("write", io::ErrorKind::StorageFull.into());
-        let problem = Problem::from(full);
+        const MISSING: &str = "/missing/for/temporary/files";
+        if std::env::var("TMPDIR").as_deref() != Ok(MISSING) {
+            let name = std::thread::current().name().unwrap().to_owned();
+            let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+            child.args([&name, "--exact"]).env("TMPDIR", MISSING);
+            assert!(child.status().unwrap().success());
+            return;
+        }
+        let problem = Problem::from(Registry::temporary(Clock::system()).unwrap_err());
         assert_eq!((problem.status, problem.kind), (StatusCode::SERVICE_UNAVAILABLE, "temporary"));
-        let directory = scratch::directory().to_string_lossy().into_owned();
-        assert!(problem.cause.is_some_and(|cause| cause.contains(&directory)));
-        assert!(!problem.detail.contains(&directory), "{}", problem.detail);
+        assert!(problem.cause.is_some_and(|cause| cause.contains(MISSING)));
+        assert!(!problem.detail.contains(MISSING), "{}", problem.detail);
     }
 }

@@ -1,11 +1,10 @@
 //! The directory with what mirrors read, which is published whenever a dataset has changed.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
@@ -13,9 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use accession::dataset::DatasetRecord;
-use accession::disk::Directory;
-use accession::disk::scratch::{self, ScratchDirectory};
-use accession::publish::publish;
+use accession::publish::{SiteDirectory, publish};
 use accession::{DatasetFilter, DatasetName};
 use accession::{Error, ErrorKind, Result};
 use accession::{Registry, Snapshot};
@@ -29,7 +26,7 @@ const PART_BYTES: u64 = 64 * 1_024;
 /// The directory with what mirrors read.
 pub struct PublishedFiles {
     /// The directory, which is removed at the end. `None` means that it was not needed yet.
-    directory: Mutex<Option<ScratchDirectory>>,
+    directory: Mutex<Option<Arc<SiteDirectory>>>,
     known: Mutex<BTreeMap<DatasetName, Version>>,
     /// The digests of files that did not change since they were computed.
     digests: quick_cache::sync::Cache<Identity, [u8; 32]>,
@@ -104,7 +101,7 @@ impl Stored {
 impl PublishedFiles {
     /// Nothing is published yet. The directories that killed servers left are removed.
     pub fn new() -> Self {
-        scratch::remove_leftovers();
+        SiteDirectory::remove_abandoned();
         PublishedFiles {
             directory: Mutex::default(),
             known: Mutex::default(),
@@ -147,7 +144,8 @@ impl PublishedFiles {
         let directory = self.directory()?;
         let name = &version.listed.dataset.name;
         let filter = DatasetFilter::from(name.clone());
-        let run = || publish(registry, &directory, &filter, |_, published| published.map(drop));
+        let run =
+            || publish(registry, directory.path(), &filter, |_, published| published.map(drop));
         match run() {
             Err(error)
                 if matches!(
@@ -155,9 +153,7 @@ impl PublishedFiles {
                     ErrorKind::PublishedOtherwise | ErrorKind::PublishedDamaged
                 ) =>
             {
-                let path = directory.join(format!("datasets/{name}"));
-                let removed = fs::remove_dir_all(&path);
-                removed.map_err(|source| Error::cannot("remove", &path, source))?;
+                directory.remove_dataset(name)?;
                 run()?;
             }
             done => done?,
@@ -174,43 +170,47 @@ impl PublishedFiles {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`]; those of `proceed`.
+    /// [`ErrorKind::Io`]; those of `proceed`. That the file cannot be read is the error within.
     pub fn open(
         &self,
         name: &DatasetName,
         file: &str,
         proceed: impl Fn() -> Result<()>,
-    ) -> Result<Option<Stored>> {
-        let directory = self.directory()?;
-        let path = format!("datasets/{name}/{file}");
-        let failed = |source| Error::cannot("read", &directory.join(&path), source);
-        // No symbolic link below the directory is followed: another program may write there, too.
-        let opened = Directory::open(&directory)?.read_below(&path)?;
-        let Some(mut file) = opened else { return Ok(None) };
-        let found = file.metadata().map_err(failed)?;
+    ) -> Result<io::Result<Option<Stored>>> {
+        let opened = self.directory()?.open(&format!("datasets/{name}/{file}"))?;
+        let Some(file) = opened else { return Ok(Ok(None)) };
+        match self.stored(file, proceed) {
+            Ok(stored) => Ok(Ok(Some(stored))),
+            // An error of `proceed` is returned as it is.
+            Err(failed) => failed.downcast::<Error>().map_or_else(|io| Ok(Err(io)), Err),
+        }
+    }
+
+    fn stored(&self, mut file: File, proceed: impl Fn() -> Result<()>) -> io::Result<Stored> {
+        let found = file.metadata()?;
         let bytes = found.len();
         let identity = (found.dev(), found.ino(), bytes, found.mtime(), found.mtime_nsec());
-        let digest = self.digests.get_or_insert_with(&identity, || {
+        let sha256 = self.digests.get_or_insert_with(&identity, || {
             let (mut sha256, mut part) = (Sha256::new(), vec![0; 64 * 1_024]);
             let mut rest = (&mut file).take(bytes);
             loop {
-                match rest.read(&mut part).map_err(failed)? {
-                    0 => return Ok::<[u8; 32], Error>(sha256.finalize().into()),
+                match rest.read(&mut part)? {
+                    0 => return Ok::<[u8; 32], io::Error>(sha256.finalize().into()),
                     read => sha256.update(&part[..read]),
                 }
-                proceed()?;
+                proceed().map_err(io::Error::other)?;
             }
         })?;
-        Ok(Some(Stored { file, bytes, sha256: digest }))
+        Ok(Stored { file, bytes, sha256 })
     }
 
-    fn directory(&self) -> Result<PathBuf> {
+    fn directory(&self) -> Result<Arc<SiteDirectory>> {
         let mut own = self.directory.lock().unwrap_or_else(PoisonError::into_inner);
-        let made = match own.take() {
-            Some(made) => made,
-            None => ScratchDirectory::new()?,
+        let directory = match own.take() {
+            Some(directory) => directory,
+            None => Arc::new(SiteDirectory::temporary()?),
         };
-        Ok(own.insert(made).path().to_owned())
+        Ok(Arc::clone(own.insert(directory)))
     }
 }
 

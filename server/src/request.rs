@@ -438,11 +438,15 @@ pub fn dataset_name(text: &str) -> Result<DatasetName, Problem> {
 ///
 /// # Errors
 ///
-/// It is not RFC 3339, nor a date.
-pub fn moment(text: &str) -> Result<Moment, Problem> {
-    // A plus sign in a query may have been decoded to a space.
-    let text = text.replace(' ', "+");
-    text.parse().map_err(|error| Problem::usage(format!("The time {text:?}: {error}.")))
+/// It is not a time.
+pub fn moment(text: &str, now: Timestamp) -> Result<Moment, Problem> {
+    // The plus sign of an offset in a query may have been decoded to a space. The space after a date takes
+    // the place of the T.
+    const UP_TO_TIME_BYTES: usize = "2001-01-02 ".len();
+    let (date, time) = text.split_at_checked(UP_TO_TIME_BYTES).unwrap_or((text, ""));
+    let text = format!("{date}{}", time.replace(' ', "+"));
+    Moment::typed(&text, now)
+        .map_err(|error| Problem::usage(format!("The time {text:?}: {error}.")))
 }
 
 /// A format of a response.
@@ -514,6 +518,21 @@ mod tests {
             request = request.header(*name, *value);
         }
         Request::of(&request.body(()).unwrap().into_parts().0)
+    }
+
+    #[test]
+    fn a_time_in_a_query_has_a_space_for_the_t_or_for_a_plus_sign() {
+        let now: Timestamp = "2024-01-08T01:00:00Z".parse().unwrap();
+        for (text, read) in [
+            ("2024-01-08", "2024-01-08"),
+            ("2024-01-08T02:00 01:00", "2024-01-08T01:00:00Z"),
+            ("2024-01-08 02:00+01:00", "2024-01-08T01:00:00Z"),
+            ("2024-01-08 01:00", "2024-01-08T01:00:00Z"),
+            ("now", "2024-01-08T01:00:00Z"),
+        ] {
+            assert_eq!(moment(text, now).ok().map(|at| at.to_string()).as_deref(), Some(read));
+        }
+        assert!(moment("noon", now).is_err());
     }
 
     #[test]

@@ -22,7 +22,7 @@
 //!
 //! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
 //! pass; a change, which resumes at a checkpoint (`registry::write::rewind` decides at which), is a sweep
-//! over the instance in force and the new ones. [`Hashing`] runs a sweep while the caller reads the ids.
+//! over the instance in force and the new ones. `Hashing` runs a sweep while the caller reads the ids.
 //! Nothing here does I/O, reads a clock or knows SQL.
 //!
 //! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
@@ -33,9 +33,10 @@ mod sweep;
 
 #[doc(hidden)]
 pub use accession_chain::Lanes;
+pub(crate) use hashing::{Hashed, Hashing, Reached};
+pub use list::CanonicalList;
 #[doc(hidden)]
-pub use hashing::{Hashed, Hashing, Reached};
-pub use list::{CanonicalList, CanonicalLists};
+pub use list::CanonicalLists;
 #[doc(hidden)]
 pub use sweep::Sweep;
 pub(crate) use sweep::Timeline;

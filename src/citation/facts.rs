@@ -34,6 +34,10 @@ pub struct Citation {
 }
 
 impl Citation {
+    /// The characters of ASCII that a URI cannot contain (RFC 3986 § 2): they are percent-encoded in the addresses
+    /// of a citation.
+    pub const NOT_IN_A_URI: &AsciiSet = NOT_IN_A_URI;
+
     /// Creates the citation of a set that was held at `at`, for a reader who accessed it on the day
     /// `accessed`. `None` means the time at which the cited identifier came into force or, where the digest
     /// is named, too, the digest.
@@ -261,7 +265,7 @@ pub(super) fn nonblank_line(text: Option<&str>) -> Option<String> {
 }
 
 /// The characters of ASCII that a URI cannot contain (RFC 3986 § 2).
-pub const NOT_IN_A_URI: &AsciiSet = &CONTROLS
+const NOT_IN_A_URI: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
     .add(b'<')

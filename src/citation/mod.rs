@@ -25,13 +25,9 @@ mod resolve;
 mod set_spec;
 
 pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
-pub use facts::NOT_IN_A_URI;
 pub use facts::{Citation, listed_dataset};
 pub use format::CitationFormat;
-pub use recognise::{
-    FoundCitation, ParsedField, Part, PartGranules, citations_of, cited, dois_without_identifier,
-    find,
-};
+pub use recognise::{FoundCitation, ParsedField, Part, PartGranules, citations_of, cited, find};
 pub use references::{Reference, references};
 pub use resolve::{Resolution, Source, refuse_future};
 pub use set_spec::SetSpec;

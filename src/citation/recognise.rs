@@ -53,6 +53,8 @@ pub struct FoundCitation {
     pub date: Option<ParsedField<Moment>>,
     /// The part of the set that is cited: `DI:…?select=PATTERN`. `None` means the whole set.
     pub part: Option<Part>,
+    /// How many lines of its reference are before its line: 0 on the first one, and in JSON.
+    pub lines_before: u64,
 }
 
 /// A part of a set, which nobody registered, and what is stated of it.
@@ -108,8 +110,12 @@ pub fn find(text: &str) -> Vec<FoundCitation> {
 pub fn citations_of(reference: &Reference) -> Vec<FoundCitation> {
     let text = reference.text.as_str();
     let marks = marks(text);
-    let citations =
-        (0..marks.len()).map(|index| citation_at(&marks, index, text, reference.is_record));
+    let lines =
+        if reference.is_of_json { vec![0; marks.len()] } else { lines_before(text, &marks) };
+    let citations = lines.into_iter().enumerate().map(|(index, lines_before)| {
+        let citation = citation_at(&marks, index, text, reference.is_record);
+        FoundCitation { lines_before, ..citation }
+    });
     if !reference.is_record {
         return citations.collect();
     }
@@ -159,7 +165,8 @@ pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
     let lacking = dois_without_identifier(reference, &found);
     found.extend(lacking.into_iter().map(|doi| {
         let (identifier, digest, dataset, date, part) = (None, None, None, None, None);
-        FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part }
+        let lines_before = 0;
+        FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part, lines_before }
     }));
     found
 }
@@ -167,7 +174,7 @@ pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
 /// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of
 /// any: it cites their datasets without an identifier, if they are datasets of a registry. Only the one that
 /// a field declares counts, if one does.
-pub fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Vec<Doi> {
+fn dois_without_identifier(reference: &Reference, found: &[FoundCitation]) -> Vec<Doi> {
     let is_cited =
         |doi: &Doi| found.iter().any(|pasted| pasted.doi.as_ref().is_none_or(|cited| cited == doi));
     let mut lacking: Vec<Doi> = Vec::new();
@@ -230,7 +237,18 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
     });
     // The digest is that of the part.
     let digest = digest.filter(|_| part.is_none());
-    FoundCitation { identifier, digest, doi, dataset, date, part }
+    FoundCitation { identifier, digest, doi, dataset, date, part, lines_before: 0 }
+}
+
+/// How many lines are before that of each mark.
+fn lines_before(text: &str, marks: &[Mark]) -> Vec<u64> {
+    let (mut lines, mut counted) = (0, 0);
+    let mut before = |mark: &Mark| {
+        lines += text[counted..mark.location.start].matches('\n').count() as u64;
+        counted = mark.location.start;
+        lines
+    };
+    marks.iter().map(&mut before).collect()
 }
 
 /// The numbers of granules that are stated of a part and of its whole: `9 of 11 granules`.
@@ -420,6 +438,24 @@ mod tests {
     const DIGITS: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
     #[test]
+    fn each_citation_has_its_own_line() {
+        let lines_of = |text: &str| {
+            let of_reference = |reference: &Reference| {
+                let found = cited(reference).into_iter();
+                found.map(|it| reference.line + it.lines_before).collect::<Vec<_>>()
+            };
+            references(text).iter().flat_map(of_reference).collect::<Vec<u64>>()
+        };
+        let paragraph = format!("\nWe used\nDI:{DIGITS},\r\nand\nDI:{DIGITS}.\n\n> DI:{DIGITS}\n");
+        assert_eq!(lines_of(&paragraph), [3, 5, 7]);
+        let bibtex = format!("@misc{{a,\n doi = {{10.9999/US}},\n note = {{DI:{DIGITS}}}\n}}\n");
+        assert_eq!(lines_of(&bibtex), [3]);
+        // The strings of JSON are not on lines of their own.
+        assert_eq!(lines_of(&format!("[\n\"x\",\n[\"y\", \"DI:{DIGITS}\"]]")), [3]);
+        assert_eq!(lines_of("\n\nhttps://doi.org/10.9999/US"), [3]);
+    }
+
+    #[test]
     fn long_texts_that_once_made_recognising_quadratic_are_read_at_once() {
         // Each has 100 times the text that took seconds then.
         let size = 20_000;
@@ -443,6 +479,74 @@ mod tests {
             find(&text);
             let elapsed = began.elapsed();
             assert!(elapsed < std::time::Duration::from_secs(20), "{}: {elapsed:?}", &text[..20]);
+        }
+    }
+
+    /// The key, the line and the DOIs of each reference, and how many citations it has.
+    fn listed(text: &str) -> Vec<String> {
+        let shown = |reference: &Reference| {
+            let dois: Vec<String> =
+                dois_without_identifier(reference, &[]).iter().map(ToString::to_string).collect();
+            let key = reference.key.as_deref().unwrap_or("-");
+            let citations = citations_of(reference).len();
+            format!("{key} {} [{}] {citations}", reference.line, dois.join(" "))
+        };
+        references(text).iter().map(shown).collect()
+    }
+
+    fn bibtex() -> String {
+        format!(
+            "% ours\n\n@string{{us = \"10.9999/US\"}}\n\n@dataset{{first,\n  doi = {{10.9999/US\\_1}},\n  title = {{12. A\n\n}}\n}}\n\n@misc{{second,\n  note = {{DI:{DIGITS}, as held at 2001-01-05}},\n  url = \"https://doi.org/10.9999/US\",\n}}\n@article(third, doi = {{10.9999/US}})\n@misc{{open,\n  title = {{x,\n  doi = {{10.9999/US}}\n}}\n@misc{{last, howpublished = {{\\url{{https://doi.org/10.9999/US}}}}}}\n"
+        )
+    }
+
+    fn ris() -> String {
+        format!(
+            "TY  - DATA\nID  - first\nDO  - 10.9999/US\nER  - \n\nTY - DATA\nID  - second\nN1  - DI:{DIGITS}\nER  -\n"
+        )
+    }
+
+    fn csl() -> String {
+        format!(
+            "[\n {{\"id\":\"a]}}{{\",\"DOI\":\"10.9999/US\"}},\n {{\n \"id\": 2, \"x\": {{}}, \"note\":\"DI:{DIGITS}\"}}\n]"
+        )
+    }
+
+    #[test]
+    fn each_reference_has_its_key_and_its_line() {
+        let expected = [
+            "- 1 [] 0",
+            "first 5 [10.9999/US_1] 0",
+            "second 12 [10.9999/US] 1",
+            "third 16 [10.9999/US] 0",
+            "open 17 [10.9999/US] 0",
+            "last 21 [10.9999/US] 0",
+        ];
+        assert_eq!(listed(&bibtex()), expected);
+        assert_eq!(listed(&ris()), ["first 1 [10.9999/US] 0", "second 6 [] 1"]);
+        let expected = ["a]}{ 2 [10.9999/US] 0", "2 3 [] 1"];
+        assert_eq!(listed(&csl()), expected);
+        assert_eq!(
+            listed(&format!("{{\"x\": {{}}, \"items\":{}}}", csl())),
+            ["a]}{ 2 [10.9999/US] 0", "2 3 [] 1"]
+        );
+        let text = format!(
+            "\n[1] A. doi:10.9999/US.\n[2] B, DI:{DIGITS}\n\nSee https://doi.org/10.9999/US,\nas we did.\n"
+        );
+        assert_eq!(listed(&text), ["- 2 [10.9999/US] 0", "- 3 [] 1", "- 5 [10.9999/US] 0"]);
+        assert!(listed("").is_empty());
+    }
+
+    #[test]
+    fn no_damage_of_a_list_makes_it_panic() {
+        for whole in [bibtex(), ris(), csl()] {
+            for (at, next) in whole.char_indices().map(|(at, it)| (at, at + it.len_utf8())) {
+                listed(&whole[..at]);
+                for piece in ["", "@", "{", "}", "\"", "\\", ",", "[", "<", "é", "TY  - x\n", "\n"]
+                {
+                    listed(&format!("{}{piece}{}", &whole[..at], &whole[next..]));
+                }
+            }
         }
     }
 }

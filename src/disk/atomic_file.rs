@@ -17,20 +17,6 @@ use crate::model::quoted;
 ///
 /// If it is dropped before that, it is removed. A process that is killed leaves it behind, and the
 /// next process that creates an `AtomicFile` in that directory removes it.
-///
-/// # Examples
-///
-/// ```
-/// use std::io::Write;
-///
-/// let directory = tempfile::tempdir()?;
-/// let target = directory.path().join("manifest.jsonl");
-/// let mut file = accession::disk::AtomicFile::beside(&target)?;
-/// file.as_file_mut().write_all(b"{}\n")?;
-/// file.put_in_place()?;
-/// assert_eq!(std::fs::read(&target)?, b"{}\n");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 pub struct AtomicFile {
     // The fields are dropped in this order, so the lock file is removed last.
     companions: Companions,

@@ -86,13 +86,38 @@ impl Directory {
     /// Opens a file to read at a path below the directory, such as `log/000000.jsonl`. `None` means that it,
     /// or a directory on the way, does not exist.
     pub fn read_below(&self, path: &str) -> Result<Option<File>> {
-        match path.split_once('/') {
-            None => self.read(path),
-            Some((directory, rest)) => match self.enter(directory)? {
-                Some(directory) => directory.read_below(rest),
-                None => Ok(None),
-            },
+        let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
+        match self.enter_below(directory)? {
+            Some(directory) => directory.read(name),
+            None => Ok(None),
         }
+    }
+
+    /// A directory at a path below this one, such as `datasets/US`; an empty path is this one. `None` means that
+    /// it, or a directory on the way, does not exist.
+    pub fn enter_below(&self, path: &str) -> Result<Option<Self>> {
+        let mut entered = self.again()?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            let Some(next) = entered.enter(name)? else { return Ok(None) };
+            entered = next;
+        }
+        Ok(Some(entered))
+    }
+
+    /// The same, after creating the directories that do not exist.
+    pub fn enter_or_create_below(&self, path: &str) -> Result<Self> {
+        let mut entered = self.again()?;
+        for name in path.split('/').filter(|name| !name.is_empty()) {
+            entered = entered.enter_or_create(name)?;
+        }
+        Ok(entered)
+    }
+
+    /// The same directory, opened once more.
+    fn again(&self) -> Result<Self> {
+        let handle = self.handle.try_clone();
+        let handle = handle.map_err(|source| Error::cannot("read", &self.path, source))?;
+        Ok(Directory { path: self.path.clone(), handle })
     }
 
     /// Opens a file for reading and writing. `None` means that it does not exist.

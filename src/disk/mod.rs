@@ -73,10 +73,8 @@ fn check_is_regular(file: &File) -> io::Result<()> {
 }
 
 impl Error {
-    /// Creates the error of an operation on a file or directory, which `verb` names. Hidden: the server
-    /// publishes files of its own beside those of the library.
-    #[doc(hidden)]
-    pub fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
+    /// Creates the error of an operation on a file or directory, which `verb` names.
+    pub(crate) fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
         let message = format!("cannot {verb} {}", quoted(&path.to_string_lossy()));
         Error::new(ErrorKind::Io, message).in_path(path).because(source)
     }

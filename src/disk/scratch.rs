@@ -181,6 +181,17 @@ impl Spool {
         record.map_err(|source| unusable("read", source))
     }
 
+    /// Reads the records, from the first one, while others use the spool.
+    pub fn shared_records(spool: &Arc<Self>) -> impl Iterator<Item = Result<Vec<u8>>> + use<> {
+        let (spool, mut at) = (Arc::clone(spool), 0);
+        (0..spool.count).map(move |_| {
+            let record = spool.record_at(at)?;
+            // Its length is before each record.
+            at += 8 + record.len() as u64;
+            Ok(record)
+        })
+    }
+
     /// The number of records.
     pub fn count(&self) -> u64 {
         self.count

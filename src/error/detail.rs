@@ -39,8 +39,6 @@ details! {
     NoColumn: Input;
     /// A row has more or fewer cells than the header.
     CellCount: Input;
-    /// A time has no offset from UTC.
-    NoOffset: Input;
     /// A file or a granule has no date of ingest, although one is needed.
     NoDates: Input;
     /// A file is an event file or a manifest, although a list of granules is expected.

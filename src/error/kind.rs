@@ -131,8 +131,6 @@ error_kinds! {
     NotStated = "not-stated";
     /// The statements are not those that were signed.
     TreeDiffers = "tree-differs";
-    /// A change without a time would follow a history that was recorded long after it happened.
-    Backfill = "backfill";
     /// The change would take effect at or before the dataset's last one.
     NotAfterLast = "not-after-last";
     /// The time is in the future.

@@ -211,7 +211,6 @@ impl Error {
             | ErrorKind::TooManyDeletions
             | ErrorKind::TooManyAdditions
             | ErrorKind::ContentContradicts
-            | ErrorKind::Backfill
             | ErrorKind::NotAfterLast
             | ErrorKind::Future => true,
             _ => self.detail().is_some_and(|detail| of_listings.contains(&detail)),

@@ -181,7 +181,8 @@ pub struct FileFinding {
     pub granule: Option<String>,
     /// The path below the root.
     pub path: String,
-    /// What is wrong: the name of a [`FileProblem`].
+    /// What is wrong: `missing`, `size`, `checksum`, `unreadable`, `changing`, `no-record`, `cannot-compute` or
+    /// `unexpected`.
     pub status: &'static str,
     /// What is recorded. `None` means nothing.
     pub expected: Option<String>,
@@ -191,7 +192,7 @@ pub struct FileFinding {
 
 impl FileFinding {
     /// What is wrong with the file of a granule.
-    pub fn of(file: RecordedFile, problem: FileProblem) -> Self {
+    pub(super) fn of(file: RecordedFile, problem: FileProblem) -> Self {
         let granule = Some(file.granule_id.to_string());
         FileFinding { granule, ..FileFinding::at(file.path, problem) }
     }

@@ -1,6 +1,7 @@
 //! The files of a set: checks of them, and computations of their checksums, which are recorded as they go.
 
 use std::collections::VecDeque;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -127,15 +128,46 @@ fn recorded(granule: Granule) -> Vec<RecordedFile> {
 /// The directory that has the files of a set, and how they are read.
 #[derive(Debug, Clone)]
 pub struct FileTree {
-    /// Its path.
-    pub root: PathBuf,
-    /// Whether it is known to be the right one.
-    pub mounted: MountCheck,
-    /// How many files are read at a time, and until when.
-    pub reading: ReadOptions,
+    root: PathBuf,
+    mounted: MountCheck,
+    pub(super) reading: ReadOptions,
 }
 
 impl FileTree {
+    /// The files below a directory.
+    pub fn new(root: impl Into<PathBuf>) -> Self {
+        let (mounted, reading) = (MountCheck::Unknown, ReadOptions::new(None));
+        FileTree { root: root.into(), mounted, reading }
+    }
+
+    /// Whether the directory is known to be the right one. Otherwise, a directory that is empty, or has none of the
+    /// files, is refused: a file system may not be mounted there. Default: no.
+    #[must_use]
+    pub fn mounted(mut self, is_mounted: bool) -> Self {
+        self.mounted = if is_mounted { MountCheck::Yes } else { MountCheck::Unknown };
+        self
+    }
+
+    /// How many files are read at a time. Default: the number of cores.
+    #[must_use]
+    pub fn jobs(mut self, jobs: impl Into<Option<NonZeroUsize>>) -> Self {
+        self.reading =
+            ReadOptions { begin_until: self.reading.begin_until, ..ReadOptions::new(jobs) };
+        self
+    }
+
+    /// After which time no file is begun but the first. Default: all are read.
+    #[must_use]
+    pub fn begin_until(mut self, begin_until: impl Into<Option<Instant>>) -> Self {
+        self.reading.begin_until = begin_until.into();
+        self
+    }
+
+    /// After which time no file is begun. `None` means that all are read.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.reading.begin_until
+    }
+
     pub(super) fn open(&self) -> Result<Arc<Root>> {
         Root::open(&self.root, self.mounted).map(Arc::new)
     }
@@ -184,8 +216,8 @@ impl CheckOptions {
 ///
 /// # Errors
 ///
-/// Those of `select`, [`Registry::check_files`] and [`FileReader::start`]; the directory cannot be read, or has
-/// none of the files.
+/// Those of `select` and [`Registry::check_files`]; no thread can be started; the directory cannot be read, or
+/// has none of the files.
 pub fn check(
     registry: &Registry,
     select: impl FnOnce(&Snapshot) -> Result<Set>,
@@ -298,7 +330,7 @@ fn name_of(root: &Path) -> String {
 ///
 /// # Errors
 ///
-/// Those of [`Registry::change`] and [`FileReader::start`], before a file is read; the directory cannot be read,
+/// Before a file is read: those of [`Registry::change`]; no thread can be started; the directory cannot be read,
 /// or has none of the files.
 pub fn compute(
     registry: &Registry,

@@ -50,7 +50,7 @@ impl FoundFiles {
     }
 
     /// Adds what is recorded of a file.
-    pub fn expect(&mut self, file: &RecordedFile) -> Result<()> {
+    fn expect(&mut self, file: &RecordedFile) -> Result<()> {
         self.recorded.add(&[plain(&file.path).as_bytes()], &[&record_of(file)?])
     }
 
@@ -208,4 +208,103 @@ fn problem(file: &RecordedFile, found: Option<&FoundFile>) -> Option<FileProblem
         None if found.size.is_none() => Some(FileProblem::NO_RECORD),
         _ => None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Algorithm, Content, FileRecord};
+
+    fn sha256(digit: &str) -> Checksum {
+        Checksum::parse(Algorithm::Sha256, &digit.repeat(64)).unwrap()
+    }
+
+    fn md5(digit: &str) -> Checksum {
+        Checksum::parse(Algorithm::Md5, &digit.repeat(32)).unwrap()
+    }
+
+    fn recorded(path: &str, size: Option<u64>, checksums: &[Checksum]) -> RecordedFile {
+        let mut file = RecordedFile::unrecorded(format!("granule of {path}").parse().unwrap());
+        file.path = path.to_owned();
+        (file.size, file.checksums) = (size, checksums.to_vec());
+        file
+    }
+
+    /// What was found of a file whose path is the id of its granule.
+    fn found(path: &str, size: Option<u64>, checksum: Option<Checksum>) -> ListingEntry {
+        let granule_id = path.parse().unwrap();
+        let file = FileRecord::new(&granule_id, None, size, checksum).unwrap();
+        let content = Some(Content::of(&granule_id, vec![file]).unwrap());
+        ListingEntry { content, ..ListingEntry::from(granule_id) }
+    }
+
+    #[test]
+    fn a_list_of_another_program_is_compared_as_the_files_are() {
+        let mut files = FoundFiles::new();
+        // In any order, one algorithm a line, and files of which nothing is recorded.
+        for (path, (size, checksum)) in [
+            ("z", (None, Some(sha256("a")))),
+            ("good", (Some(3), Some(sha256("a")))),
+            ("unknown", (None, Some(sha256("a")))),
+            ("both", (None, Some(md5("b")))),
+            ("both", (None, Some(sha256("a")))),
+            ("second", (None, Some(md5("b")))),
+            ("second", (None, Some(sha256("f")))),
+            ("size", (Some(4), Some(sha256("a")))),
+            ("only-size", (Some(3), None)),
+            ("other-algorithm", (Some(3), Some(md5("b")))),
+            ("no-size", (None, Some(md5("b")))),
+        ] {
+            files.add(&found(path, size, checksum), |path| path).unwrap();
+        }
+        for file in [
+            recorded("z", None, &[sha256("a")]),
+            recorded("size", Some(3), &[sha256("a")]),
+            recorded("second", None, &[md5("b"), sha256("a")]),
+            recorded("both", None, &[md5("b"), sha256("a")]),
+            recorded("missing", Some(3), &[]),
+            recorded("nothing", None, &[]),
+            recorded("only-size", Some(3), &[]),
+            recorded("other-algorithm", Some(3), &[sha256("a")]),
+            recorded("no-size", Some(3), &[]),
+            recorded("good", Some(3), &[sha256("a")]),
+        ] {
+            files.expect(&file).unwrap();
+        }
+        let mut compared = files.compare().unwrap();
+        let lines: Vec<String> = compared
+            .by_ref()
+            .map(|finding| {
+                let finding = finding.unwrap();
+                assert_eq!(finding.granule, Some(format!("granule of {}", finding.path)));
+                format!("{} {}", finding.path, finding.status)
+            })
+            .collect();
+        assert_eq!((compared.summary().files, compared.summary().findings), (10, 6));
+        assert_eq!(
+            lines,
+            [
+                "missing missing",
+                "no-size no-record",
+                "nothing no-record",
+                "other-algorithm cannot-compute",
+                "second checksum",
+                "size size",
+            ]
+        );
+    }
+
+    #[test]
+    fn two_granules_may_have_the_same_file() {
+        let mut files = FoundFiles::new();
+        files.add(&found("A", None, Some(md5("b"))), |path| path).unwrap();
+        for id in ["one", "two"] {
+            let mut file = recorded("A", None, &[md5("b")]);
+            file.granule_id = id.parse().unwrap();
+            files.expect(&file).unwrap();
+        }
+        let mut compared = files.compare().unwrap();
+        assert!(compared.next().is_none());
+        assert_eq!(compared.summary().files, 2);
+    }
 }

@@ -1,34 +1,42 @@
 //! Checks of files against what is recorded of them.
 //!
-//! This layer reads files below a [`Root`]: what is recorded of the files comes in as an iterator, and what
-//! is wrong with them goes out as values, in the same order. [`check`](check()) does that with the files of a
-//! set of a registry, and records it; [`compute`] states the checksums of files that have none.
+//! [`check`](check()) reads the files of a set of a registry below a directory, returns what is wrong with them in
+//! the order of the granules, and records it. [`compute`] computes and records the checksums of files that have
+//! none. [`FoundFiles`] compares what another program computed.
 //!
 //! # Examples
 //!
 //! ```
-//! use std::num::NonZeroUsize;
-//! use std::sync::Arc;
-//!
-//! use accession::Watcher;
-//! use accession::fixity::{Depth, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root};
-//! use accession::file::{Algorithm, Checksum};
+//! use accession::file::Algorithm;
+//! use accession::fixity::{self, CheckOptions, FileTree};
+//! use accession::{Clock, DatasetName, Listing, ListingOptions, Registry, Selection};
+//! # use accession::{ChangeOptions, IfMissing, Limits};
 //!
 //! # let directory = tempfile::tempdir()?;
-//! std::fs::write(directory.path().join("A.nc"), "abd")?;
-//! let sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"; // of "abc"
-//! let mut file = RecordedFile::unrecorded("A.nc".parse()?);
-//! file.checksums.push(Checksum::parse(Algorithm::Sha256, sha256)?);
+//! # let root = directory.path().to_owned();
+//! # let path = root.join("A.nc");
+//! # std::fs::write(&path, "abc")?;
+//! let registry = Registry::temporary(Clock::system())?;
+//! let name: DatasetName = "FOO".parse()?;
+//! // Names and sizes.
+//! let listing = Listing::read(&root, &ListingOptions::new())?;
+//! let options = ChangeOptions::new().if_missing(IfMissing::Create);
+//! registry.sync(&name, &listing, Limits::default(), &options)?;
 //!
-//! let root = Arc::new(Root::open(directory.path(), MountCheck::Unknown)?);
-//! let files = [Ok(file)].into_iter();
-//! let purpose = Purpose::Check(Depth::Content);
-//! let options = ReadOptions::new(NonZeroUsize::MIN);
-//! for checked in FileReader::start(&root, files, purpose, options, &Watcher::new())? {
-//!     let problem = checked?.content.expect_err("the file was changed");
-//!     assert_eq!(problem.status, "checksum");
-//!     assert_eq!(problem.expected, Some(format!("sha-256:{sha256}")));
-//! }
+//! let tree = FileTree::new(root);
+//! let mut run = fixity::compute(&registry, &name, tree.clone(), Algorithm::Sha256, None)?;
+//! assert!(run.next().is_none(), "every file can be read");
+//! run.finish()?;
+//!
+//! std::fs::write(&path, "abd")?;
+//! let mut run = fixity::check(
+//!     &registry,
+//!     |snapshot| Ok(snapshot.select(&Selection::from(name))?.set),
+//!     (tree, CheckOptions::new()),
+//! )?;
+//! let finding = run.next().expect("the file was changed")?;
+//! assert_eq!((finding.path.as_str(), finding.status), ("A.nc", "checksum"));
+//! assert_eq!(run.finish()?.findings, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -40,15 +48,15 @@ mod found;
 mod list;
 mod reader;
 mod root;
+#[cfg(test)]
+mod tests;
 mod unexpected;
 
-pub use check::{
-    CheckSummary, CheckedFile, Depth, FileFinding, FileProblem, Purpose, RecordedFile,
-};
+pub use check::{CheckSummary, Depth, FileFinding};
+pub(crate) use check::{CheckedFile, Purpose, RecordedFile};
 pub use described::described;
-pub use files_of_set::{CheckOptions, FileTree, FilesOfSet, FixityRun, check, compute, nearest};
+pub use files_of_set::{CheckOptions, FileTree, FixityRun, check, compute, nearest};
 pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum};
-pub use reader::{FileReader, ReadOptions};
-pub use root::{MountCheck, Root};
-pub use unexpected::{DirectoryFiles, UnexpectedFiles};
+pub(crate) use reader::{FileReader, ReadOptions};
+pub(crate) use root::{MountCheck, Root};

@@ -13,7 +13,7 @@ use super::format::{ListingOptions, parse_time};
 use super::json::JsonItems;
 use super::{Hits, Reader, Row, Rows};
 use crate::error::Error;
-use crate::model::{FilePath, Moment, SourceLocation};
+use crate::model::{FilePath, SourceLocation};
 
 /// A format of documents.
 pub(super) struct Dialect {
@@ -81,11 +81,10 @@ impl Response {
         row.record.is_deleted = item.is_deleted;
         row.files = item.files;
         if self.with_dates {
-            let read = |text: String| -> Result<Moment, Error> { parse_time(&text) };
-            row.record.ingested = Some(read(item.ingested.ok_or_else(Error::no_ingest_date)?)?);
+            row.ingested(parse_time(&item.ingested.ok_or_else(Error::no_ingest_date)?)?);
             if item.is_deleted {
                 let revised = item.revised.ok_or_else(|| Error::no_field("meta.revision-date"))?;
-                row.record.deleted = Some(read(revised)?);
+                row.deleted(parse_time(&revised)?);
             }
         }
         Ok(row)

@@ -10,8 +10,8 @@ use super::format::ListingOptions;
 use super::warning::Occurrences;
 use crate::error::{Error, ErrorDetail};
 use crate::model::{
-    Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, GranuleId, SourceLocation,
-    Warning, WarningKind, quoted,
+    Algorithm, Checksum, Content, FilePath, FileRecord, GranuleId, SourceLocation, Warning,
+    WarningKind, quoted,
 };
 
 /// What a file states of a file of a granule.
@@ -19,8 +19,10 @@ use crate::model::{
 pub struct StatedFile {
     /// The path, as it is listed, without a leading `./`.
     pub path: FilePath,
-    /// What is stated of its bytes.
-    pub content: FileContent,
+    /// Its size in bytes. `None` means that it is not stated.
+    pub size: Option<u64>,
+    /// A checksum. `None` means that none is stated.
+    pub checksum: Option<Checksum>,
 }
 
 impl StatedFile {
@@ -34,8 +36,8 @@ impl StatedFile {
         granule_id: &GranuleId,
         location: &SourceLocation,
     ) -> Result<Option<Content>, Error> {
-        let known = |StatedFile { path, content }: StatedFile| {
-            FileRecord::new(granule_id, Some(path), content.size, content.checksum)
+        let known = |StatedFile { path, size, checksum }: StatedFile| {
+            FileRecord::new(granule_id, Some(path), size, checksum)
         };
         let stated = Content::of(granule_id, files.into_iter().filter_map(known).collect());
         let stated = stated.map_err(|conflict| Error::from(conflict).at(location.clone()))?;
@@ -71,9 +73,8 @@ impl WrittenFile {
             (Some(name), Some(text)) => Some(checksum(Some(&algorithm(name)?), text)?),
             (None, Some(text)) => Some(checksum(default, text)?),
         };
-        let content = FileContent { size, checksum };
-        let is_stated = content != FileContent::default();
-        is_stated.then(|| Ok(StatedFile { path: file_path(path)?, content })).transpose()
+        let is_stated = size.is_some() || checksum.is_some();
+        is_stated.then(|| Ok(StatedFile { path: file_path(path)?, size, checksum })).transpose()
     }
 }
 
@@ -119,7 +120,7 @@ impl FileReading {
             match file.read(self.algorithm.as_ref()) {
                 Ok(read) => {
                     let is_guessed = self.algorithm.is_none() && file.algorithm.is_none();
-                    let checksum = read.as_ref().and_then(|read| read.content.checksum.as_ref());
+                    let checksum = read.as_ref().and_then(|read| read.checksum.as_ref());
                     if is_guessed && checksum.is_some_and(|it| *it.algorithm() == Algorithm::Sha512)
                     {
                         self.guessed.add("", location);
@@ -155,10 +156,10 @@ fn contradicted(files: &[StatedFile]) -> HashSet<FilePath> {
     let mut sizes: HashMap<&FilePath, u64> = HashMap::new();
     let mut checksums: HashMap<(&FilePath, &Algorithm), &Checksum> = HashMap::new();
     let mut odd = HashSet::new();
-    for StatedFile { path, content } in files {
-        let size = content.size;
+    for StatedFile { path, size, checksum } in files {
+        let size = *size;
         let is_other_size = size.is_some_and(|size| *sizes.entry(path).or_insert(size) != size);
-        let is_other_checksum = content.checksum.as_ref().is_some_and(|checksum| {
+        let is_other_checksum = checksum.as_ref().is_some_and(|checksum| {
             *checksums.entry((path, checksum.algorithm())).or_insert(checksum) != checksum
         });
         if is_other_size || is_other_checksum {

@@ -5,8 +5,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use crate::error::{Class, Error, ErrorDetail, ErrorKind};
-use crate::model::{Algorithm, Day, Moment, NO_OFFSET, ParseError, Timestamp};
+use crate::error::{Error, ErrorDetail, ErrorKind};
+use crate::model::{Algorithm, Day, ParseError, WrittenTime};
 use crate::store::Location;
 
 /// The format of an input file.
@@ -345,16 +345,7 @@ pub(super) const INGESTED_COLUMNS: [&str; 2] = ["ingested", "createdAt"];
 /// The column with the time of deletion. An empty cell means that the granule is still held.
 pub(super) const DELETED_COLUMN: &str = "deleted";
 
-/// Reads a day, or a time of RFC 3339 or of another spelling with an offset.
-pub(super) fn parse_time(text: &str) -> Result<Moment, Error> {
-    text.parse::<Moment>()
-        .or_else(|_| Timestamp::from_other_spelling(text).map(Moment::Instant))
-        .map_err(|cause| {
-            let class: Class = if cause == NO_OFFSET {
-                ErrorDetail::NoOffset.into()
-            } else {
-                ErrorKind::Input.into()
-            };
-            Error::refused(class, text, cause)
-        })
+/// Reads a time, in any spelling that a file may have.
+pub(super) fn parse_time(text: &str) -> Result<WrittenTime, Error> {
+    WrittenTime::in_file(text).map_err(|cause| Error::refused(ErrorKind::Input, text, cause))
 }

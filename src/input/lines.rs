@@ -12,7 +12,7 @@ use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLU
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::Error;
-use crate::model::{GranuleId, Moment, SourceLocation, id_too_long};
+use crate::model::{GranuleId, SourceLocation, WrittenTime, id_too_long};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more
 /// byte.
@@ -99,9 +99,11 @@ fn object(line: &[u8], options: &ListingOptions, location: SourceLocation) -> Re
     row.files = content::of_cumulus(&object);
     if options.with_dates {
         let ingested = value_at(&object, ingested_column.as_deref(), &INGESTED_COLUMNS);
-        row.record.ingested = Some(date(ingested)?.ok_or_else(Error::no_ingest_date)?);
+        row.ingested(date(ingested)?.ok_or_else(Error::no_ingest_date)?);
         let deleted = value_at(&object, deleted_column.as_deref(), &[DELETED_COLUMN]);
-        row.record.deleted = date(deleted)?;
+        if let Some(at) = date(deleted)? {
+            row.deleted(at);
+        }
     }
     Ok(row)
 }
@@ -120,7 +122,7 @@ fn value_at<'object>(
 }
 
 /// The time in a field. `None` if the field is missing, null or empty.
-fn date(value: Option<&Value>) -> Result<Option<Moment>, Error> {
+fn date(value: Option<&Value>) -> Result<Option<WrittenTime>, Error> {
     match value {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) if text.is_empty() => Ok(None),
@@ -137,9 +139,12 @@ fn change(line: &[u8], location: SourceLocation) -> Result<Row, Error> {
         let message = "a line of an event file is a time, a TAB, + or -, a TAB, and an id";
         return Err(Error::input(message));
     };
-    let at = Some(parse_time(&String::from_utf8_lossy(at))?);
+    let at = parse_time(&String::from_utf8_lossy(at))?;
     let mut row = Row::new(granule_id(id)?, location);
-    let date = if sign == b"+" { &mut row.record.ingested } else { &mut row.record.deleted };
-    *date = at;
+    if sign == b"+" {
+        row.ingested(at);
+    } else {
+        row.deleted(at);
+    }
     Ok(row)
 }

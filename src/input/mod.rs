@@ -71,7 +71,7 @@ pub use records::{Events, Records, SearchPages, open};
 use std::io::BufRead;
 
 use crate::error::Error;
-use crate::model::{GranuleId, Moment, SourceLocation};
+use crate::model::{GranuleId, Moment, SourceLocation, WrittenTime};
 use content::WrittenFile;
 
 /// The bytes of a file, decompressed and without a byte order mark.
@@ -113,6 +113,8 @@ struct Row {
     /// The granule, without files.
     record: Record,
     files: Vec<WrittenFile>,
+    /// Whether one of its times has no offset, and was read as UTC.
+    is_taken_as_utc: bool,
 }
 
 impl Row {
@@ -128,7 +130,19 @@ impl Row {
             is_deleted,
             files,
         };
-        Row { record, files: Vec::new() }
+        Row { record, files: Vec::new(), is_taken_as_utc: false }
+    }
+
+    /// Sets when the granule was ingested.
+    fn ingested(&mut self, at: WrittenTime) {
+        self.record.ingested = Some(at.moment);
+        self.is_taken_as_utc |= at.is_taken_as_utc;
+    }
+
+    /// Sets when the granule was deleted.
+    fn deleted(&mut self, at: WrittenTime) {
+        self.record.deleted = Some(at.moment);
+        self.is_taken_as_utc |= at.is_taken_as_utc;
     }
 }
 

@@ -154,7 +154,12 @@ impl OpenedFile {
 
 impl Records {
     fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Some(Row { mut record, files }) = self.rows.next_row()? else { return Ok(None) };
+        let Some(Row { mut record, files, is_taken_as_utc }) = self.rows.next_row()? else {
+            return Ok(None);
+        };
+        if is_taken_as_utc {
+            self.warnings.observe_time_as_utc(&record.location);
+        }
         record.files = self.files.of_granule(&files, &record.location)?;
         let Record { granule_id, location, ingested, deleted, .. } = &record;
         match (ingested, deleted) {
@@ -174,12 +179,18 @@ impl Records {
 
     /// Returns the counts of a search response, once all records are read. `None` if the file is
     /// not a search response, or does not state how many granules the search found.
-    pub fn hits(&self) -> Option<Hits> {
+    pub(super) fn hits(&self) -> Option<Hits> {
         self.rows.hits()
     }
 
+    /// How many granules the search found whose response this is, once all of it is read. `None` means that the
+    /// file does not state it.
+    pub fn search_total(&self) -> Option<u64> {
+        self.hits().map(|hits| hits.hits)
+    }
+
     /// Whether the file is a search response that names a next page, once all records are read.
-    pub fn has_next_page(&self) -> bool {
+    pub(super) fn has_next_page(&self) -> bool {
         self.rows.has_next_page()
     }
 

@@ -13,7 +13,7 @@ use super::format::{
 };
 use super::{Reader, Row, Rows};
 use crate::error::{Error, ErrorDetail};
-use crate::model::{Moment, SourceLocation, quoted};
+use crate::model::{SourceLocation, WrittenTime, quoted};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct TableReader {
@@ -41,7 +41,7 @@ pub(super) struct CsvRows {
 struct DateColumn {
     index: usize,
     /// The last date that was read, and its spelling: neighbouring rows mostly have the same one.
-    last: Option<(Vec<u8>, Moment)>,
+    last: Option<(Vec<u8>, WrittenTime)>,
 }
 
 /// Whether a first line is the header of a table: one of its cells is a usual name for granule ids,
@@ -200,10 +200,12 @@ impl TableReader {
         let producer = producer.filter(|cell| !cell.is_empty());
         row.record.producer_granule = producer.map(granule_id).transpose()?;
         if let Some(column) = &mut self.ingested {
-            row.record.ingested = Some(column.time(cells)?.ok_or_else(Error::no_ingest_date)?);
+            row.ingested(column.time(cells)?.ok_or_else(Error::no_ingest_date)?);
         }
-        if let Some(column) = &mut self.deleted {
-            row.record.deleted = column.time(cells)?;
+        if let Some(column) = &mut self.deleted
+            && let Some(at) = column.time(cells)?
+        {
+            row.deleted(at);
         }
         if self.file != [None; 3] {
             let cell = |column: Option<usize>| {
@@ -229,15 +231,15 @@ impl Rows for TableReader {
 
 impl DateColumn {
     /// The time in a cell of a row. `None` if the cell is empty.
-    fn time(&mut self, row: &ByteRecord) -> Result<Option<Moment>, Error> {
+    fn time(&mut self, row: &ByteRecord) -> Result<Option<WrittenTime>, Error> {
         let cell = row.get(self.index).unwrap_or_default();
         match &mut self.last {
             _ if cell.is_empty() => Ok(None),
-            Some((spelling, moment)) if spelling == cell => Ok(Some(*moment)),
+            Some((spelling, time)) if spelling == cell => Ok(Some(*time)),
             last => {
-                let moment = parse_time(&String::from_utf8_lossy(cell))?;
-                *last = Some((cell.to_vec(), moment));
-                Ok(Some(moment))
+                let time = parse_time(&String::from_utf8_lossy(cell))?;
+                *last = Some((cell.to_vec(), time));
+                Ok(Some(time))
             }
         }
     }

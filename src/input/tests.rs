@@ -377,7 +377,7 @@ fn a_group_of_a_delivery_is_one_granule_and_long_lines_are_refused() {
 fn a_document_is_read_whole_or_refused() {
     let size = |bytes: u64| format!("[{{\"Path\":\"A\",\"IsDir\":false,\"Size\":{bytes}}}]");
     let mut rclone = records(size(9), "a.json").unwrap();
-    assert_eq!(rclone.next().unwrap().unwrap().files[0].content.size, Some(9));
+    assert_eq!(rclone.next().unwrap().unwrap().files[0].size, Some(9));
     assert!(rclone.next().is_none());
     for (document, message) in [
         ("[{\"Path\":\"A\",\"IsDir\":false}", "the file is truncated"),

@@ -13,6 +13,14 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         };
         return format!("{location}: what is stated of a file was skipped{more}: {example}");
     }
+    if kind == WarningKind::TimesTakenAsUtc {
+        let more = match lines {
+            0 | 1 => String::new(),
+            2 => ", and so is that of 1 more line".to_owned(),
+            lines => format!(", and so are those of {} more lines", lines - 1),
+        };
+        return format!("{location}: the time has no offset, and is read as UTC{more}");
+    }
     if kind == WarningKind::AlgorithmGuessed {
         return format!(
             "{location}: checksums of 128 digits are taken for sha-512 ({lines} of them)"
@@ -64,6 +72,7 @@ pub(super) struct WarningCollector {
     header: Occurrences,
     comments: Occurrences,
     separators: Occurrences,
+    times_as_utc: Occurrences,
 }
 
 /// How often something was seen, and where first.
@@ -89,8 +98,14 @@ impl Occurrences {
 
 impl WarningCollector {
     pub(super) fn new(is_of_lines: bool) -> Self {
-        let [spaces, header, comments, separators] = Default::default();
-        WarningCollector { is_of_lines, ids: 0, spaces, header, comments, separators }
+        let [spaces, header, comments, separators, times_as_utc] = Default::default();
+        let ids = 0;
+        WarningCollector { is_of_lines, ids, spaces, header, comments, separators, times_as_utc }
+    }
+
+    /// Observes a line with a time that has no offset.
+    pub(super) fn observe_time_as_utc(&mut self, location: &SourceLocation) {
+        self.times_as_utc.add("", location);
     }
 
     /// Observes the next id.
@@ -122,6 +137,7 @@ impl WarningCollector {
             self.comments.warning(WarningKind::CommentLines),
             separators.filter(|_| is_table),
             self.spaces.warning(WarningKind::EdgeSpace),
+            self.times_as_utc.warning(WarningKind::TimesTakenAsUtc),
         ]
         .into_iter()
         .flatten()

@@ -8,7 +8,7 @@
 //! mirror's identifier is then that of the primary.
 
 mod compare;
-pub mod log;
+pub(crate) mod log;
 mod place;
 mod plan;
 mod primary;
@@ -18,26 +18,15 @@ mod replica;
 mod site;
 mod source;
 
-// What the tests of this library use beneath `Registry::pull` and `Registry::compare_mirror`.
 pub use crate::model::PrimaryOptions;
-#[doc(hidden)]
-pub use compare::{Comparison, Outcome, compare};
-pub use log::manifest::{self, export};
-pub use place::HEAD;
-pub use place::PublishedStatements;
-#[doc(hidden)]
-pub use place::{Address, HttpOptions, Remote};
-pub(crate) use place::{FoundHead, LOG, PublishedDirectory};
-pub use place::{Retry, ask_witness, source_name};
-#[doc(hidden)]
-pub use primary::OpenPrimary;
-#[doc(hidden)]
-pub use pull::pull;
+pub use log::manifest;
+pub use place::Retry;
+pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
 pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
 pub(crate) use read::read_log;
-pub use replica::{LogCopy, read_replica};
+pub use replica::LogCopy;
 pub use site::{PublishedSite, SiteRegistry};
-pub use site::{SHARDS, SITE, Shard, ShardPeriod};
+pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, MirrorComparison, Primary};
 
 use std::fmt;

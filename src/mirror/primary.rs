@@ -30,28 +30,15 @@ impl OpenPrimary {
     /// Opens a manifest, compressed with gzip or not, which is read when it is compared; or a published
     /// directory; or a registry file, whose dataset is exported, even while its owner writes.
     ///
-    /// The dataset is `named`; `None` means the one with the name of the mirror, or the only one.
+    /// The dataset is the one of the options, the one with the name of the mirror, or the only one. Options for
+    /// requests are rejected.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`](crate::ErrorKind::Io): the file cannot be read; the registry cannot be opened;
-    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown).
+    /// [`ErrorKind::PrimaryDatasetUnknown`](crate::ErrorKind::PrimaryDatasetUnknown);
+    /// [`ErrorKind::TooManyBytes`]; [`ErrorKind::TooOld`]; [`ErrorKind::Usage`].
     pub fn open(
-        path: &Path,
-        mirror: &DatasetName,
-        named: Option<&DatasetName>,
-        now: Timestamp,
-    ) -> Result<Self> {
-        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
-        OpenPrimary::open_with(path, mirror, options, now)
-    }
-
-    /// As [`OpenPrimary::open`], with options. Options for requests are rejected.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`OpenPrimary::open`]; [`ErrorKind::TooManyBytes`]; [`ErrorKind::TooOld`]; [`ErrorKind::Usage`].
-    pub fn open_with(
         path: &Path,
         mirror: &DatasetName,
         options: PrimaryOptions,
@@ -62,7 +49,7 @@ impl OpenPrimary {
         let failed = |source| Error::cannot("read", path, source);
         let name = path.to_string_lossy();
         if path.is_dir() {
-            let published = OpenPrimary::published_in(path, mirror, options, now)?;
+            let published = OpenPrimary::of_directory(path, mirror, options, now)?;
             return published.ok_or_else(|| Error::no_published_dataset(path));
         }
         let source = Some(source_name(&name));
@@ -93,16 +80,6 @@ impl OpenPrimary {
     pub fn of_directory(
         path: &Path,
         mirror: &DatasetName,
-        named: Option<&DatasetName>,
-        now: Timestamp,
-    ) -> Result<Option<Self>> {
-        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
-        OpenPrimary::published_in(path, mirror, options, now)
-    }
-
-    fn published_in(
-        path: &Path,
-        mirror: &DatasetName,
         options: PrimaryOptions,
         now: Timestamp,
     ) -> Result<Option<Self>> {
@@ -118,23 +95,12 @@ impl OpenPrimary {
         Ok(Some(primary))
     }
 
-    /// Copies a manifest to a temporary file, to read it from there; `name` is what messages call
-    /// it.
+    /// Copies a manifest to a temporary file, to read it from there; `name` is what messages call it. A manifest
+    /// from a stream has no time of publication.
     ///
     /// # Errors
     ///
-    /// the temporary file cannot be written; the manifest cannot be read.
-    pub fn from_manifest(
-        manifest: impl Read,
-        name: &str,
-        named: Option<&DatasetName>,
-        now: Timestamp,
-    ) -> Result<Self> {
-        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
-        OpenPrimary::copied(manifest, name, options, now)
-    }
-
-    /// As [`OpenPrimary::from_manifest`], with options. A manifest from a stream has no time of publication.
+    /// The temporary file cannot be written; the manifest cannot be read.
     pub(super) fn copied(
         manifest: impl Read,
         name: &str,
@@ -159,16 +125,9 @@ impl OpenPrimary {
     }
 
     /// A dataset at an address. Nothing is requested before it is compared.
-    pub fn at_address(remote: Remote, named: Option<&DatasetName>) -> Self {
+    pub fn at_address(remote: Remote, options: PrimaryOptions) -> Self {
         let now = remote.now();
-        let options = PrimaryOptions { primary_dataset: named.cloned(), ..Default::default() };
         OpenPrimary::at(Arc::new(remote), options, now)
-    }
-
-    /// The same primary with the options that are remembered when a mirror was pulled from it.
-    #[must_use]
-    pub fn with_options(self, options: PrimaryOptions) -> Self {
-        OpenPrimary { options: options.or(&self.options), ..self }
     }
 
     /// A place that was opened.

@@ -23,29 +23,33 @@ pub struct LogCopy {
 
 crate::model::debug_fields!(LogCopy: source);
 
-/// Reads the log of a primary at an address into an import (`None`: it is elsewhere): what a dataset, which was copied from the same address
-/// before, does not have yet, and all cited subsets and annotations.
-///
-/// # Errors
-///
-/// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line is wrong; those of requests.
-pub fn read_replica(
-    primary: &Primary,
-    registry: Option<&Registry>,
-    dataset: &DatasetName,
-    import: &mut Import,
-    now: Timestamp,
-) -> Result<Option<LogCopy>> {
-    let Some(remote) = primary.remote(now)? else { return Ok(None) };
-    let source = remote.address().to_string();
-    let base = registry.map(|registry| base(registry, dataset, &source)).transpose()?.flatten();
-    let (mut work, latest) = (None, remote.now().latest_elsewhere());
-    let (_, last, changes) = copy(&remote, latest, base, import, |left, bytes, _| {
-        let Some(registry) = registry else { return Ok(()) };
-        work.get_or_insert_with(|| registry.begin(Work::ReadBytes, Some(left))).advance_by(bytes)
-    })?;
-    let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
-    Ok(Some(LogCopy { source, last, changes }))
+impl Primary {
+    /// Reads the log of a primary at an address into an import: what a dataset, which was copied from the same
+    /// address before, does not have yet, and all cited subsets and annotations. `None` means that the primary is
+    /// elsewhere.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PrimaryInvalid`](crate::ErrorKind::PrimaryInvalid): a line is wrong; those of requests.
+    pub fn read_replica(
+        &self,
+        registry: Option<&Registry>,
+        dataset: &DatasetName,
+        import: &mut Import,
+        now: Timestamp,
+    ) -> Result<Option<LogCopy>> {
+        let Some(remote) = self.remote(now)? else { return Ok(None) };
+        let source = remote.address().to_string();
+        let base = registry.map(|registry| base(registry, dataset, &source)).transpose()?.flatten();
+        let (mut work, latest) = (None, remote.now().latest_elsewhere());
+        let (_, last, changes) = copy(&remote, latest, base, import, |left, bytes, _| {
+            let Some(registry) = registry else { return Ok(()) };
+            work.get_or_insert_with(|| registry.begin(Work::ReadBytes, Some(left)))
+                .advance_by(bytes)
+        })?;
+        let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
+        Ok(Some(LogCopy { source, last, changes }))
+    }
 }
 
 /// Reads a log into an import, after a change up to which it was read before (`None`: from its start), and

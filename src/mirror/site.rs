@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use super::place::{Address, DATASETS, HttpOptions, PublishedStatements, Remote, StatementPlace};
+use super::place::{Address, DATASETS, HttpOptions, Remote, StatementPlace};
 use super::primary::OpenPrimary;
 use crate::citation::{Meaning, NamedDataset, SetSpec};
 use crate::disk::{Directory, read_small, scratch};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal, quoted};
-use crate::registry::{Clock, IfMissing, Import, Registry};
+use crate::registry::{Clock, IfMissing, Import, PublishedStatements, Registry};
 use crate::signed::Policy;
 
 /// The directory of the shards of a site.
-pub const SHARDS: &str = "di";
+pub(crate) const SHARDS: &str = "di";
 
 /// What `publish` keeps in a directory of what it says about its site, in JSON.
-pub const SITE: &str = ".accession-publish.json";
+pub(crate) const SITE: &str = ".accession-publish.json";
 
 /// The greatest number of datasets that are read at once: a site is not trusted.
 const MAX_DATASETS: usize = 100;
@@ -31,7 +31,7 @@ const MAX_SHARD_BYTES: u64 = 64 << 20;
 
 /// A period of a set, to which its identifier leads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ShardPeriod {
+pub(crate) struct ShardPeriod {
     /// When it came into force; of a subset, the set of which it is.
     pub from: Timestamp,
     /// The dataset that held it.
@@ -45,7 +45,7 @@ pub struct ShardPeriod {
 
 /// The identifiers and the digests that begin with the same two digits.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub struct Shard {
+pub(crate) struct Shard {
     /// Of each identifier, the first period first; of a digest that a set got later than its identifier, the
     /// instances with it.
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,
@@ -257,10 +257,11 @@ impl PublishedSite {
                 let address =
                     Address::parse(address.file(&format!("{DATASETS}/{name}/")).as_str(), false)?;
                 let remote = Remote::new(address, HttpOptions::default(), now)?;
-                Ok(OpenPrimary::at_address(remote, None))
+                Ok(OpenPrimary::at_address(remote, PrimaryOptions::default()))
             }
             Root::Directory(path) => {
-                OpenPrimary::open(&path.join(DATASETS).join(name.as_str()), name, None, now)
+                let path = path.join(DATASETS).join(name.as_str());
+                OpenPrimary::open(&path, name, PrimaryOptions::default(), now)
             }
         }
     }

@@ -6,9 +6,10 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::compare::{Comparison, Outcome, compare};
-use super::place::{Address, HttpOptions, Place, Remote, Retry, source_name};
+use super::place::{Address, BeforeRetry, HttpOptions, Place, Remote, Retry, source_name};
 use super::primary::OpenPrimary;
 use super::pull::{PullOptions, PullReport, pull};
 use super::{HistoryComparison, MirrorStatus};
@@ -39,7 +40,7 @@ use crate::registry::{Difference, DifferenceCounts, Differences, Import, KnownPr
 pub struct Primary {
     origin: Origin,
     options: PrimaryOptions,
-    retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
+    before_retry: BeforeRetry,
 }
 
 crate::model::debug_fields!(Primary: options);
@@ -131,8 +132,8 @@ impl Iterator for MirrorComparison {
 
 impl From<PathBuf> for Primary {
     fn from(place: PathBuf) -> Self {
-        let (options, retrying) = (PrimaryOptions::default(), Arc::new(|_: &Retry<'_>| {}));
-        Primary { origin: Origin::Place(place), options, retrying }
+        let (origin, options) = (Origin::Place(place), PrimaryOptions::default());
+        Primary { origin, options, before_retry: Arc::new(|retry| retry.delay) }
     }
 }
 
@@ -182,7 +183,7 @@ impl Primary {
         dataset: &DatasetName,
         now: Timestamp,
     ) -> Result<Option<Self>> {
-        let found = OpenPrimary::of_directory(path, dataset, None, now)?;
+        let found = OpenPrimary::of_directory(path, dataset, PrimaryOptions::default(), now)?;
         Ok(found.map(|OpenPrimary { place, options, .. }| {
             let origin = Origin::Stream(place);
             Primary { origin, ..Primary::from("").with_options(options) }
@@ -227,15 +228,19 @@ impl Primary {
     /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
     /// `None` means that `known` is another one.
     pub fn of_last_pull(known: KnownPrimary, options: PrimaryOptions) -> Option<Self> {
-        let pulled = known.stored.pulled.filter(|_| known.is_default)?;
-        let origin = Origin::Remembered(known.stored.source.into());
+        let pulled = known.pulled.filter(|_| known.is_default)?;
+        let origin = Origin::Remembered(known.source.into());
         Some(Primary { origin, ..Primary::from("").with_options(options.or(&pulled.options)) })
     }
 
-    /// The same source, which calls this before a request is repeated.
+    /// The same primary, which calls this before a request is repeated. It returns how long to wait: usually
+    /// [`Retry::delay`].
     #[must_use]
-    pub fn reporting(self, retrying: impl Fn(&Retry<'_>) + Send + Sync + 'static) -> Self {
-        Primary { retrying: Arc::new(retrying), ..self }
+    pub fn before_retry(
+        self,
+        before_retry: impl Fn(&Retry<'_>) -> Duration + Send + Sync + 'static,
+    ) -> Self {
+        Primary { before_retry: Arc::new(before_retry), ..self }
     }
 
     /// The dataset at an address. Nothing is requested yet. `None` means that the place is not an address.
@@ -250,8 +255,8 @@ impl Primary {
             return Ok(None);
         }
         let address = Address::parse(&text, self.options.insecure)?;
-        let retrying = Arc::clone(&self.retrying);
-        let options = HttpOptions { retrying, ..HttpOptions::of(&self.options)? };
+        let before_retry = Arc::clone(&self.before_retry);
+        let options = HttpOptions { before_retry, ..HttpOptions::of(&self.options)? };
         Remote::new(address, options, now).map(Some)
     }
 
@@ -278,13 +283,12 @@ impl Primary {
         let is_named = matches!(self.origin, Origin::Place(_));
         let is_stream = |found: Metadata| is_named && !found.is_file() && !found.is_dir();
         Ok(if let Some(remote) = self.remote(now)? {
-            let named = self.options.primary_dataset.as_ref();
-            OpenPrimary::at_address(remote, named).with_options(self.options.clone())
+            OpenPrimary::at_address(remote, self.options.clone())
         } else if place.metadata().is_ok_and(is_stream) {
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
             OpenPrimary::copied(file, &place.to_string_lossy(), self.options.clone(), now)?
         } else {
-            OpenPrimary::open_with(place, mirror, self.options.clone(), now)?
+            OpenPrimary::open(place, mirror, self.options.clone(), now)?
         })
     }
 

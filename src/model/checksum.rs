@@ -310,7 +310,7 @@ impl Checksum {
     }
 
     /// Returns its place in the order of strength.
-    pub fn strength(&self) -> Strength<'_> {
+    pub(crate) fn strength(&self) -> Strength<'_> {
         let characters = match (&self.algorithm, self.algorithm.checksum_bytes()) {
             // A decimal number of 32 bits has at most 10 digits.
             (Algorithm::Cksum, _) => 10,
@@ -343,18 +343,6 @@ impl Checksum {
 /// 5. other algorithms whose value has 17 to 55 characters, by name
 /// 6. those whose value has 16 characters or fewer, by name
 /// 7. `s3-etag`
-///
-/// # Examples
-///
-/// ```
-/// use accession::file::{Checksum, Strength};
-///
-/// let blake3: Checksum = format!("blake3:{}", "ab".repeat(32)).parse()?;
-/// let adler32: Checksum = "adler32:00620062".parse()?;
-/// assert!(blake3.strength() < adler32.strength());
-/// assert_eq!(blake3.strength(), Strength::of("blake3", 64));
-/// # Ok::<(), accession::ParseError>(())
-/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Strength<'a> {
     rank: u8,

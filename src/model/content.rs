@@ -138,7 +138,7 @@ impl Content {
 
     /// The content after a statement. If a file is contradicted, its recorded metadata is dropped, and the
     /// stated metadata stays. The result can have more checksums of a file than a registry stores.
-    pub fn after(
+    pub(crate) fn after(
         &self,
         granule_id: &GranuleId,
         stated: &Content,

@@ -51,9 +51,9 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// A change is timely if it took effect at most 48 hours before it was recorded: the delay of an
-    /// everyday delivery is shorter.
-    pub(crate) const TIMELY_MICROS: i64 = 48 * 3_600 * 1_000_000;
+    /// A change is recorded promptly if it took effect at most an hour before: so are those of a dataset that
+    /// is followed as it changes, and not those of a history that is built afterwards.
+    pub(crate) const PROMPT_MICROS: i64 = 3_600 * 1_000_000;
 
     /// When it was in force, in words: `FROM until UNTIL`.
     pub fn in_force(&self) -> String {
@@ -61,11 +61,6 @@ impl Instance {
             Some(until) => format!("{} until {until}", self.timestamp),
             None => format!("{} until now", self.timestamp),
         }
-    }
-
-    /// Whether its change took effect more than 48 hours before it was recorded.
-    pub fn is_back_dated(&self) -> bool {
-        self.recorded.as_micros() - self.timestamp.as_micros() > Instance::TIMELY_MICROS
     }
 
     /// How many granules its change ingested, deleted, described and replaced.
@@ -363,13 +358,13 @@ pub struct RefusedListing {
     pub reason: String,
 }
 
-/// That a dataset was compared with a listing, and was the same.
+/// That a dataset holds what a listing has: it did already, or a change made it so.
 ///
 /// Its fields, in this order, are those of `confirmed` in the command line's JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Confirmation {
-    /// When it was recorded.
+    /// The time of the listing: when it was recorded, unless the caller named another.
     #[serde(rename = "timestamp")]
     pub recorded: Timestamp,
     /// Who recorded it. `None` means that this is not known.

@@ -54,7 +54,8 @@ impl FileRecord {
         self.size
     }
 
-    /// Returns the checksums, at most one of each algorithm, in the [order of strength](super::Strength).
+    /// Returns the checksums, at most one of each algorithm, the strongest first: `sha-512`, `sha-384`, `sha-256`,
+    /// then others.
     pub fn checksums(&self) -> &[Checksum] {
         &self.checksums
     }

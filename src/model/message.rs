@@ -46,7 +46,7 @@ pub fn is_interpreted(character: char) -> bool {
 /// Returns whether `character` cannot be seen, so that two names may differ although they look alike: soft
 /// hyphens, zero-width characters, fillers, variation selectors and tags (the property
 /// `Default_Ignorable_Code_Point` of Unicode 16, DerivedCoreProperties.txt), and interlinear annotations.
-pub fn is_invisible(character: char) -> bool {
+fn is_invisible(character: char) -> bool {
     matches!(
         character,
         '\u{ad}'

@@ -24,7 +24,7 @@ mod time;
 mod warning;
 mod web_address;
 
-pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm, Strength};
+pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
 pub(crate) use content::WrittenFile;
 pub use content::{Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
 pub use creator::{Creator, Orcid};
@@ -43,8 +43,7 @@ pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
 pub use message::{
-    ParseError, SourceLocation, is_escaped, is_interpreted, is_invisible, plural, quoted,
-    write_visible,
+    ParseError, SourceLocation, is_escaped, is_interpreted, plural, quoted, write_visible,
 };
 pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
@@ -53,7 +52,7 @@ pub(crate) use record::{AtMost, limited};
 pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
-pub(crate) use time::NO_OFFSET;
+pub(crate) use time::WrittenTime;
 pub use time::{Day, Moment, Timestamp, parse_duration};
 pub use warning::{Warning, WarningKind};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -13,7 +13,7 @@ use super::message::ParseError;
 ///
 /// # Syntax
 ///
-/// Read: RFC 3339 with an offset or `Z`. Two different times never become one instant: more than
+/// Read: RFC 3339 with an offset or `Z`, as programs write it. What people type is a [`Moment`]. Two different times never become one instant: more than
 /// six decimals are refused unless the rest are zeros, and so is a leap second (`23:59:60`), which
 /// this count of microseconds does not have. Written: RFC 3339 with `Z`; the fraction has six digits,
 /// or is left out if it is zero.
@@ -92,37 +92,6 @@ impl Timestamp {
         Day(self.to_date_time().date_naive())
     }
 
-    /// Reads a time in a spelling that is not RFC 3339 but has an offset: a space for the `T`, an
-    /// offset without its colon, a named `UTC` or `GMT`, no seconds, or RFC 2822.
-    ///
-    /// For files that other systems wrote. A time without an offset could be any instant.
-    ///
-    /// # Errors
-    ///
-    /// - `"2001-01-02 03:04:05"`: no offset
-    /// - `"yesterday"`: not a time
-    /// - `"2001-01-02 12:34:60 UTC"`: a leap second
-    pub fn from_other_spelling(text: &str) -> Result<Self, ParseError> {
-        let given = text.trim();
-        let named = ["UTC", "GMT", "Z", "z"].into_iter().find_map(|zone| given.strip_suffix(zone));
-        let with_offset =
-            named.map_or_else(|| given.to_owned(), |time| format!("{}+0000", time.trim_end()));
-        let spellings = [
-            "%Y-%m-%dT%H:%M:%S%.f%#z",
-            "%Y-%m-%d %H:%M:%S%.f%#z",
-            "%Y-%m-%dT%H:%M%#z",
-            "%Y-%m-%d %H:%M%#z",
-            "%Y-%m-%d %H:%M:%S%.f %#z",
-            "%Y-%m-%d %H:%M %#z",
-        ];
-        let parsed = spellings
-            .into_iter()
-            .find_map(|spelling| DateTime::parse_from_str(&with_offset, spelling).ok())
-            .or_else(|| DateTime::parse_from_rfc2822(given).ok())
-            .ok_or_else(|| not_rfc3339(given))?;
-        Timestamp::from_date_time(parsed, given)
-    }
-
     /// The instant of a time that was parsed from `text`, if it represents `text` without loss.
     fn from_date_time(date_time: DateTime<FixedOffset>, text: &str) -> Result<Self, ParseError> {
         // chrono represents a leap second as nanoseconds from 10^9 on in the second before.
@@ -161,10 +130,16 @@ impl FromStr for Timestamp {
     /// - `"2001-01-02T00:00:00.1234567Z"`: more than six decimals
     /// - `"noon"`: not a time
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        match DateTime::parse_from_rfc3339(text) {
-            Ok(date_time) => Timestamp::from_date_time(date_time, text),
-            Err(_) => Err(not_rfc3339(text)),
-        }
+        let date_time = DateTime::parse_from_rfc3339(text).map_err(|error| {
+            let has_no_offset = || DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok();
+            match error.kind() {
+                ParseErrorKind::OutOfRange => NO_SUCH_TIME,
+                _ if text.parse::<Day>() == Err(NO_SUCH_TIME) => NO_SUCH_TIME,
+                _ if has_no_offset() => NO_OFFSET,
+                _ => NOT_A_TIME,
+            }
+        })?;
+        Timestamp::from_date_time(date_time, text)
     }
 }
 
@@ -257,8 +232,8 @@ impl fmt::Display for Day {
     }
 }
 
-/// A date and a time of day without an offset from UTC.
-pub(crate) const NO_OFFSET: ParseError =
+/// A date and a time of day without an offset from UTC, in a format that requires one.
+const NO_OFFSET: ParseError =
     ParseError::fixed("a time needs an offset, or Z for UTC: 2001-01-02T00:00:00Z");
 
 /// A day that is not in the calendar, an hour after 23, or a minute or second after 59.
@@ -273,22 +248,13 @@ const TOO_FINE: ParseError =
     ParseError::fixed("a time has at most six decimals: finer ones would be lost");
 
 /// Not a time in any spelling.
-const NOT_A_TIME: ParseError =
-    ParseError::fixed("a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z");
+const NOT_A_TIME: ParseError = ParseError::fixed(
+    "a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
+);
 
 /// Before the year 0000 or after the year 9999 in UTC.
 const OUT_OF_RANGE: ParseError =
     ParseError::fixed("a time is within the years 0000 to 9999 of UTC");
-
-/// Why `text` is not RFC 3339.
-fn not_rfc3339(text: &str) -> ParseError {
-    match DateTime::parse_from_rfc3339(text) {
-        Err(error) if error.kind() == ParseErrorKind::OutOfRange => NO_SUCH_TIME,
-        _ if text.parse::<Day>() == Err(NO_SUCH_TIME) => NO_SUCH_TIME,
-        _ if DateTime::parse_from_rfc3339(&format!("{text}Z")).is_ok() => NO_OFFSET,
-        _ => NOT_A_TIME,
-    }
-}
 
 /// Reads how old something may be, or how long it may take: a number, and `s`, `m`, `h` or `d`.
 ///
@@ -306,9 +272,13 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
 
 /// A time as a person writes it: an instant or a day.
 ///
-/// A day has two meanings (docs/reference/commands.md, Times): as the time *of a change* it means its
-/// first instant, and as the date *of a citation* it means the whole day. The code that receives a
-/// `Moment` chooses one.
+/// A day is a whole day (docs/reference/commands.md, Times): a change on it takes effect at its beginning,
+/// and a question about it is answered as of its end. The code that receives a `Moment` chooses one.
+///
+/// # Syntax
+///
+/// Read: a date; or a date, `T` or a space, and a time of day to the minute, the second or the microsecond,
+/// with `Z`, an offset, or neither, which means UTC. Written: as a [`Timestamp`], with `Z`.
 ///
 /// # Examples
 ///
@@ -318,6 +288,8 @@ pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
 /// let moment: Moment = "2001-01-02".parse()?;
 /// assert_eq!(moment.of_change().to_string(), "2001-01-02T00:00:00Z");
 /// assert_eq!(moment.last_instant().to_string(), "2001-01-02T23:59:59.999999Z");
+/// let moment: Moment = "2001-01-02 01:00".parse()?;
+/// assert_eq!(moment.to_string(), "2001-01-02T01:00:00Z");
 /// # Ok::<(), accession::ParseError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -329,6 +301,18 @@ pub enum Moment {
 }
 
 impl Moment {
+    /// Reads a time that a person types: `now`, or what [`str::parse`] reads.
+    ///
+    /// # Errors
+    ///
+    /// It is neither.
+    pub fn typed(text: &str, now: Timestamp) -> Result<Self, ParseError> {
+        match text {
+            "now" => Ok(Moment::Instant(now)),
+            text => text.parse(),
+        }
+    }
+
     /// Returns the instant of a change made at this time: for a day, its 00:00:00Z.
     pub fn of_change(self) -> Timestamp {
         self.first_instant()
@@ -354,12 +338,14 @@ impl Moment {
 impl FromStr for Moment {
     type Err = ParseError;
 
+    /// # Errors
+    ///
+    /// - `"2001-01-02T00"`, `"2001-1-2"`, `"noon"`: not a time
+    /// - `"2001-02-30"`, `"2001-01-02T25:00"`: a day or a time of day that does not exist
+    /// - `"2001-01-02T12:34:60Z"`: a leap second
+    /// - `"2001-01-02T00:00:00.1234567"`: more than six decimals
     fn from_str(text: &str) -> Result<Self, ParseError> {
-        match text.parse() {
-            Ok(day) => Ok(Moment::Day(day)),
-            // The error of an instant also says what is wrong with a day.
-            Err(_) => text.parse().map(Moment::Instant),
-        }
+        WrittenTime::from_str(text).map(|written| written.moment)
     }
 }
 
@@ -369,6 +355,80 @@ impl fmt::Display for Moment {
             Moment::Instant(timestamp) => timestamp.fmt(f),
             Moment::Day(day) => day.fmt(f),
         }
+    }
+}
+
+/// A time as it is written in a file or typed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct WrittenTime {
+    /// The time.
+    pub moment: Moment,
+    /// Whether it is a time of day without an offset, which was read as UTC.
+    pub is_taken_as_utc: bool,
+}
+
+impl WrittenTime {
+    /// Reads a time in a file that another system wrote: also with white space around it, with `UTC` or `GMT`
+    /// for the offset, or as RFC 2822 writes it.
+    ///
+    /// # Errors
+    ///
+    /// - `"yesterday"`: not a time
+    /// - `"2001-01-02 12:34:60 UTC"`: a leap second
+    pub fn in_file(text: &str) -> Result<Self, ParseError> {
+        let given = text.trim();
+        let named = ["UTC", "GMT"].into_iter().find_map(|zone| given.strip_suffix(zone));
+        let read = match named {
+            Some(time) => format!("{}Z", time.trim_end()).parse(),
+            None => given.parse(),
+        };
+        read.or_else(|error| {
+            let date_time = DateTime::parse_from_rfc2822(given).map_err(|_| error)?;
+            let moment = Moment::Instant(Timestamp::from_date_time(date_time, given)?);
+            Ok(WrittenTime { moment, is_taken_as_utc: false })
+        })
+    }
+}
+
+impl FromStr for WrittenTime {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        const DATE_BYTES: usize = 10;
+        let (date, rest) = text.split_at_checked(DATE_BYTES).ok_or(NOT_A_TIME)?;
+        let day: Day = date.parse()?;
+        if rest.is_empty() {
+            return Ok(WrittenTime { moment: Moment::Day(day), is_taken_as_utc: false });
+        }
+        let time = rest.strip_prefix(['T', 't', ' ']).ok_or(NOT_A_TIME)?;
+        // RFC 3339 allows the hyphen, and chrono also reads the minus sign.
+        let end = time.find(['Z', 'z', '+', '-', '\u{2212}']).unwrap_or(time.len());
+        let (clock, offset) = time.split_at(end);
+        let rfc3339 = format!("{date}T{}{}", with_seconds(clock), with_colon(offset));
+        let date_time = DateTime::parse_from_rfc3339(&rfc3339).map_err(|error| {
+            if error.kind() == ParseErrorKind::OutOfRange { NO_SUCH_TIME } else { NOT_A_TIME }
+        })?;
+        let moment = Moment::Instant(Timestamp::from_date_time(date_time, clock)?);
+        Ok(WrittenTime { moment, is_taken_as_utc: offset.is_empty() })
+    }
+}
+
+/// A time of day as RFC 3339 writes it, which has seconds. There may be a space between it and the offset.
+fn with_seconds(clock: &str) -> String {
+    const WITHOUT_SECONDS: usize = "03:04".len();
+    let clock = clock.strip_suffix(' ').unwrap_or(clock);
+    if clock.len() == WITHOUT_SECONDS { format!("{clock}:00") } else { clock.to_owned() }
+}
+
+/// An offset as RFC 3339 writes it: `+0100` and `+01` have no colon, and nothing means UTC.
+fn with_colon(offset: &str) -> String {
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    match offset.split_at_checked(3) {
+        None if offset.is_empty() => "Z".to_owned(),
+        Some((hours, minutes)) if is_digits(minutes) => {
+            format!("{hours}:{}", if minutes.is_empty() { "00" } else { minutes })
+        }
+        _ => offset.to_owned(),
     }
 }
 
@@ -398,24 +458,62 @@ mod tests {
     }
 
     #[test]
-    fn other_spellings_need_an_offset_too() {
+    fn a_typed_time_may_lack_its_seconds_and_its_offset() {
+        let cases = [
+            ("2024-01-08", "2024-01-08"),
+            ("2024-01-08T01:00", "2024-01-08T01:00:00Z"),
+            ("2024-01-08 01:00", "2024-01-08T01:00:00Z"),
+            ("2024-01-08 01:00:00.5", "2024-01-08T01:00:00.500000Z"),
+            ("2024-01-08T01:00Z", "2024-01-08T01:00:00Z"),
+            ("2024-01-08t01:00:30z", "2024-01-08T01:00:30Z"),
+            ("2024-01-08T01:00+02:00", "2024-01-07T23:00:00Z"),
+            ("2024-01-08 01:00 -0530", "2024-01-08T06:30:00Z"),
+            ("2024-01-08T01:00:00.25+01", "2024-01-08T00:00:00.250000Z"),
+        ];
+        for (text, written) in cases {
+            assert_eq!(text.parse::<Moment>().unwrap().to_string(), written, "{text}");
+        }
+        let now: Timestamp = "2024-01-08T01:00:00Z".parse().unwrap();
+        assert_eq!(Moment::typed("now", now), Ok(Moment::Instant(now)));
+        assert_eq!(Moment::typed("2024-01-08", now), Ok(Moment::Day(now.day())));
+        assert_eq!("now".parse::<Moment>(), Err(NOT_A_TIME));
+    }
+
+    #[test]
+    fn programs_write_times_with_an_offset() {
+        for text in ["2001-01-02T00:00:00", "2001-01-02 00:00:00.5", "2001-01-02T12:34:60"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(NO_OFFSET), "{text}");
+        }
+        for text in ["2001-01-02", "2001-01-02T00:00Z", "2001-01-02T00:00:00+0100", "now"] {
+            assert_eq!(text.parse::<Timestamp>(), Err(NOT_A_TIME), "{text}");
+        }
+        assert_eq!("2001-02-30".parse::<Timestamp>(), Err(NO_SUCH_TIME));
+    }
+
+    #[test]
+    fn a_file_may_have_times_in_other_spellings() {
         let cases = [
             ("2001-01-02 03:04:05 UTC", Ok("2001-01-02T03:04:05Z")),
             (" 2001-01-02T03:04+0100 ", Ok("2001-01-02T02:04:00Z")),
             ("2001-01-02 03:04:05.25 -0500", Ok("2001-01-02T08:04:05.250000Z")),
             ("2001-01-02 03:04:05.2500000 -0500", Ok("2001-01-02T08:04:05.250000Z")),
             ("Tue, 02 Jan 2001 03:04:05 GMT", Ok("2001-01-02T03:04:05Z")),
-            ("2001-01-02 03:04:05", Err(NO_OFFSET)),
+            ("2001-01-02 03:04:05", Ok("2001-01-02T03:04:05Z")),
             ("2001-02-30 03:04:05 UTC", Err(NO_SUCH_TIME)),
             ("2001-01-02 03:04:60 UTC", Err(LEAP_SECOND)),
             ("2001-01-02 03:04:05.1234567 UTC", Err(TOO_FINE)),
             ("9999-12-31 23:59:59 -0100", Err(OUT_OF_RANGE)),
             ("yesterday", Err(NOT_A_TIME)),
+            ("now", Err(NOT_A_TIME)),
         ];
         for (text, expected) in cases {
-            let read = Timestamp::from_other_spelling(text).map(|at| at.to_string());
-            assert_eq!(read, expected.map(str::to_owned), "{text}");
+            let read = WrittenTime::in_file(text);
+            let has_no_offset = read.as_ref().is_ok_and(|read| read.is_taken_as_utc);
+            assert_eq!(has_no_offset, text == "2001-01-02 03:04:05", "{text}");
+            let moment = read.map(|read| read.moment.to_string());
+            assert_eq!(moment, expected.map(str::to_owned), "{text}");
         }
+        assert!(!WrittenTime::in_file("2001-01-02").unwrap().is_taken_as_utc);
     }
 
     #[test]
@@ -504,25 +602,26 @@ mod tests {
             ("2001-01-02T00:00:00Zx", NOT_A_TIME),
             ("2001-01-02T00:00:00.Z", NOT_A_TIME),
             ("29-APR-2016 00:00:00", NOT_A_TIME),
-            ("2001-01-02T00:00:00", NO_OFFSET),
-            ("2001-01-02 00:00:00.5", NO_OFFSET),
-            ("2001-01-02T00:00", NOT_A_TIME),
-            ("2001-01-02T00:00Z", NOT_A_TIME),
-            ("2001-01-02T00:00+01:00", NOT_A_TIME),
+            ("2001-01-02T00", NOT_A_TIME),
+            ("2001-01-02T0:00", NOT_A_TIME),
+            ("2001-01-02  00:00", NOT_A_TIME),
+            ("2001-01-02Z", NOT_A_TIME),
+            ("2001-01-02é00:00", NOT_A_TIME),
+            ("2001-01-02T00:00+é", NOT_A_TIME),
+            ("2001-01-02T00:00:00 UTC", NOT_A_TIME),
             ("2001-02-30", NO_SUCH_TIME),
             ("2001-02-29T00:00:00Z", NO_SUCH_TIME),
             ("2001-13-01T00:00:00Z", NO_SUCH_TIME),
-            ("2001-02-30T00:00", NOT_A_TIME),
+            ("2001-02-30T00:00", NO_SUCH_TIME),
             ("2001-01-02T24:00:00Z", NO_SUCH_TIME),
             ("2001-01-02T23:60:00Z", NO_SUCH_TIME),
             ("2001-01-02T23:59:61Z", NO_SUCH_TIME),
-            ("2001-01-02T23:61", NOT_A_TIME),
-            ("2001-01-02T00:00:00+0100", NOT_A_TIME),
-            ("2001-01-02T00:00:00-05", NOT_A_TIME),
-            ("2001-01-02T00:00:00.25+0100", NOT_A_TIME),
+            ("2001-01-02T23:61", NO_SUCH_TIME),
+            ("2001-01-02T00:00:00+0100:", NOT_A_TIME),
+            ("2001-01-02T00:00:00-5", NOT_A_TIME),
             ("2001-01-02T12:34:60Z", LEAP_SECOND),
             ("2016-12-31T23:59:60Z", LEAP_SECOND),
-            ("2001-01-02T12:34:60", NO_OFFSET),
+            ("2001-01-02T12:34:60", LEAP_SECOND),
             ("2001-01-02T00:00:00.1234561Z", TOO_FINE),
             ("2001-01-02T00:00:00.123456000000001Z", TOO_FINE),
             ("0000-01-01T00:00:00+01:00", OUT_OF_RANGE),

@@ -74,15 +74,14 @@ warning_kinds! {
     AlgorithmGuessed = "algorithm-guessed",
     /// Annotations of the primary were not kept: those of their instances would be too long together.
     AnnotationsLeftOut = "annotations-left-out",
-    /// The change took effect more than 48 hours before it was recorded, in a dataset that had a
-    /// history: citations already made for a date after that give the identifier before it.
+    /// The change took effect more than 48 hours before it was recorded, in a dataset that had a change
+    /// that was recorded within an hour of its time: citations of later dates may have the previous
+    /// identifier.
     BackDated = "back-dated",
     /// What a sync added had been deleted by the change before, and the set is an earlier one again.
     CameBack = "came-back",
     /// The registry cannot be written, so a check of files is not recorded.
     CheckNotRecorded = "check-not-recorded",
-    /// The citation lacks fields that its format requires.
-    CitationIncomplete = "citation-incomplete",
     /// The date or the digest of a citation cannot be checked here, and was ignored.
     CitationNotChecked = "citation-not-checked",
     /// The clock is far ahead of everything that the registry has recorded.
@@ -125,6 +124,8 @@ warning_kinds! {
     NeverHeld = "never-held",
     /// Files or granules without a checksum of the algorithm were left out.
     NoChecksum = "no-checksum",
+    /// The dataset that is cited follows listings, and was neither changed nor confirmed for 31 days.
+    NotConfirmed = "not-confirmed",
     /// The identifier was never in force, or not at the time given.
     NotInForce = "not-in-force",
     /// The registry does not have a dataset that was published.
@@ -159,6 +160,8 @@ warning_kinds! {
     StatementsNotServed = "statements-not-served",
     /// The registry cannot be written, so a subset that is cited is not saved.
     SubsetNotSaved = "subset-not-saved",
+    /// The file has times without an offset, which are read as UTC.
+    TimesTakenAsUtc = "times-taken-as-utc",
     /// The dataset was withdrawn.
     Withdrawn = "withdrawn",
 }

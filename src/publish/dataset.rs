@@ -8,7 +8,7 @@ use flate2::read::{GzDecoder, MultiGzDecoder};
 use flate2::{Compression, GzBuilder};
 use tempfile::SpooledTempFile;
 
-use super::files::{
+use super::site_directory::{
     ANNOTATIONS, SUBSETS, append_spooled, head_in, is_same, lock_to_publish, text_in, write_spooled,
 };
 use crate::disk::{Directory, scratch};

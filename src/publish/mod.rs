@@ -3,7 +3,7 @@
 //! A directory has, for each dataset, `datasets/NAME/log/000000.jsonl` and further segments,
 //! `datasets/NAME/subsets.jsonl`, `datasets/NAME/annotations.jsonl` if there are any, and
 //! `datasets/NAME/head.json`. docs/reference/manifest.md specifies their format. The crate `accession-server`
-//! writes the pages for people.
+//! writes the pages for people into the same [`SiteDirectory`], beside a [`SiteIndex`].
 //!
 //! # Guarantees
 //!
@@ -27,8 +27,8 @@
 //! - No symbolic link in the directory is followed. The directory itself may be one.
 
 mod dataset;
-#[doc(hidden)]
-pub mod files;
+mod index;
+mod site_directory;
 mod statements;
 #[cfg(test)]
 mod tests;
@@ -42,7 +42,8 @@ use crate::error::{Error, Result};
 use crate::model::{DatasetFilter, DatasetName};
 use crate::registry::{Registry, Withdrawn};
 pub use dataset::PublishedDataset;
-use files::PublishDirectory;
+pub use index::SiteIndex;
+pub use site_directory::{SiteDescription, SiteDirectory};
 pub use statements::{publish_statements, statement_file};
 pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_statements};
 
@@ -65,7 +66,7 @@ pub fn publish<E: From<Error>>(
 ) -> std::result::Result<(), E> {
     // Nothing is created for datasets that are not there.
     let names = names(registry, filter)?;
-    let place = PublishDirectory::to_publish_datasets(directory)?;
+    let place = SiteDirectory::to_publish_datasets(directory)?;
     let made = place.datasets()?;
     for name in &names {
         show(name, dataset::publish(registry, &made, name))?;
@@ -99,7 +100,7 @@ pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<Dat
         known.extend(listed.former_names);
         known.insert(listed.dataset.name);
     }
-    let mut unknown = PublishDirectory::to_read(directory)?.names()?;
+    let mut unknown = SiteDirectory::to_read(directory)?.dataset_names()?;
     unknown.retain(|name| !known.contains(name));
     Ok(unknown)
 }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::files::{PublishDirectory, text_in};
+use super::site_directory::{SiteDirectory, text_in};
 use super::tile::{Tile, replace};
 use crate::disk::Directory;
 use crate::error::{Error, ErrorKind, Result};
@@ -32,7 +32,7 @@ pub fn publish_statements(registry: &Registry, directory: &Path) -> Result<u64> 
     let log = registry.snapshot()?.statement_log()?;
     let Some(signed) = &log.signed else { return Ok(0) };
     let size = signed.checkpoint.size;
-    let place = PublishDirectory::to_publish(directory)?;
+    let place = SiteDirectory::open_or_create(directory)?;
     let statements = place.root.enter_or_create(STATEMENTS)?;
     let published = published_size(&statements, &log)?;
     if published > size {

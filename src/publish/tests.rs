@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::publish;
 use crate::error::ErrorKind;
-use crate::mirror::{self, OpenPrimary, PullOptions, manifest};
+use crate::mirror::{Primary, PrimaryOptions, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
 use crate::registry::{
@@ -115,10 +115,10 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
     let primary = self::registry();
     let mut log = Vec::new();
     manifest::write(&primary, &name(), None, &mut log)?;
-    let primary = OpenPrimary::from_manifest(Cursor::new(log), "us.jsonl", None, second(100))?;
+    let primary = Primary::from_reader(Cursor::new(log), "us.jsonl", PrimaryOptions::default())?;
     let options = PullOptions::new().if_missing(IfMissing::Create).at(second(2));
     let mirror: DatasetName = "mirror".parse()?;
-    Ok(mirror::pull(registry, &mirror, &primary, options).map(drop)?)
+    Ok(registry.pull(&mirror, &primary, options).map(drop)?)
 }
 
 fn published(registry: &Registry, directory: &Path) -> Outcome {

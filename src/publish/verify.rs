@@ -11,7 +11,7 @@ use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use super::dataset::{check_all, check_continued, is_of_another};
-use super::files::{ANNOTATIONS, DATASETS, PublishDirectory, SUBSETS, head_in, lock_to_read};
+use super::site_directory::{ANNOTATIONS, DATASETS, SUBSETS, SiteDirectory, head_in, lock_to_read};
 use super::statements::{CHECKPOINT, POLICY, STATEMENTS, published_checkpoint};
 use super::tile::Tile;
 use crate::disk::Directory;
@@ -68,9 +68,9 @@ pub fn verify<E: From<Error>>(
     filter: &DatasetFilter,
     mut show: impl FnMut(VerifiedFiles) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
-    let place = PublishDirectory::to_read(directory)?;
+    let place = SiteDirectory::to_read(directory)?;
     let names = match filter {
-        DatasetFilter::All => place.names()?,
+        DatasetFilter::All => place.dataset_names()?,
         DatasetFilter::Only(names) => names.clone(),
     };
     let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(Digest::LISTS)?);
@@ -115,7 +115,7 @@ pub fn verify_statements(
     registry: &Registry,
     directory: &Path,
 ) -> Result<Option<VerifiedStatements>> {
-    let place = PublishDirectory::to_read(directory)?;
+    let place = SiteDirectory::to_read(directory)?;
     let Some(statements) = place.root.enter(STATEMENTS)? else { return Ok(None) };
     let (current, ok, differences) = (false, true, Vec::new());
     let mut found = VerifiedStatements { statements: 0, current, ok, differences };

@@ -144,6 +144,18 @@ impl Registry {
         Ok(CopyReport { datasets: verified.datasets, identifiers: verified.identifiers })
     }
 
+    /// Copies the registry in its present state to a temporary file, which is deleted when the last clone and the
+    /// last snapshot of the copy are dropped: changes can be tried out there. What issues payment ids is not copied,
+    /// and the copy is not verified.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary); the registry cannot be read.
+    pub fn temporary_copy(&self) -> Result<Registry> {
+        let store = self.fill(Store::temporary()?, PaymentIds::LeftOut)?;
+        Ok(Registry::of(store, self.clock().clone()))
+    }
+
     /// Copies every row into an empty store, as of one moment.
     fn fill(&self, store: Store, payment_ids: PaymentIds) -> Result<Store> {
         let target = Registry::of(store, self.clock().clone()).watched_by(self.watcher().clone());

@@ -137,6 +137,17 @@ impl Registry {
         Ok(Registry::of(Store::temporary()?, clock))
     }
 
+    /// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
+    /// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite
+    /// for nothing else.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: SQLite does not accept the limit.
+    pub fn limit_memory() -> Result<()> {
+        crate::store::limit_memory()
+    }
+
     /// Checks that a change could begin: that the registry can be written, and that no other writer keeps it for
     /// too long. A registry with an older schema is migrated.
     ///

@@ -49,11 +49,11 @@ pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
-    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, IdPages,
-    LastSubsets, Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection,
-    SideBySide, Snapshot, TwoSides, UnevenGranule,
+    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
+    Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot,
+    TwoSides, UnevenGranule,
 };
-pub use statements::{ProvedSet, SignedCheckpoint, StatementLog};
+pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
 pub use status::{
     DatasetStatus, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
     StatusThresholds,
@@ -63,28 +63,18 @@ pub use verify::{
 };
 pub use write::{
     Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, Edit, FileCheck, IfMissing,
-    Import, ImportCounts, KeptAnnotations, Lease, MAX_EXAMPLES, NewAnnotation, NewCheck,
-    ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState,
-    WorkCounts,
+    Import, ImportCounts, KeptAnnotations, Lease, NewAnnotation, NewCheck, ReturnedGranules,
+    SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
-pub use crate::error::{Error, Result};
+pub use crate::error::Error;
 pub use crate::model::{DatasetRecord, MetadataVersion};
-pub use crate::store::Span;
-pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, StoredSource, Withdrawn};
+pub(crate) use write::MAX_EXAMPLES;
 
-/// Limits the memory that SQLite may use in this process to 64 MiB, so that an untrusted file
-/// cannot make it grow. The limit cannot be raised again, so this is for a program that uses SQLite
-/// for nothing else.
-///
-/// # Errors
-///
-/// The error of a registry: SQLite does not accept the limit.
-pub fn limit_memory() -> Result<()> {
-    crate::store::limit_memory()
-}
+pub use crate::store::Span;
+pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, Withdrawn};
 
 /// The number of bytes of a file that [`is_registry`] looks at.
 pub(crate) const BEGINNING_BYTES: u64 = crate::store::MAGIC_BYTES;

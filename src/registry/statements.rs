@@ -6,11 +6,13 @@
 //! statement that was lost or altered is found.
 
 use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
 
 use super::handle::{End, Registry};
 use super::snapshot::{Selection, Snapshot, dataset_of, select};
 use super::write::noticeably_ahead_of;
-use crate::disk::Spool;
+use crate::disk::{AtomicFile, Spool};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     DatasetMetadata, DatasetName, Doi, Instance, Moment, Set, Subset, Timestamp, plural,
@@ -94,6 +96,34 @@ pub struct ProvedSet {
     pub proof: StatementProof,
     /// Whether as many witnesses have seen its checkpoint as the policy asks for with which it was signed.
     pub is_witnessed: bool,
+}
+
+/// The statements that a site has signed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PublishedStatements {
+    /// What was signed, with the signatures of the keys of the policy.
+    pub note: Note,
+    /// The checkpoint in it.
+    pub checkpoint: LogCheckpoint,
+    /// The texts of the statements, in their order.
+    pub(crate) texts: Spool,
+}
+
+impl StatementProof {
+    /// Writes the proof to `path`, where no file exists yet. The file appears complete, and is durable when this
+    /// returns.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::AlreadyExists`]; [`ErrorKind::InvalidPath`]: the name is one of SQLite's;
+    /// [`ErrorKind::Io`].
+    pub fn create_file(&self, path: &Path) -> Result<()> {
+        let mut file = AtomicFile::beside(path)?;
+        let written = write!(file.as_file_mut(), "{self}");
+        written.map_err(|source| Error::cannot("write", path, source))?;
+        file.put_in_place()
+    }
 }
 
 impl StatementLog {
@@ -207,7 +237,7 @@ impl Registry {
     /// was stated is not in the registry. Nothing is taken.
     pub fn recover_statements(
         &self,
-        texts: &Spool,
+        published: &PublishedStatements,
         signed: &SignedCheckpoint,
         last: &[LogCheckpoint],
     ) -> Result<u64> {
@@ -215,7 +245,7 @@ impl Registry {
         self.write(|transaction| {
             transaction.lock_registry()?;
             let mut log = StatementLog::read(transaction)?;
-            for (text, number) in texts.records().zip(0..) {
+            for (text, number) in published.texts.records().zip(0..) {
                 let text = text?;
                 if number < log.tree.size() && log.tree.is_leaf(number, &text) {
                     continue;

@@ -3,7 +3,6 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Deref;
 
 use serde::Serialize;
 
@@ -11,8 +10,8 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetFilter, DatasetName, DatasetRecord, Identifier, LogChange, RefusedListing,
-    Timestamp, quoted,
+    Confirmation, DatasetFilter, DatasetName, DatasetRecord, FailedAttempt, Identifier, LastPull,
+    LogChange, RefusedListing, Timestamp, quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -41,7 +40,6 @@ pub struct DatasetStatus {
     /// What checks of its files found. `None` means that they were never checked.
     pub fixity: Option<FilesChecked>,
     /// When it was last identical to the primary of its last pull.
-    #[serde(skip)]
     pub identical: Option<Timestamp>,
     /// What is wrong, in sentences.
     pub problems: Vec<String>,
@@ -367,20 +365,47 @@ impl Snapshot {
 pub struct KnownPrimary {
     /// The dataset.
     pub dataset: DatasetName,
-    /// What is known of it.
-    pub stored: StoredSource,
-    /// The last change that was read of its log. `None` means that the log had none, or that it is
-    /// a registry, which has no log.
-    pub last: Option<LogChange>,
+    /// Where the primary is: a URL or an absolute path.
+    pub source: String,
+    /// When it was last read.
+    pub read: Timestamp,
+    /// The number of changes that were read of its log; 0 if it had none.
+    pub changes: u64,
+    /// When the last of them took effect.
+    pub timestamp: Option<Timestamp>,
+    /// The identifier of the last of them.
+    pub identifier: Option<Identifier>,
+    /// When the dataset was last identical to it. `None` means that it never was.
+    pub identical: Option<Timestamp>,
+    /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means never.
+    pub pulled: Option<LastPull>,
+    /// The last attempt, if it failed. `None` means that it succeeded.
+    pub failed: Option<FailedAttempt>,
+    /// Whether the last pull left files whose recorded checksums or sizes contradict this primary.
+    pub contradicts: bool,
     /// Whether it is the one of the latest pull, from which the dataset is pulled again.
     pub is_default: bool,
+    /// The last change that was read of its log.
+    pub(crate) last: Option<LogChange>,
 }
 
-impl Deref for KnownPrimary {
-    type Target = StoredSource;
-
-    fn deref(&self) -> &StoredSource {
-        &self.stored
+impl KnownPrimary {
+    fn of(dataset: DatasetName, stored: StoredSource, last: Option<LogChange>) -> Self {
+        let StoredSource { source, read, identical, pulled, failed, contradicts } = stored;
+        KnownPrimary {
+            dataset,
+            source,
+            read,
+            changes: last.as_ref().map_or(0, |last| last.number),
+            timestamp: last.as_ref().map(|last| last.timestamp),
+            identifier: last.as_ref().map(|last| last.identifier),
+            identical,
+            pulled,
+            failed,
+            contradicts,
+            is_default: false,
+            last,
+        }
     }
 }
 
@@ -395,12 +420,9 @@ impl Snapshot {
                 .max_by_key(|(_, stored)| stored.pulled.as_ref().map(|pulled| pulled.recorded))
                 .map(|(default, _)| *default);
             let sources = stored.into_iter().map(|(source_key, stored)| {
-                Ok(KnownPrimary {
-                    is_default: default == Some(source_key),
-                    dataset: present.clone(),
-                    last: read.last_change_read(key, source_key)?,
-                    stored,
-                })
+                let last = read.last_change_read(key, source_key)?;
+                let is_default = default == Some(source_key);
+                Ok(KnownPrimary { is_default, ..KnownPrimary::of(present.clone(), stored, last) })
             });
             sources.collect()
         })

@@ -4,8 +4,8 @@
 use super::snapshot::CitationFacts;
 use super::write::{ChangeReport, KeptAnnotations, ReturnedGranules, SavedSubset, Skipped};
 use crate::model::{
-    DatasetName, DatasetRecord, Instance, Moment, Timestamp, Warning, WarningKind, Withdrawal,
-    plural,
+    Confirmation, DatasetName, DatasetRecord, Instance, Moment, Timestamp, Warning, WarningKind,
+    Withdrawal, plural,
 };
 
 /// More identifiers of a day than these are counted.
@@ -48,7 +48,7 @@ impl ChangeReport {
         let former = in_force.and_then(|it| Warning::of_former_name(asked, &it.dataset));
         let future = in_force.and_then(|in_force| Warning::of_future(in_force, now));
         let future = future.filter(|_| self.clock_behind_micros.is_none());
-        let first = self.instances.first().filter(|_| self.last.is_some());
+        let first = self.instances.first().filter(|_| self.is_back_dated);
         let back_dated = first.and_then(Warning::of_back_dated);
         former.into_iter().chain(future).chain(back_dated).collect()
     }
@@ -100,9 +100,9 @@ impl SavedSubset {
 }
 
 impl CitationFacts {
-    /// Warnings about the set that is cited: that its dataset was withdrawn, or last changed in the future;
-    /// other identifiers of the day for which it is cited; and each annotation by which the set, or that from
-    /// which it is selected, is questionable.
+    /// Warnings about the set that is cited: that its dataset was withdrawn, or last changed in the future, or
+    /// that nobody knows whether it still held the set; other identifiers of the day for which it is cited; and
+    /// each annotation by which the set, or that from which it is selected, is questionable.
     pub fn warnings(&self, at: Option<Moment>, now: Timestamp) -> Vec<Warning> {
         let instance = self.period.set.instance();
         let questionable = instance.annotations.iter().filter(|it| it.questionable);
@@ -111,11 +111,16 @@ impl CitationFacts {
             let message = format!("{identifier} of {dataset} is questionable: {}", annotation.note);
             Warning::new(WarningKind::Questionable, message)
         });
-        let DatasetRecord { dataset, withdrawn, latest, .. } = &self.dataset;
+        let DatasetRecord { dataset, withdrawn, latest, confirmed, .. } = &self.dataset;
+        let in_force = latest.as_ref().filter(|latest| latest.timestamp == instance.timestamp);
+        let not_confirmed = at.zip(in_force).zip(confirmed.as_ref());
+        let not_confirmed = not_confirmed.and_then(|((at, in_force), confirmed)| {
+            Warning::of_not_confirmed(at.last_instant().min(now), in_force, confirmed)
+        });
         let names = [&dataset.name, &dataset.name];
         let of_dataset = warnings_of_dataset(names, withdrawn.as_ref(), latest.as_ref(), now);
         let others = Warning::of_others(at, &self.others);
-        of_dataset.into_iter().chain(others).chain(questionable).collect()
+        of_dataset.into_iter().chain(not_confirmed).chain(others).chain(questionable).collect()
     }
 }
 
@@ -153,6 +158,23 @@ impl Warning {
         (asked != current).then(|| Warning::new(WarningKind::FormerName, message))
     }
 
+    /// That no listing has confirmed for a month what a dataset holds, of which listings were recorded.
+    fn of_not_confirmed(
+        at: Timestamp,
+        latest: &Instance,
+        confirmed: &Confirmation,
+    ) -> Option<Self> {
+        const MONTH_MICROS: i64 = 31 * 24 * 3_600 * 1_000_000;
+        let known = latest.timestamp.max(confirmed.recorded);
+        let message = format!(
+            "{} was last changed or confirmed at {known}: whether it still held this set on {} is not known",
+            latest.dataset,
+            at.day()
+        );
+        (at.as_micros() - known.as_micros() > MONTH_MICROS)
+            .then(|| Warning::new(WarningKind::NotConfirmed, message))
+    }
+
     /// That the last change of a dataset is in the future.
     pub fn of_future(latest: &Instance, now: Timestamp) -> Option<Self> {
         let Instance { dataset, timestamp, .. } = latest;
@@ -162,17 +184,16 @@ impl Warning {
         (*timestamp > now).then(|| Warning::new(WarningKind::LastChangeInFuture, message))
     }
 
-    /// That a change of a dataset that has a history takes effect long before it is recorded.
+    /// That a change takes effect long before it is recorded. `None` if it only describes files, since the
+    /// identifier stays.
     fn of_back_dated(change: &Instance) -> Option<Self> {
         let (at, day) = (change.timestamp, change.timestamp.day());
-        let at = if day.start() == at { day.to_string() } else { at.to_string() };
+        let at = if day.start() == at { format!("on {day}") } else { format!("at {at}") };
         let message = format!(
-            "back-dated to {at}: a citation already made for a date after that gives the previous identifier"
+            "this change takes effect {at}; citations of later dates, if any were made, have the previous identifier"
         );
-        // Where only files are described, the identifier stays.
         let changes_names = change.ingested + change.deleted > 0;
-        (changes_names && change.is_back_dated())
-            .then(|| Warning::new(WarningKind::BackDated, message))
+        changes_names.then(|| Warning::new(WarningKind::BackDated, message))
     }
 
     /// That a date, which means the end of that day, is not enough to name one set.

@@ -74,9 +74,8 @@ impl Error {
         Error::stored(ErrorKind::Damaged, format!("the registry is damaged: {what}"))
     }
 
-    /// The caller asked to stop. Nothing was changed. Hidden: the server stops its own part of the work of a
-    /// request with it.
-    #[doc(hidden)]
+    /// The caller asked to stop. Nothing was changed. An application stops its own part of an operation with it,
+    /// so that both end with the same error.
     pub fn interrupted() -> Self {
         Error::new(ErrorKind::Interrupted, "stopped; nothing was changed")
     }

@@ -6,7 +6,8 @@ use std::sync::mpsc::{self, TryRecvError};
 
 use accession::Registry;
 
-use harness::history::{name, step};
+use harness::history::{instances, name, step};
+use harness::store::new_registry;
 
 /// A registry with a change of this many granules.
 fn registry(path: &Path, granules: usize) -> Registry {
@@ -69,4 +70,16 @@ fn a_backup_made_during_writes_is_one_state() {
         .collect();
     expected.sort();
     assert_eq!(files(directory.path()), expected);
+}
+
+#[test]
+fn a_change_of_a_temporary_copy_leaves_the_registry_as_it_is() {
+    let registry = new_registry();
+    step(&registry, "dataset", 0, ["A"], []);
+    let before = instances(&registry, &name("dataset"));
+    let copy = registry.temporary_copy().unwrap();
+    assert_eq!(instances(&copy, &name("dataset")), before);
+    step(&copy, "dataset", 1, ["B"], []);
+    assert_eq!(instances(&copy, &name("dataset")).len(), 2);
+    assert_eq!(instances(&registry, &name("dataset")), before);
 }

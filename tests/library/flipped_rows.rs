@@ -6,7 +6,8 @@ use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use accession::backup::PaymentIds;
-use accession::mirror::{self, OpenPrimary, PullOptions, PullPolicy, manifest};
+use accession::dataset::DatasetMetadata;
+use accession::mirror::{Primary, PrimaryOptions, PullOptions, PullPolicy, manifest};
 use accession::publish::publish;
 use accession::{
     ChangeOptions, DatasetFilter, Import, Limits, Listing, ListingBuilder, Moment, Registry,
@@ -144,9 +145,9 @@ impl World {
         self.registry.snapshot().unwrap().select(selection).unwrap().set
     }
 
-    fn primary(&self) -> OpenPrimary {
-        let manifest = Cursor::new(self.later.clone());
-        OpenPrimary::from_manifest(manifest, "later.jsonl", None, now()).unwrap()
+    fn primary(&self) -> Primary {
+        let manifest = Cursor::new(&self.later);
+        Primary::from_reader(manifest, "later.jsonl", PrimaryOptions::default()).unwrap()
     }
 
     pub fn ingest(&self, granule_id: &str) -> Done {
@@ -201,23 +202,20 @@ impl World {
         Ok(published?)
     }
 
-    fn compare_with_mirror(&self, primary: &OpenPrimary) -> Done {
-        let compared = mirror::compare(&self.registry, &name("dataset"), primary)?;
-        compared.differences()?.finish()?;
+    fn compare_with_mirror(&self, primary: &Primary) -> Done {
+        self.registry.compare_mirror(&name("dataset"), primary)?.finish()?;
         Ok(())
     }
 
     pub fn pull(&self) -> Done {
         let options = PullOptions::new().at(second(9)).policy(PullPolicy::Reset(Limits::default()));
-        mirror::pull(&self.registry, &name("dataset"), &self.primary(), options)?;
+        self.registry.pull(&name("dataset"), &self.primary(), options)?;
         Ok(())
     }
 
     pub fn import(&self) -> Done {
         let mut import = Import::new();
-        let manifest = Cursor::new(&self.later);
-        OpenPrimary::from_manifest(manifest, "later.jsonl", None, now())?
-            .read_into(&mut import, |_| {})?;
+        self.primary().read_into(&name("dataset"), &mut import, now(), |_| {})?;
         self.registry.import(&name("dataset"), &import)?;
         Ok(())
     }
@@ -289,9 +287,9 @@ const TRIALS: &[Trial] = &[
         if is_on_server() {
             return world.export();
         }
-        let primary = OpenPrimary::open(&world.path, &name("dataset"), None, now())?;
         let empty = Registry::temporary(clock())?;
-        mirror::compare(&empty, &name("dataset"), &primary)?.differences()?.finish()?;
+        empty.add_dataset(&DatasetMetadata::named(name("dataset")))?;
+        empty.compare_mirror(&name("dataset"), &Primary::from(world.path.clone()))?.finish()?;
         Ok(())
     }),
     ("export", [true, true], World::export),

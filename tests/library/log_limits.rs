@@ -3,7 +3,7 @@
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::file::Checksum;
-use accession::mirror::{HttpOptions, OpenPrimary, PullOptions, compare, pull};
+use accession::mirror::{Primary, PrimaryOptions, PullOptions};
 use accession::{
     Change, ChangeOptions, Clock, ErrorKind, IfMissing, Import, Limits, ListingBuilder, Pattern,
     Registry, SubsetMembers,
@@ -140,7 +140,8 @@ fn control_characters_in_notes_and_metadata_are_refused() {
     title("a+b").unwrap();
     let text = String::from_utf8(manifest_of(&us, "us")).unwrap();
     let primary = primary_of(resealed(&text, |body| body.replace("a+b", "a\\u0007b"))).unwrap();
-    let error = compare(&registry, &name("mirror"), &primary).err().unwrap();
+    let options = PullOptions::new().if_missing(IfMissing::Create);
+    let error = registry.pull(&name("mirror"), &primary, options).unwrap_err();
     assert!(error.to_string().contains("character 2 of the title"), "{error}");
 }
 
@@ -176,8 +177,8 @@ fn notes_ids_and_patterns_are_limited_while_they_are_read() {
     log.finish();
     assert!(world.pull(0, FOLLOW).unwrap().is_identical());
     let mut import = accession::Import::new();
-    let primary = world.server.dataset("us").parse().unwrap();
-    let read = accession::mirror::read_replica(&primary, None, &name("us"), &mut import, now());
+    let primary: Primary = world.server.dataset("us").parse().unwrap();
+    let read = primary.read_replica(None, &name("us"), &mut import, now());
     let error = read.err().unwrap().to_string();
     assert!(
         error.contains("subsets.jsonl:1: ") && error.contains("more than 20 patterns"),
@@ -225,9 +226,9 @@ fn the_limit_of_bytes_counts_what_was_decompressed() {
     let max_bytes = 2_000_000;
     assert!(sent < max_bytes, "{sent}");
     let compare_with = |max_bytes| {
-        let options = HttpOptions { max_bytes, ..quick() };
-        let primary = OpenPrimary::at_address(world.remote(options), None);
-        compare(&world.mirror, &name("mirror"), &primary).map(drop)
+        let max_bytes = Some(max_bytes);
+        let options = PrimaryOptions { max_bytes, ..PrimaryOptions::default() };
+        world.compare_with(&quick(&world.server.dataset("us"), options)).map(drop)
     };
     let error = compare_with(max_bytes).unwrap_err();
     assert_eq!(error.kind().as_str(), "too-many-bytes", "{error}");
@@ -305,7 +306,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     };
     let primary = primary_of(manifest).unwrap();
     let options = PullOptions::default();
-    let pulled = pull(&registry, &name("us"), &primary, options.at(second(99)));
+    let pulled = registry.pull(&name("us"), &primary, options.at(second(99)));
     assert_eq!(pulled.unwrap_err().kind(), ErrorKind::TooLong);
 }
 

@@ -19,7 +19,6 @@ mod damaged_rows;
 mod dataset_filter;
 mod export_until;
 mod files;
-mod fixity;
 mod fixity_lists;
 mod flipped_rows;
 mod former_names;

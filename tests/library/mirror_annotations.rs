@@ -6,9 +6,7 @@ use std::path::Path;
 
 use accession::history::Annotation;
 use accession::history::{KeptAnnotations, NewAnnotation};
-use accession::mirror::{
-    Address, HttpOptions, MirrorStatus, OpenPrimary, PullOptions, PullReport, Remote, pull,
-};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullReport};
 use accession::{Change, Clock, DatasetFilter, IfMissing, Moment, Registry, Selection, Timestamp};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -38,12 +36,12 @@ fn notes(registry: &Registry) -> Vec<Vec<String>> {
     instances(registry, &name("mirror")).into_iter().map(|it| of(it.annotations)).collect()
 }
 
-fn try_pull(mirror: &Registry, primary: &OpenPrimary, at: i64) -> accession::Result<PullReport> {
+fn try_pull(mirror: &Registry, primary: &Primary, at: i64) -> accession::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create);
-    pull(mirror, &name("mirror"), primary, options.at(second(at)))
+    mirror.pull(&name("mirror"), primary, options.at(second(at)))
 }
 
-fn taken(mirror: &Registry, primary: &OpenPrimary, at: i64) -> u64 {
+fn taken(mirror: &Registry, primary: &Primary, at: i64) -> u64 {
     let accession::ChangeReport { annotations, in_force, .. } =
         try_pull(mirror, primary, at).unwrap().applied;
     assert_eq!(annotations.left_out, 0);
@@ -52,7 +50,7 @@ fn taken(mirror: &Registry, primary: &OpenPrimary, at: i64) -> u64 {
 }
 
 /// The dataset of a registry as a manifest.
-fn of(us: &Registry) -> OpenPrimary {
+fn of(us: &Registry) -> Primary {
     primary_of(manifest_of(us, "us")).unwrap()
 }
 
@@ -63,7 +61,7 @@ struct Published {
     server: WebServer,
 }
 
-type Open = fn(&Published) -> accession::Result<OpenPrimary>;
+type Open = fn(&Published) -> Primary;
 
 impl Published {
     fn new() -> Self {
@@ -85,21 +83,18 @@ impl Published {
         self.directory.path()
     }
 
-    fn open(&self, file: &str) -> accession::Result<OpenPrimary> {
-        OpenPrimary::open(&self.path().join(file), &name("mirror"), None, now())
+    fn open(&self, file: &str) -> Primary {
+        Primary::from(self.path().join(file))
     }
 }
 
 const KINDS: [(&str, Open); 6] = [
     ("a manifest", |it| it.open("us.jsonl")),
     ("a compressed manifest", |it| it.open("us.jsonl.gz")),
-    ("a stream", |it| Ok(of(&it.us))),
+    ("a stream", |it| of(&it.us)),
     ("a directory", |it| it.open("datasets/us")),
     ("a registry", |it| it.open("us.db")),
-    ("an address", |it| {
-        let address = Address::parse(&it.server.dataset("us"), false).unwrap();
-        Ok(OpenPrimary::at_address(Remote::new(address, HttpOptions::default(), now())?, None))
-    }),
+    ("an address", |it| it.server.dataset("us").parse().unwrap()),
 ];
 
 #[test]
@@ -110,24 +105,24 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         annotate(&world.us, "us", 1, "incomplete", 1);
         world.publish();
         let mirror = new_registry();
-        assert_eq!(taken(&mirror, &open(&world).unwrap(), 11), 1, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world), 11), 1, "{kind}");
         let annotation = instances(&mirror, &name("mirror"))[0].annotations[0].clone();
         assert_eq!((annotation.questionable, annotation.recorded_by), (true, None), "{kind}");
-        assert_eq!(taken(&mirror, &open(&world).unwrap(), 12), 0, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world), 12), 0, "{kind}");
         // What was noted here stays, and a later annotation is of an earlier set.
         annotate(&mirror, "mirror", 11, "of the mirror", 30);
         step(&world.us, "us", 2, ["B"], []);
         annotate(&world.us, "us", 1, "later", 2);
         annotate(&world.us, "us", 2, "second", 3);
         world.publish();
-        assert_eq!(taken(&mirror, &open(&world).unwrap(), 13), 2, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world), 13), 2, "{kind}");
         let expected = [vec!["incomplete", "of the mirror", "later"], vec!["second"]];
         assert_eq!(notes(&mirror), expected, "{kind}");
-        assert_eq!(taken(&mirror, &open(&world).unwrap(), 14), 0, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world), 14), 0, "{kind}");
         // Only an annotation is new.
         annotate(&world.us, "us", 2, "alone", 4);
         world.publish();
-        let pulled = try_pull(&mirror, &open(&world).unwrap(), 15).unwrap();
+        let pulled = try_pull(&mirror, &open(&world), 15).unwrap();
         assert_eq!(
             (pulled.before.status, pulled.applied.instances),
             (MirrorStatus::Identical, vec![]),
@@ -135,7 +130,7 @@ fn a_pull_takes_the_annotations_over_once_whatever_the_primary_is() {
         );
         assert_eq!(pulled.applied.annotations, KeptAnnotations { added: 1, left_out: 0 }, "{kind}");
         assert_eq!(pulled.applied.in_force.unwrap().annotations.len(), 2, "{kind}");
-        assert_eq!(taken(&mirror, &open(&world).unwrap(), 16), 0, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world), 16), 0, "{kind}");
         assert_eq!(
             mirror.verify_all(&DatasetFilter::All).unwrap().finish().unwrap().findings,
             0,
@@ -188,7 +183,7 @@ fn a_mirror_that_knows_files_of_its_own_has_the_annotations_of_the_names() {
     let directory = harness::directory();
     let path = directory.path().join("us.jsonl");
     std::fs::write(&path, manifest_of(&us, "us")).unwrap();
-    let primary = OpenPrimary::open(&path, &name("mirror"), None, now()).unwrap();
+    let primary = Primary::from(path);
     assert!(try_pull(&mirror, &primary, 8).unwrap().is_identical());
     let sources = mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     assert!(sources[0].pulled.is_some() && sources[0].identical.is_some(), "{sources:?}");
@@ -236,13 +231,13 @@ fn annotations_that_are_missing_or_damaged_are_an_error_and_a_pull_does_nothing(
                 None => std::fs::remove_file(&file).unwrap(),
                 Some(text) => std::fs::write(&file, text).unwrap(),
             }
-            let pulled = open(&world).and_then(|primary| try_pull(&mirror, &primary, 9));
+            let pulled = try_pull(&mirror, &open(&world), 9);
             let error = pulled.unwrap_err().with_causes();
             assert!(error.contains("annotations"), "{kind}: {error}");
             assert!(!mirror.snapshot().unwrap().has_dataset(&name("mirror")).unwrap(), "{kind}");
         }
         std::fs::write(&file, published).unwrap();
-        assert_eq!(taken(&mirror, &open(&world).unwrap(), 9), 1, "{kind}");
+        assert_eq!(taken(&mirror, &open(&world), 9), 1, "{kind}");
     }
 }
 
@@ -271,7 +266,7 @@ fn a_pull_that_is_only_tried_counts_the_annotations_and_keeps_none() {
     annotate(&us, "us", 1, "incomplete", 1);
     let primary = of(&us);
     let options = PullOptions::new().dry_run(true);
-    let pulled = pull(&mirror, &name("mirror"), &primary, options.at(second(10))).unwrap();
+    let pulled = mirror.pull(&name("mirror"), &primary, options.at(second(10))).unwrap();
     assert_eq!(pulled.applied.annotations.added, 1);
     assert_eq!(notes(&mirror), [[""; 0]]);
 }

@@ -4,11 +4,11 @@ use harness::values::clock;
 use std::time::Duration;
 
 use accession::dataset::Withdrawn;
-use accession::mirror::{Address, HttpOptions, MirrorStatus, OpenPrimary, Remote, compare};
-use accession::{ErrorKind, Registry};
+use accession::mirror::{MirrorStatus, PrimaryOptions, PullOptions};
+use accession::{ErrorKind, IfMissing, Registry};
 
 use harness::exported::enlarge;
-use harness::history::{name, now, step, trust};
+use harness::history::{name, step, trust};
 use harness::listener::listen;
 use harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
 
@@ -30,7 +30,7 @@ fn a_connection_that_is_cut_anywhere_is_resumed() {
                 }
             });
             let (compared, missing) = world.compare().unwrap();
-            assert_eq!(compared.status().status, MirrorStatus::Behind, "{path} {cut}");
+            assert_eq!(compared.status, MirrorStatus::Behind, "{path} {cut}");
             assert!(missing.iter().eq(["B", "C", "D"]), "{path} {cut}: {missing:?}");
             positions += 1;
         }
@@ -61,8 +61,8 @@ fn every_byte_of_the_head_and_the_log_that_is_another_is_refused_by_name() {
 
 #[test]
 fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
-    let world = World::small();
-    for (path, is_slow) in [(HEAD, false), (LOG, false), (HEAD, true), (LOG, true)] {
+    let give_up = |path: &'static str, is_slow: bool| {
+        let world = World::small();
         world.server.misbehave(move |request, reply| {
             if request.path == path {
                 // Never silent for long, and 100 bytes a second at most.
@@ -70,14 +70,23 @@ fn a_server_that_stalls_or_sends_a_little_for_ever_is_given_up() {
                 reply.stall = (!is_slow).then_some((100, 2));
             }
         });
-        let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
-        let primary = OpenPrimary::at_address(world.remote(options), None);
-        let error = compare(&world.mirror, &name("mirror"), &primary).err().unwrap();
+        let primary = quick(&world.server.dataset("us"), patient(1));
+        let error = world.compare_with(&primary).err().unwrap();
         assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
         assert!(message.contains(path) && message.contains("too slow") == is_slow, "{message}");
-        world.server.served();
-    }
+    };
+    // At once, because each waits for its attempts.
+    std::thread::scope(|scope| {
+        for (path, is_slow) in [(HEAD, false), (LOG, false), (HEAD, true), (LOG, true)] {
+            scope.spawn(move || give_up(path, is_slow));
+        }
+    });
+}
+
+/// Options with which a server may send nothing for so long.
+fn patient(timeout_seconds: u64) -> PrimaryOptions {
+    PrimaryOptions { timeout_seconds: Some(timeout_seconds), ..PrimaryOptions::default() }
 }
 
 #[test]
@@ -91,11 +100,10 @@ fn a_response_whose_headers_never_end_is_given_up() {
                 std::thread::sleep(pause);
             }
         });
-        let options = HttpOptions { timeout: Duration::from_millis(200), ..quick() };
-        let address = Address::parse(&format!("http://{site}/datasets/us/"), false).unwrap();
-        let primary = OpenPrimary::at_address(Remote::new(address, options, now()).unwrap(), None);
+        let primary = quick(&format!("http://{site}/datasets/us/"), patient(1));
         let mirror = Registry::temporary(clock()).unwrap();
-        let error = compare(&mirror, &name("mirror"), &primary).err().unwrap();
+        let options = PullOptions::new().if_missing(IfMissing::Create);
+        let error = mirror.pull(&name("mirror"), &primary, options).unwrap_err();
         assert_eq!(error.kind().as_str(), "unreachable", "{error}");
         let message = error.to_string();
         assert!(message.contains(&site) && message.contains(kind), "{message}");
@@ -129,10 +137,8 @@ fn a_server_that_pauses_but_is_fast_enough_is_read() {
     world.server.misbehave(|_, reply| {
         reply.pieces = Some((1 << 16, Duration::from_millis(2)));
     });
-    let options = HttpOptions { timeout: Duration::from_millis(500), ..quick() };
-    let primary = OpenPrimary::at_address(world.remote(options), None);
-    let compared = compare(&world.mirror, &name("mirror"), &primary).unwrap();
-    assert_eq!(compared.differences().unwrap().finish().unwrap().granules.only_right, 9_000);
+    let primary = quick(&world.server.dataset("us"), patient(1));
+    assert_eq!(world.compare_with(&primary).unwrap().1.len(), 9_000);
 }
 
 #[test]
@@ -196,7 +202,7 @@ fn redirects_stay_within_the_origin() {
             reply.headers.push(("Location".to_owned(), "/datasets/us/head.json".to_owned()));
         }
     });
-    assert_eq!(world.compare().unwrap().0.status().status, MirrorStatus::Behind);
+    assert_eq!(world.compare().unwrap().0.status, MirrorStatus::Behind);
     world.server.misbehave(|request, reply| {
         reply.status = 308;
         reply.headers.push(("Location".to_owned(), format!("/{}", request.path)));
@@ -211,9 +217,8 @@ fn the_limit_of_age_is_kept() {
         world.server.misbehave(move |_, reply| {
             reply.headers.push(("Last-Modified".to_owned(), text.to_owned()));
         });
-        let options = HttpOptions { max_age: Some(Duration::from_secs(3_600)), ..quick() };
-        let primary = OpenPrimary::at_address(world.remote(options), None);
-        compare(&world.mirror, &name("mirror"), &primary).map(drop)
+        let options = PrimaryOptions { max_age_seconds: Some(3_600), ..PrimaryOptions::default() };
+        world.compare_with(&quick(&world.server.dataset("us"), options)).map(drop)
     };
     assert_eq!(age("Sun, 06 Nov 1994 08:49:37 GMT").unwrap_err().kind().as_str(), "too-old");
     assert_eq!(age("yesterday").unwrap_err().kind().as_str(), "response");
@@ -301,11 +306,7 @@ fn a_plain_segment_is_read_if_its_compressed_form_has_different_content() {
 fn the_root_of_a_site_names_its_datasets() {
     let world = World::small();
     let root = world.server.dataset("").replace("datasets//", "");
-    let error = || {
-        let address = Address::parse(&root, false).unwrap();
-        let primary = OpenPrimary::at_address(Remote::new(address, quick(), now()).unwrap(), None);
-        compare(&world.mirror, &name("mirror"), &primary).err().unwrap()
-    };
+    let error = || world.compare_with(&quick(&root, PrimaryOptions::default())).err().unwrap();
     let refused = error();
     assert_eq!(refused.kind(), ErrorKind::Response);
     let expected = "head.json: the file does not exist: no dataset is published at this address";

@@ -10,8 +10,7 @@ use std::time::Duration;
 use accession::history::NewAnnotation;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::{
-    Comparison, FirstDifference, HttpOptions, MirrorStatus, OpenPrimary, Outcome, Primary,
-    PullOptions, PullPolicy, PullReport, compare, pull, source_name,
+    FirstDifference, HistoryComparison, MirrorStatus, Primary, PullOptions, PullPolicy, PullReport,
 };
 use accession::status::KnownPrimary;
 use accession::{Clock, ErrorKind, IfMissing, Import, Limits, Registry, Selection, Timestamp};
@@ -52,28 +51,29 @@ impl Mirror {
         Mirror { path, _directory: directory, registry: new_registry() }
     }
 
-    fn primary(&self) -> OpenPrimary {
-        OpenPrimary::open(&self.path, &name("mirror"), None, now()).unwrap()
+    fn primary(&self) -> Primary {
+        Primary::from(self.path.clone())
     }
 
-    fn compare(&self) -> Comparison {
-        let compared = compare(&self.registry, &name("mirror"), &self.primary()).unwrap();
-        compared.differences().unwrap().finish().unwrap();
-        compared.remember(&self.registry, &name("mirror"), Outcome::Compared).unwrap();
-        compared
+    fn compare(&self) -> HistoryComparison {
+        let comparison = self.registry.compare_mirror(&name("mirror"), &self.primary()).unwrap();
+        let compared = comparison.finish().unwrap();
+        assert!(compared.warnings.is_empty(), "{:?}", compared.warnings);
+        compared.status
     }
 
     fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> PullReport {
         let options =
             PullOptions::new().if_missing(IfMissing::Create).policy(policy).dry_run(dry_run);
-        pull(&self.registry, &name("mirror"), &self.primary(), options.at(second(at))).unwrap()
+        let options = options.at(second(at));
+        self.registry.pull(&name("mirror"), &self.primary(), options).unwrap()
     }
 
     fn remembered(&self) -> (u64, bool) {
         let sources = self.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
         let [source] = sources.as_slice() else { panic!("{sources:?}") };
         assert_eq!(source.source, self.path.canonicalize().unwrap().to_str().unwrap());
-        (source.last.as_ref().map_or(0, |last| last.number), source.identical.is_some())
+        (source.changes, source.identical.is_some())
     }
 }
 
@@ -98,7 +98,7 @@ fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_
         assert_eq!(mirror.remembered(), (3, true));
     }
     mirror.pull(2, RESET, REHEARSE);
-    assert_eq!(mirror.compare().status().status, MirrorStatus::Rewritten);
+    assert_eq!(mirror.compare().status, MirrorStatus::Rewritten);
     let pulled = mirror.pull(3, RESET, COMMIT);
     assert!(pulled.applied.instance().is_none() && pulled.is_identical());
     assert_eq!(mirror.pull(4, FOLLOW, COMMIT).before.status, MirrorStatus::Identical);
@@ -109,7 +109,7 @@ fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_
     assert_eq!(mirror.remembered().0, 2);
     assert!(mirror.pull(6, RESET, COMMIT).is_identical());
     assert_eq!(mirror.remembered().0, 1);
-    assert_eq!(mirror.compare().status().status, MirrorStatus::Identical);
+    assert_eq!(mirror.compare().status, MirrorStatus::Identical);
 }
 
 proptest! {
@@ -144,9 +144,8 @@ proptest! {
         write_manifest(&mirror.path, &known);
         mirror.pull(0, FOLLOW, COMMIT);
         write_manifest(&mirror.path, &found);
-        let compared = mirror.compare();
+        let status = mirror.compare();
         let differs = known.iter().zip(&found).position(|(known, found)| known != found);
-        let status = compared.status();
         match differs {
             Some(index) => {
                 let change = FirstDifference { change: index as u64 + 1, timestamp: second(index as i64) };
@@ -165,7 +164,7 @@ fn sources(mirror: &Mirror) -> Vec<(String, bool, Option<String>)> {
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     let of = |known: KnownPrimary| {
         let file = Path::new(&known.source).file_name().unwrap().to_str().unwrap().to_owned();
-        (file, known.is_default, known.stored.failed.map(|failed| failed.message))
+        (file, known.is_default, known.failed.map(|failed| failed.message))
     };
     known.into_iter().map(of).collect()
 }
@@ -179,13 +178,8 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let pulling = PullOptions::new().if_missing(IfMissing::Create);
     let primary = mirror.primary().with_options(options.clone());
     let earlier = Timestamp::from_micros(now().as_micros() - 1).unwrap();
-    pull(
-        &mirror.registry.with_clock(Clock::fixed(earlier)),
-        &name("mirror"),
-        &primary,
-        pulling.at(second(0)),
-    )
-    .unwrap();
+    let registry = mirror.registry.with_clock(Clock::fixed(earlier));
+    registry.pull(&name("mirror"), &primary, pulling.at(second(0))).unwrap();
     let file = |file: &str, is_default| (file.to_owned(), is_default, None);
     assert_eq!(sources(&mirror), [file("us.jsonl", true)]);
     // A comparison, and a dry run, change no default.
@@ -213,7 +207,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let default = sources(&mirror).into_iter().find(|(_, is_default, _)| *is_default);
     assert_eq!(default, Some(file("other.jsonl", true)));
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.stored.pulled).collect();
+    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.pulled).collect();
     assert!(pulled.iter().any(|pulled| pulled.options == options), "{pulled:?}");
 }
 
@@ -221,7 +215,7 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
 fn a_failed_attempt_is_remembered_until_the_next_success() {
     let mirror = Mirror::new();
     write_manifest(&mirror.path, &sets(&["A"]));
-    let source = source_name(&mirror.path.to_string_lossy());
+    let source = mirror.primary().source().unwrap();
     let fail = || {
         mirror.registry.remember_failed_attempt(&name("mirror"), &source, "no\nresponse").unwrap();
     };
@@ -247,9 +241,7 @@ fn site() -> (tempfile::TempDir, Registry) {
 }
 
 fn pull_from(directory: &Path, mirror: &Registry) -> accession::Result<PullReport> {
-    let primary = OpenPrimary::open(directory, &name("mirror"), None, now())?;
-    let options = PullOptions::new().if_missing(IfMissing::Create);
-    pull(mirror, &name("mirror"), &primary, options)
+    pull_source(mirror, &Primary::from(directory.to_owned()))
 }
 
 /// The site's directory was named: a failure was stored nowhere, since the source was the directory of
@@ -259,10 +251,10 @@ fn a_site_is_remembered_as_it_was_named() {
     let (directory, _us) = site();
     let mirror = new_registry();
     pull_from(directory.path(), &mirror).unwrap();
-    let source = source_name(&directory.path().to_string_lossy());
+    let source = Primary::from(directory.path().to_owned()).source().unwrap();
     let known = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     assert_eq!(known()[0].source, source);
-    let options = known().remove(0).stored.pulled.unwrap().options;
+    let options = known().remove(0).pulled.unwrap().options;
     assert_eq!(options.primary_dataset, Some(name("us")));
     mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone").unwrap();
     assert_eq!(known()[0].failed.as_ref().unwrap().message, "it is gone");
@@ -275,12 +267,12 @@ fn a_segment_is_opened_when_it_is_reached() {
     let segment = directory.path().join("datasets/us/log/000000.jsonl");
     let away = directory.path().join("away");
     std::fs::rename(&segment, &away).unwrap();
-    let read = OpenPrimary::of_directory(directory.path(), &name("us"), None, now());
-    let reader = read.unwrap().unwrap();
+    let read = Primary::of_directory(directory.path(), &name("us"), now());
+    let primary = read.unwrap().unwrap();
     std::fs::rename(&away, &segment).unwrap();
     let mut import = Import::new();
     import.options = import.options.if_missing(IfMissing::Create);
-    reader.read_into(&mut import, |_| {}).unwrap();
+    primary.read_into(&name("us"), &mut import, now(), |_| {}).unwrap();
     let copy = Registry::temporary(clock()).unwrap();
     copy.import(&name("us"), &import).unwrap();
     assert_eq!(manifest_of(&us, "us"), manifest_of(&copy, "us"));
@@ -299,10 +291,10 @@ fn of_a_directory_or_a_file_that_was_read_before_only_what_is_new_is_read() {
             publish_all(&us, directory.path()).unwrap();
             std::fs::write(&file, manifest_of(&us, "us")).unwrap();
         };
-        let pull = |at| {
-            let primary = OpenPrimary::open(place, &name("mirror"), None, now())?;
+        let pull = |at: i64| {
+            let primary = Primary::from(place.to_owned());
             let options = PullOptions::new().if_missing(IfMissing::Create);
-            pull(&mirror, &name("mirror"), &primary, options.at(second(at)))
+            mirror.pull(&name("mirror"), &primary, options.at(second(at)))
         };
         let at = if damaged == &log { 1 } else { 3 };
         add(&format!("C{at}"), at);
@@ -406,7 +398,7 @@ fn a_remembered_file_that_is_now_a_pipe_or_a_device_is_refused() {
         let refused = pull_source(&mirror.registry, &source).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Io);
         assert!(refused.with_causes().contains("it is not a regular file"), "{refused:?}");
-        let failed = source_of(&mirror.registry).stored.failed.unwrap();
+        let failed = source_of(&mirror.registry).failed.unwrap();
         assert!(failed.message.contains("it is not a regular file"), "{}", failed.message);
     };
     assert!(Command::new("mkfifo").arg(&mirror.path).status().unwrap().success());
@@ -422,8 +414,10 @@ fn a_remembered_file_of_certificates_that_is_now_a_pipe_is_refused() {
     let path = directory.path().join("ca.pem");
     assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
     let ca_file = Some(path.to_string_lossy().into_owned());
-    let refused = HttpOptions::of(&PrimaryOptions { ca_file, ..PrimaryOptions::default() });
-    assert_eq!(refused.err().unwrap().kind(), ErrorKind::Io);
+    let primary: Primary = "https://data.example.org/datasets/us/".parse().unwrap();
+    let primary = primary.with_options(PrimaryOptions { ca_file, ..PrimaryOptions::default() });
+    let refused = pull_source(&new_registry(), &primary).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Io);
 }
 
 #[test]
@@ -444,8 +438,8 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     write();
     assert!(!pull_source(&mirror, &source).unwrap().is_identical());
     let known = || {
-        let stored = source_of(&mirror).stored;
-        (stored.contradicts, stored.failed.map(|failed| failed.message))
+        let source = source_of(&mirror);
+        (source.contradicts, source.failed.map(|failed| failed.message))
     };
     let left = (true, known().1);
     assert!(left.1.is_some());
@@ -545,7 +539,7 @@ fn options_of_requests_are_refused_for_files_directories_and_streams() {
 fn a_directory_of_files_is_no_published_dataset() {
     let directory = harness::directory();
     std::fs::write(directory.path().join("A.nc"), "A").unwrap();
-    let refused = OpenPrimary::open(directory.path(), &name("mirror"), None, now()).err().unwrap();
+    let refused = pull_from(directory.path(), &new_registry()).unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::PrimaryDatasetUnknown);
     let message = refused.to_string();
     assert!(message.starts_with("no dataset is published in the directory \""), "{message}");

@@ -3,13 +3,14 @@
 use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 
-use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, compare, pull};
-use accession::{Difference, Identifier, Limits, Registry};
+use accession::dataset::DatasetMetadata;
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy};
+use accession::{Difference, Identifier, IfMissing, Limits, Registry};
 use proptest::prelude::*;
 
 use crate::properties::resealed;
 use harness::exported::{import_of, manifest_of, primary_of};
-use harness::history::{History, POOL, cases, change, instances, name, now, second};
+use harness::history::{History, POOL, cases, change, instances, name, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
@@ -37,8 +38,9 @@ fn build(registry: &Registry, dataset: &str, toggles: &Toggles) -> History {
 fn read(bytes: Vec<u8>) -> accession::Result<()> {
     let mirror = new_registry();
     let primary = primary_of(bytes.clone())?;
-    let compared = compare(&mirror, &name("mirror"), &primary)
-        .and_then(|compared| compared.differences()?.finish());
+    mirror.add_dataset(&DatasetMetadata::named(name("mirror"))).unwrap();
+    let compared =
+        mirror.compare_mirror(&name("mirror"), &primary).and_then(|compared| compared.finish());
     let imported = import_of(&mirror, "us", bytes);
     assert_eq!(compared.is_ok(), imported.is_ok(), "{compared:?} {imported:?}");
     imported.map(drop)
@@ -67,8 +69,8 @@ proptest! {
 
         let theirs_now = there.held();
         let (mut missing, mut unexpected) = (BTreeSet::new(), BTreeSet::new());
-        let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
-        let (found, mut differences) = (compared.status(), compared.differences().unwrap());
+        let mut differences = mirror.compare_mirror(&name("mirror"), &primary).unwrap();
+        let found = differences.history().clone();
         let mut listed = Vec::new();
         for difference in differences.by_ref() {
             let (set, granule_id) = match difference.unwrap() {
@@ -79,7 +81,7 @@ proptest! {
             listed.push(granule_id.to_string());
             set.insert(granule_id.to_string());
         }
-        let counts = differences.finish().unwrap().granules;
+        let counts = differences.finish().unwrap().counts.granules;
         let held = here.held();
         prop_assert_eq!(&missing, &theirs_now.difference(&held).cloned().collect());
         prop_assert_eq!(&unexpected, &held.difference(&theirs_now).cloned().collect());
@@ -104,28 +106,28 @@ proptest! {
         prop_assert_eq!(found.status, status);
 
         // Without a reset, only a mirror that follows its primary is changed.
-        let before = compare(&mirror, &name("mirror"), &primary).unwrap().status().clone();
+        let before = found;
         let follows = matches!(before.status, MirrorStatus::Identical | MirrorStatus::Behind);
         let options = PullOptions::new().dry_run(true);
-        let rehearsed = pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
+        let rehearsed = mirror.pull(&name("mirror"), &primary, options.at(second(100))).unwrap();
         prop_assert_eq!(rehearsed.is_identical(), follows);
         if !follows {
             let options = PullOptions::default();
-            let refused = pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
+            let refused = mirror.pull(&name("mirror"), &primary, options.at(second(100))).unwrap();
             prop_assert_eq!((refused.before, refused.applied.instances), (before, vec![]));
         }
         here.assert_matches(&mirror, &name("mirror"));
 
         let policy = PullPolicy::Reset(Limits::NONE);
         let options = options.policy(policy);
-        pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
+        mirror.pull(&name("mirror"), &primary, options.at(second(100))).unwrap();
         here.assert_matches(&mirror, &name("mirror"));
         let options = options.dry_run(false);
-        let pulled = pull(&mirror, &name("mirror"), &primary, options.at(second(100))).unwrap();
+        let pulled = mirror.pull(&name("mirror"), &primary, options.at(second(100))).unwrap();
         prop_assert_eq!(pulled.applied.instance().is_none(), here.held() == there.held());
-        let compared = compare(&mirror, &name("mirror"), &primary).unwrap();
-        prop_assert_eq!(compared.status().status, MirrorStatus::Identical);
-        prop_assert!(compared.differences().unwrap().finish().unwrap().granules.is_identical());
+        let compared = mirror.compare_mirror(&name("mirror"), &primary).unwrap().finish().unwrap();
+        prop_assert_eq!(compared.status.status, MirrorStatus::Identical);
+        prop_assert!(compared.counts.granules.is_identical());
         prop_assert!(mirror.verify(&name("mirror")).unwrap().ok);
     }
 }
@@ -222,9 +224,12 @@ fn a_primary_without_the_dataset_names_the_first_twenty_of_those_it_has() {
         let dataset = accession::dataset::DatasetMetadata::named(name(&format!("D{n}")));
         registry.add_dataset(&dataset).unwrap();
     }
-    let error = OpenPrimary::open(&path, &name("OTHER"), None, now()).err().unwrap();
+    let (mirror, primary) = (new_registry(), Primary::from(path));
+    let options = PullOptions::new().if_missing(IfMissing::Create);
+    let error = mirror.pull(&name("OTHER"), &primary, options).unwrap_err();
     assert_eq!(error.kind().as_str(), "primary-dataset-unknown");
     let text = error.to_string();
     assert!(text.ends_with("D27, D28, D29, and more"), "{text}");
-    assert!(OpenPrimary::open(&path, &name("D31"), None, now()).is_ok());
+    let error = mirror.pull(&name("D31"), &primary, options).unwrap_err();
+    assert_ne!(error.kind().as_str(), "primary-dataset-unknown", "{error}");
 }

@@ -1,17 +1,17 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
 use accession::file::{Algorithm, Checksum, Content};
-use accession::mirror::{MirrorStatus, OpenPrimary, PullOptions, PullPolicy, PullReport};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
 use accession::{Change, IfMissing, Limit, Limits, ListingEntry, Registry, Selection};
 use harness::values::{AtTime, clock};
 
 use harness::exported::{manifest_of, primary_of};
-use harness::history::{change, id, instances, name, now, second, step};
+use harness::history::{change, id, instances, name, second, step};
 use harness::store::new_registry;
 use harness::values::{stating, with_file};
 
 /// A manifest of a dataset that held these sets one after another.
-fn primary(dataset: &str, sets: &[&[&str]]) -> OpenPrimary {
+fn primary(dataset: &str, sets: &[&[&str]]) -> Primary {
     let us = new_registry();
     let mut held: &[&str] = &[];
     for (seconds, set) in sets.iter().enumerate() {
@@ -27,18 +27,18 @@ fn primary(dataset: &str, sets: &[&[&str]]) -> OpenPrimary {
     primary_of(manifest_of(&us, dataset)).unwrap()
 }
 
-fn pull(mirror: &Registry, primary: &OpenPrimary, policy: PullPolicy, at: i64) -> PullReport {
+fn pull(mirror: &Registry, primary: &Primary, policy: PullPolicy, at: i64) -> PullReport {
     try_pull(mirror, primary, policy, at).unwrap()
 }
 
 fn try_pull(
     mirror: &Registry,
-    primary: &OpenPrimary,
+    primary: &Primary,
     policy: PullPolicy,
     at: i64,
 ) -> accession::Result<PullReport> {
     let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy).at(second(at));
-    accession::mirror::pull(mirror, &name("mirror"), primary, options)
+    mirror.pull(&name("mirror"), primary, options)
 }
 
 const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
@@ -103,18 +103,18 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let us = Registry::create(&path, clock()).unwrap();
     (1..).zip(["A", "B"]).for_each(|(at, id)| ingest(&us, id, at));
     let mirror = new_registry();
-    let primary = || OpenPrimary::open(&path, &name("mirror"), None, now()).unwrap();
+    let primary = || Primary::from(path.clone());
     let follow = |at: i64| try_pull(&mirror, &primary(), PullPolicy::Follow, at).unwrap();
     assert!(follow(10).is_identical());
     let source = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0);
-    assert_eq!(source().last.map(|last| (last.number, last.timestamp)), Some((2, second(2))));
+    assert_eq!((source().changes, source().timestamp), (2, Some(second(2))));
     // The dataset is remembered, since the primary may get others.
-    assert_eq!(source().stored.pulled.unwrap().options.primary_dataset, Some(name("us")));
+    assert_eq!(source().pulled.unwrap().options.primary_dataset, Some(name("us")));
     let backup = directory.path().join("older.db");
     us.back_up(&backup).unwrap();
     ingest(&us, "C", 3);
     assert_eq!(follow(11).before.status, MirrorStatus::Behind);
-    assert_eq!(source().last.map(|last| last.number), Some(3));
+    assert_eq!(source().changes, 3);
     assert_eq!(follow(12).before.status, MirrorStatus::Identical);
     drop(us);
     // An older state of it, and then another history; each night says so.
@@ -132,7 +132,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     }
     let reset = PullPolicy::Reset(Limits::NONE);
     assert!(try_pull(&mirror, &primary(), reset, 17).unwrap().is_identical());
-    assert_eq!(source().last.map(|last| last.timestamp), Some(second(4)));
+    assert_eq!(source().timestamp, Some(second(4)));
     assert_eq!(follow(18).before.status, MirrorStatus::Identical);
 }
 

@@ -3,7 +3,7 @@
 use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
-use accession::mirror::{MirrorStatus, PullOptions, pull};
+use accession::mirror::{MirrorStatus, PullOptions};
 use accession::publish::publish;
 use accession::{DatasetFilter, Error, ErrorKind, IfMissing, Registry};
 use harness::values::{AtTime, clock};
@@ -100,7 +100,7 @@ fn a_mirror_of_a_name_that_was_given_up_begins_anew() {
     let follow = |if_missing| {
         let primary = primary_of(manifest_of(&us, "us"))?;
         let options = PullOptions::new().if_missing(if_missing);
-        pull(&registry, &name("name"), &primary, options.at(second(2)))
+        registry.pull(&name("name"), &primary, options.at(second(2)))
     };
     // The name leads to a dataset that holds something else, until that is withdrawn.
     assert_eq!(follow(IfMissing::Create).unwrap().before.status, MirrorStatus::Diverged);

@@ -3,14 +3,14 @@
 use accession::dataset::DatasetMetadata;
 use accession::dataset::SharedDoi;
 use accession::{
-    Change, ChangeOptions, ChangeReport, Clock, DatasetFilter, ErrorKind, IfMissing, Limit, Limits,
-    Listing, ListingBuilder, Registry, Timestamp,
+    ChangeOptions, ChangeReport, Clock, DatasetFilter, ErrorKind, IfMissing, Limit, Limits,
+    Listing, ListingBuilder, Moment, Registry, Selection, Timestamp, WarningKind,
 };
 
 use harness::history::{change, id, name, now, second};
 use harness::oracle::naive;
 use harness::store::new_registry;
-use harness::values::{AtTime, clock};
+use harness::values::{AtTime, clock, stating, with_file};
 
 const DAY: i64 = 86_400;
 
@@ -124,22 +124,23 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
 fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let registry = registry();
     let confirmed = || registry.snapshot().unwrap().dataset(&name("D")).unwrap().confirmed;
-    assert_eq!(confirmed(), None);
+    let of_first = confirmed().unwrap();
+    assert_eq!((of_first.recorded, of_first.granules), (day(0), 935));
     let listing = ids(0..935);
     let options = ChangeOptions::new().dry_run(true).at(day(1));
     registry.sync(&name("D"), &listing, Limits::default(), &options).unwrap();
-    assert_eq!(confirmed(), None);
+    assert_eq!(confirmed().as_ref(), Some(&of_first));
     // The time of the last change is a retry; an earlier one is not.
     assert_eq!(
         sync(&registry, &listing, Limits::default(), Some(day(-1))),
         Err(ErrorKind::NotAfterLast)
     );
-    assert_eq!(confirmed(), None);
+    assert_eq!(confirmed(), Some(of_first));
     for night in [0, 1] {
         let applied = sync(&registry, &listing, Limits::default(), Some(day(night))).unwrap();
         assert_eq!(applied.instance(), None);
         let confirmed = confirmed().unwrap();
-        assert_eq!((confirmed.recorded, confirmed.granules), (now(), 935));
+        assert_eq!((confirmed.recorded, confirmed.granules), (day(night), 935));
         assert_eq!(confirmed.recorded_by.as_deref(), Some("somebody"));
     }
     // A time that is not believed is not recorded.
@@ -151,7 +152,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     let registry_later = registry.with_clock(Clock::fixed(later));
     let refused = sync(&registry_later, &with_now, Limits::default(), None);
     assert_eq!(refused, Err(ErrorKind::ClockAhead));
-    assert_eq!(confirmed().unwrap().recorded, now());
+    assert_eq!(confirmed().unwrap().recorded, day(1));
 }
 
 fn confirmed_clock(registry: &Registry) -> Registry {
@@ -159,40 +160,35 @@ fn confirmed_clock(registry: &Registry) -> Registry {
 }
 
 #[test]
-fn a_change_without_a_time_is_refused_in_a_backfill_until_now_is_confirmed() {
+fn a_change_is_back_dated_if_it_is_late_in_a_dataset_that_is_recorded_promptly() {
     let registry = new_registry();
     registry.add_dataset(&DatasetMetadata::named(name("D"))).unwrap();
-    let try_change = |registry: &Registry, at: Option<Timestamp>| {
-        let mut tried = change(["X"], []);
-        tried.options = tried.options.at(at).dry_run(true);
-        registry.change(&name("D"), &tried).map_err(|error| error.kind())
+    let before = |micros: i64| Timestamp::from_micros(now().as_micros() - micros).unwrap();
+    const HOUR: i64 = 3_600 * 1_000_000;
+    let is_back_dated = |registry: &Registry, id: &str, at: Timestamp| {
+        let changed = registry.change(&name("D"), &change([id], []).at(at)).unwrap();
+        let warnings = changed.warnings(&name("D"), registry.now());
+        let warned = warnings.iter().any(|it| it.kind == WarningKind::BackDated);
+        assert_eq!(warned, changed.is_back_dated);
+        warned
     };
-    // A dataset without changes is no backfill.
-    try_change(&registry, None).unwrap();
-    registry.change(&name("D"), &change(["A"], []).at(day(0))).unwrap();
-    let mut nothing = Change::new();
-    nothing.options = nothing.options.skip_existing(true);
-    let refused = [
-        try_change(&registry, None).err(),
-        registry.change(&name("D"), &nothing).err().map(|error| error.kind()),
-        sync(&registry, &ids([1]), Limits::NONE, None).err(),
-    ];
-    assert_eq!(refused, [Some(ErrorKind::Backfill); 3]);
-    try_change(&confirmed_clock(&registry), None).unwrap();
-    try_change(&registry, Some(day(1))).unwrap();
-    // 48 hours late is timely; a microsecond more is not.
-    let late = |micros: i64| {
-        Timestamp::from_micros(now().as_micros() - 48 * 3_600_000_000 - micros).unwrap()
-    };
-    registry.change(&name("D"), &change(["B"], []).at(late(1))).unwrap();
-    assert_eq!(try_change(&registry, None).err(), Some(ErrorKind::Backfill));
-    registry.change(&name("D"), &change(["C"], []).at(late(0))).unwrap();
-    try_change(&registry, None).unwrap();
-    // A later change that is back-dated does not make it a backfill again.
-    let in_a_year = "2027-01-01T00:00:00Z".parse().unwrap();
-    let registry = registry.with_clock(Clock::fixed(in_a_year));
-    registry.change(&name("D"), &change(["D"], []).at(late(-1))).unwrap();
-    try_change(&registry, None).unwrap();
+    // A history that is built afterwards, in which everything is late.
+    assert!(!is_back_dated(&registry, "A", day(0)));
+    assert!(!is_back_dated(&registry, "B", day(1)));
+    // More than an hour is not prompt.
+    assert!(!is_back_dated(&registry, "C", before(HOUR + 1)));
+    let later = |hours: i64| registry.with_clock(Clock::fixed(before(-hours * HOUR)));
+    assert!(!is_back_dated(&later(100), "D", before(0)));
+    // From here on, it is followed as it changes.
+    assert!(!is_back_dated(&later(100), "E", before(-100 * HOUR + HOUR)));
+    // 48 hours are an everyday delay, and a microsecond more is not.
+    assert!(!is_back_dated(&later(148), "F", before(-100 * HOUR)));
+    assert!(is_back_dated(&later(149), "G", before(-101 * HOUR + 1)));
+    // A change that only describes files keeps the identifier.
+    let described = stating([with_file("A", "A", Some(5), None)]).at(before(-102 * HOUR));
+    let described = later(200).change(&name("D"), &described).unwrap();
+    assert!(described.is_back_dated);
+    assert_eq!(described.warnings(&name("D"), later(200).now()), []);
 }
 
 /// The nights of the catalogue in the fixture, each with its listing.
@@ -251,4 +247,28 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
     }
     assert_eq!(refused, ["2025-03-28", "2025-04-01", "2025-04-05", "2025-04-15"]);
     assert_eq!(came_back, [("2025-04-21", 12)]);
+}
+
+#[test]
+fn a_citation_of_now_warns_if_no_listing_confirmed_the_set_for_a_month() {
+    let registry = registry();
+    let warns = |dataset: &str, at: Timestamp| {
+        let at = Some(Moment::Day(at.day()));
+        let selection = Selection::Dataset { name: name(dataset), at };
+        let cited = registry.snapshot().unwrap().cite(&selection).unwrap();
+        let warnings = cited.warnings(at, now());
+        warnings.iter().any(|it| it.kind == WarningKind::NotConfirmed)
+    };
+    // The last day ends 31 days after the listing.
+    assert_eq!([30, 31].map(|days| warns("D", day(days))), [false, true]);
+    assert!(warns("D", now()));
+    // The next listing changes nothing.
+    sync(&registry, &ids(0..935), Limits::default(), Some(day(40))).unwrap();
+    assert_eq!([70, 71].map(|days| warns("D", day(days))), [false, true]);
+    // It was in force at that time for certain, and no longer.
+    sync(&registry, &ids(0..936), Limits::default(), Some(day(90))).unwrap();
+    assert!(!warns("D", day(71)));
+    // A dataset of which no listing was recorded is complete.
+    registry.change(&name("OTHER"), &change(["A"], []).at(day(0))).unwrap();
+    assert!(!warns("OTHER", now()));
 }

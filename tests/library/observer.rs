@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use accession::Result;
-use accession::mirror::{PullOptions, PullPolicy, manifest, pull};
+use accession::mirror::{PullOptions, PullPolicy, manifest};
 use accession::{
     CancelToken, ChangeOptions, EventKind, Import, Limits, Listing, ListingBuilder, Moment,
     Observer, Progress, Registry, Selection, SubsetMembers, Work,
@@ -197,7 +197,7 @@ fn pull_mirror(registry: &Registry) -> Result<()> {
     primary.change(&name("US"), &change(["A"], []).at(second(0)))?;
     let primary = primary_of(manifest_of(&primary, "US")).unwrap();
     let options = PullOptions::new().policy(PullPolicy::Reset(Limits::NONE));
-    pull(registry, &name("dataset"), &primary, options).unwrap();
+    registry.pull(&name("dataset"), &primary, options).unwrap();
     Ok(())
 }
 

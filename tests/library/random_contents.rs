@@ -7,7 +7,7 @@ use accession::citation::Checker;
 use accession::citation::find;
 use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
 use accession::history::DigestPrefix;
-use accession::mirror::{PullOptions, pull};
+use accession::mirror::PullOptions;
 use accession::{
     Change, ChangeOptions, Error, ErrorKind, Identifier, IfMissing, Limit, Limits, ListingBuilder,
     ListingEntry, Moment, Registry, Selection, Set, SetSpec, SubsetMembers, Timestamp,
@@ -556,7 +556,7 @@ fn import_elsewhere(registry: &Registry, model: &Model) -> Vec<u8> {
 fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
     let primary = primary_of(file).unwrap();
     let options = PullOptions::new().if_missing(IfMissing::Create).at(second(at));
-    let pulled = pull(mirror, &name("mirror"), &primary, options).unwrap();
+    let pulled = mirror.pull(&name("mirror"), &primary, options).unwrap();
     assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);
 }
 

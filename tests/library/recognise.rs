@@ -1,9 +1,6 @@
 //! Citations are recognised in whatever people paste.
 
-use accession::citation::{
-    FoundCitation, ParsedField, citations_of, dois_without_identifier, find,
-};
-use accession::citation::{Reference, references};
+use accession::citation::{FoundCitation, ParsedField, find};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
@@ -76,71 +73,4 @@ fn citations_are_found_in_whatever_is_pasted() {
     }
     assert!(number > 100, "{number}");
     assert!(found("").is_empty());
-}
-
-/// The key, the line and the DOIs of each reference, and how many citations it has.
-fn listed(text: &str) -> Vec<String> {
-    let shown = |reference: &Reference| {
-        let dois: Vec<String> =
-            dois_without_identifier(reference, &[]).iter().map(ToString::to_string).collect();
-        let key = reference.key.as_deref().unwrap_or("-");
-        let citations = citations_of(reference).len();
-        format!("{key} {} [{}] {citations}", reference.line, dois.join(" "))
-    };
-    references(text).iter().map(shown).collect()
-}
-
-fn bibtex() -> String {
-    format!(
-        "% ours\n\n@string{{us = \"10.9999/US\"}}\n\n@dataset{{first,\n  doi = {{10.9999/US\\_1}},\n  title = {{12. A\n\n}}\n}}\n\n@misc{{second,\n  note = {{DI:{DI}, as held at 2001-01-05}},\n  url = \"https://doi.org/10.9999/US\",\n}}\n@article(third, doi = {{10.9999/US}})\n@misc{{open,\n  title = {{x,\n  doi = {{10.9999/US}}\n}}\n@misc{{last, howpublished = {{\\url{{https://doi.org/10.9999/US}}}}}}\n"
-    )
-}
-
-fn ris() -> String {
-    format!(
-        "TY  - DATA\nID  - first\nDO  - 10.9999/US\nER  - \n\nTY - DATA\nID  - second\nN1  - DI:{DI}\nER  -\n"
-    )
-}
-
-fn csl() -> String {
-    format!(
-        "[\n {{\"id\":\"a]}}{{\",\"DOI\":\"10.9999/US\"}},\n {{\n \"id\": 2, \"x\": {{}}, \"note\":\"DI:{DI}\"}}\n]"
-    )
-}
-
-#[test]
-fn each_reference_has_its_key_and_its_line() {
-    let expected = [
-        "- 1 [] 0",
-        "first 5 [10.9999/US_1] 0",
-        "second 12 [10.9999/US] 1",
-        "third 16 [10.9999/US] 0",
-        "open 17 [10.9999/US] 0",
-        "last 21 [10.9999/US] 0",
-    ];
-    assert_eq!(listed(&bibtex()), expected);
-    assert_eq!(listed(&ris()), ["first 1 [10.9999/US] 0", "second 6 [] 1"]);
-    let expected = ["a]}{ 2 [10.9999/US] 0", "2 3 [] 1"];
-    assert_eq!(listed(&csl()), expected);
-    assert_eq!(
-        listed(&format!("{{\"x\": {{}}, \"items\":{}}}", csl())),
-        ["a]}{ 2 [10.9999/US] 0", "2 3 [] 1"]
-    );
-    let text = format!(
-        "\n[1] A. doi:10.9999/US.\n[2] B, DI:{DI}\n\nSee https://doi.org/10.9999/US,\nas we did.\n"
-    );
-    assert_eq!(listed(&text), ["- 2 [10.9999/US] 0", "- 3 [] 1", "- 5 [10.9999/US] 0"]);
-    assert!(listed("").is_empty());
-}
-
-#[test]
-fn no_damage_of_a_list_makes_it_panic() {
-    for whole in [bibtex(), ris(), csl()] {
-        for (at, next) in whole.char_indices().map(|(at, it)| (at, at + it.len_utf8())) {
-            listed(&whole[..at]);
-            for piece in ["", "@", "{", "}", "\"", "\\", ",", "[", "<", "é", "TY  - x\n", "\n"] {
-                listed(&format!("{}{piece}{}", &whole[..at], &whole[next..]));
-            }
-        }
-    }
 }

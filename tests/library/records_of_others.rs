@@ -5,7 +5,7 @@ use std::error::Error as _;
 
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
-use accession::mirror::OpenPrimary;
+use accession::mirror::{Primary, PrimaryOptions};
 use accession::{DatasetFilter, Import, Registry};
 
 use crate::properties::resealed;
@@ -21,8 +21,8 @@ fn manifest(record: &str) -> Vec<u8> {
 }
 
 fn record(manifest: &[u8]) -> accession::Result<DatasetMetadata> {
-    let reader = OpenPrimary::from_manifest(manifest, "us.jsonl", None, now())?;
-    reader.read_into(&mut Import::new(), |_| {})
+    let primary = Primary::from_reader(manifest, "us.jsonl", PrimaryOptions::default())?;
+    primary.read_into(&name("us"), &mut Import::new(), now(), |_| {})
 }
 
 #[test]

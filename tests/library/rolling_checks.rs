@@ -8,9 +8,7 @@ use std::time::Duration;
 
 use accession::Granule;
 use accession::file::{Algorithm, Checksum};
-use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, MountCheck, ReadOptions,
-};
+use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::status::{FileCheck, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{
     Clock, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
@@ -238,8 +236,7 @@ fn with_directory(names: &[&str]) -> (tempfile::TempDir, PathBuf, Registry) {
 }
 
 fn tree(directory: &Path) -> FileTree {
-    let (root, reading) = (directory.to_owned(), ReadOptions::new(NonZeroUsize::MIN));
-    FileTree { root, mounted: MountCheck::Unknown, reading }
+    FileTree::new(directory).jobs(NonZeroUsize::MIN)
 }
 
 fn compute(registry: &Registry, directory: &Path) -> Result<CheckSummary, Error> {

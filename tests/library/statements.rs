@@ -546,7 +546,7 @@ fn signed_site() -> tempfile::TempDir {
 }
 
 /// Reads what a site has signed, by the keys of its log and of its witness.
-fn read_site(place: &str) -> accession::Result<(Vec<String>, usize)> {
+fn read_site(place: &str) -> accession::Result<(Vec<String>, u64)> {
     let (key, witness) = (key(1), witness_key(2));
     let (key, witness) = (key.verification_key(), witness.verification_key());
     let policy = format!("log {key}\nwitness near {witness}\nquorum none\n").parse().unwrap();
@@ -554,7 +554,7 @@ fn read_site(place: &str) -> accession::Result<(Vec<String>, usize)> {
     let options = PrimaryOptions::default();
     let published = site.statements(ORIGIN, &policy, (&options, now()))?;
     let names = published.note.signatures.into_iter().map(|signature| signature.name).collect();
-    Ok((names, published.texts.records().count()))
+    Ok((names, published.checkpoint.size))
 }
 
 #[test]

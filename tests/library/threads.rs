@@ -1,11 +1,9 @@
 //! Values of the library move between threads.
 
 use accession::dataset::DatasetMetadata;
-use accession::fixity::{
-    ComparedFiles, FileTree, FilesOfSet, FixityRun, FoundFiles, UnexpectedFiles,
-};
+use accession::fixity::{ComparedFiles, FileTree, FixityRun, FoundFiles};
 use accession::history::Exported;
-use accession::history::{Export, FileList, IdPages, SideBySide};
+use accession::history::{Export, FileList, SideBySide};
 use accession::listing::{Events, OpenedFile, Records, SearchPages};
 use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
 use accession::proof::StatementLog;
@@ -30,7 +28,7 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     shared::<Clock>();
     shared::<Author>();
     shared::<(CancelToken, DatasetFilter, HistoryOptions, Watcher)>();
-    owned_and_send::<(Export, FileList, FixityRun, IdPages, SideBySide)>();
+    owned_and_send::<(Export, FileList, FixityRun, SideBySide)>();
     owned_and_send::<(Snapshot, Granules, History, Differences)>();
     owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, ListingBuilder, SubsetMembers)>();
@@ -47,7 +45,7 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     owned_and_send::<(Error, ErrorKind)>();
     sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
     shared::<Primary>();
-    owned_and_send::<(ComparedFiles, FilesOfSet, FileTree, FoundFiles, UnexpectedFiles)>();
+    owned_and_send::<(ComparedFiles, FileTree, FoundFiles)>();
     owned_and_send::<(Events, OpenedFile, Records, SearchPages)>();
     owned_and_send::<(DatasetStatus, FileCheck, StatementLog)>();
     owned_and_send::<(SigningKey, Policy, StatementProof, StatementTree)>();

@@ -6,6 +6,7 @@ mod granules;
 mod listings;
 mod primary;
 mod set;
+mod time;
 
 pub use crate::paths::named_path;
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
@@ -17,3 +18,4 @@ pub use granules::{
 pub use listings::{ChecksumArgs, IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
 pub use set::{KnownAtArgs, Refusal, SiteArgs, edit, edit_as, public_url, resolver};
+pub use time::moment;

@@ -74,9 +74,9 @@ impl PrimaryArgs {
 /// A source whose repeated requests are reported.
 fn reporting(source: Primary, session: &Session) -> Primary {
     match (session.is_verbose(), session.is_json()) {
-        (true, true) => source.reporting(report_as_json),
-        (true, false) => source.reporting(report),
-        (false, false) if std::io::stderr().is_terminal() => source.reporting(report),
+        (true, true) => source.before_retry(report_as_json),
+        (true, false) => source.before_retry(report),
+        (false, false) if std::io::stderr().is_terminal() => source.before_retry(report),
         (false, _) => source,
     }
 }
@@ -158,7 +158,7 @@ impl HttpArgs {
 }
 
 /// Prints on stderr that a request is repeated, and why: a server can ask to wait for minutes.
-fn report(retry: &Retry<'_>) {
+fn report(retry: &Retry<'_>) -> Duration {
     let Retry { error, attempt, attempts, delay } = retry;
     let (error, seconds) = (error.to_string(), delay.as_secs_f64());
     // The progress of the work may be on this line.
@@ -170,9 +170,10 @@ fn report(retry: &Retry<'_>) {
         "{clear}{}: attempt {attempt} of {attempts} failed, trying again in {seconds} s",
         one_line(&error)
     );
+    *delay
 }
 
-fn report_as_json(retry: &Retry<'_>) {
+fn report_as_json(retry: &Retry<'_>) -> Duration {
     let Retry { error, attempt, attempts, delay } = retry;
     let report = serde_json::json!({ "retry": {
         "kind": error.kind().as_str(),
@@ -182,4 +183,5 @@ fn report_as_json(retry: &Retry<'_>) {
         "seconds": delay.as_secs_f64(),
     } });
     let _ = writeln!(std::io::stderr(), "{}", json::to_string(&report));
+    *delay
 }

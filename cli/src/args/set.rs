@@ -9,6 +9,7 @@ use accession::dataset::WebAddress;
 use accession::mirror::PublishedSite;
 use accession::{HistoryOptions, Moment, Selection, SetSpec, Snapshot};
 
+use super::time::moment;
 use crate::error::{Error, Result};
 use crate::session::Session;
 
@@ -60,7 +61,7 @@ impl SiteArgs {
 pub struct KnownAtArgs {
     /// Use only the changes that were recorded by this time: RFC 3339, or a date, which means the
     /// end of that day
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     known_at: Option<Moment>,
 }
 

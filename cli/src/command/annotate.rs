@@ -3,7 +3,7 @@ use std::io::Write;
 use accession::history::NewAnnotation;
 use accession::{Moment, SetSpec, Warning};
 
-use crate::args::ClockArgs;
+use crate::args::{ClockArgs, moment};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, annotation_in};
 use crate::session::Session;
@@ -29,7 +29,7 @@ pub struct Args {
 
     /// Annotate every set from that of DATASET@TIME until the one that was in force at this time: RFC 3339,
     /// or a date, which means the end of that day
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 
     /// Warn anyone who cites this set

@@ -1,9 +1,8 @@
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 
-use accession::citation::{self, FoundCitation, ParsedField};
+use accession::citation::{self, FoundCitation, ParsedField, Reference};
 use accession::citation::{CheckedCitations, Checker, CitationVerdict};
-use accession::disk::scratch;
 use accession::history::Period;
 use accession::text::quoted;
 use accession::{SetSpec, WarningKind};
@@ -14,6 +13,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::{json, lines_below, one_line, plural, selected_in};
 use crate::reading::{CitationText, InputFile, read_references};
 use crate::session::Session;
+use crate::temporary_file;
 
 /// Check the citations in a text or file
 ///
@@ -51,7 +51,7 @@ impl Args {
         let registry = session.open()?;
         // The verdicts are written to a temporary file first. All of them are from one snapshot,
         // and while it is open, the command must not wait for a terminal or a pipe.
-        let mut spool = BufWriter::new(scratch::file()?);
+        let mut spool = BufWriter::new(temporary_file::create()?);
         let checker = Checker::new(&registry)?;
         let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
         let mut number = 0;
@@ -101,15 +101,13 @@ impl Args {
                     InputFile::Path(text.into())
                 }
                 CitationText::Text(text) => {
-                    let found = found(text)?.into_iter();
-                    items.extend(found.map(|pasted| Item { pasted, key: None, line: None }));
+                    items.extend(found(text)?);
                     continue;
                 }
             };
             for reference in read_references(&file)? {
-                let (key, line) = (&reference.key, Some(reference.line));
                 let cited = citation::cited(&reference).into_iter();
-                items.extend(cited.map(|pasted| Item { pasted, key: key.clone(), line }));
+                items.extend(cited.map(|pasted| Item::of(pasted, &reference)));
             }
         }
         Ok(items)
@@ -117,8 +115,16 @@ impl Args {
 }
 
 /// The citations in an argument that is not the name of a file, of which there is at least one.
-fn found(text: &str) -> Result<Vec<FoundCitation>> {
-    let found = citation::find(text);
+fn found(text: &str) -> Result<Vec<Item>> {
+    let has_lines = text.trim_end().contains('\n');
+    let mut found = Vec::new();
+    for reference in citation::references(text) {
+        let cited = citation::citations_of(&reference).into_iter();
+        found.extend(cited.map(|pasted| match has_lines {
+            true => Item::of(pasted, &reference),
+            false => Item { pasted, key: None, line: None },
+        }));
+    }
     if found.is_empty() {
         let beginning: String = text.trim().chars().take(60).collect();
         let message = format!("{} is not a file, and contains no identifier", quoted(&beginning));
@@ -138,11 +144,18 @@ fn name_of(pasted: &FoundCitation) -> Option<SetSpec> {
     }
 }
 
-/// A citation, and the reference that has it.
+/// A citation, with the key of the reference that has it, and its line.
 struct Item {
     pasted: FoundCitation,
     key: Option<String>,
     line: Option<u64>,
+}
+
+impl Item {
+    fn of(pasted: FoundCitation, reference: &Reference) -> Self {
+        let line = Some(reference.line + pasted.lines_before);
+        Item { pasted, key: reference.key.clone(), line }
+    }
 }
 
 /// A verdict, and which reference it is on.

@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{self, Write};
 use std::iter;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,14 +6,15 @@ use std::sync::Arc;
 use accession::citation::listed_dataset;
 use accession::history::Annotation;
 use accession::{
-    Citation, CitationFormat, DatasetName, Granule, Listing, ListingBuilder, Moment, ParseError,
-    Pattern, Selection, Set, SetSpec, SubsetMembers, WarningKind, Watcher,
+    Citation, CitationFormat, Granule, Listing, ListingBuilder, Moment, ParseError, Pattern,
+    Selection, Set, SetSpec, SubsetMembers, Watcher,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use serde_json::Value;
 
 use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
-use crate::output::Progress;
+use crate::output::{Output, Progress, in_words};
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -193,7 +194,7 @@ impl Args {
             "identifier": list.identifier,
             "granules": list.granules,
         });
-        session.print(&printed, |out| write!(out, "{text}"))
+        session.present(&printed, write_citation)
     }
 
     fn cite_set(
@@ -236,11 +237,12 @@ impl Args {
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
             .with_digest(self.digest);
+        let mut lacks = Vec::new();
         // Nobody edits what a site has published.
         if let Format::Citation(format) = self.format
             && !self.site.is_given()
         {
-            warn_of_lacking(session, &dataset, &citation, format);
+            lacks = lacking(&citation, format);
         }
         let files = |set: &Set| Ok(registry.files(set));
         let text = match &members {
@@ -255,8 +257,17 @@ impl Args {
             "citation": text,
             "annotations": cited_set.instance().annotations,
             "digest": cited_set.digest(),
+            "lacks": lacks,
         });
-        session.print(&printed, |out| write!(out, "{text}"))
+        session.present(&printed, write_citation)?;
+        if !lacks.is_empty() && !session.is_json() {
+            // The hint follows the citation.
+            session.finish()?;
+            let options: Vec<&str> = lacks.into_iter().map(option_of).collect();
+            let (program, options) = (session.program(), options.join(", "));
+            session.hint(&format!("`{program} dataset edit {dataset}` can add {options}"));
+        }
+        Ok(Exit::Done)
     }
 
     /// What is printed. A crate in a directory is written there, and the sentence is printed.
@@ -299,23 +310,15 @@ where
     }))
 }
 
-fn warn_of_lacking(
-    session: &Session,
-    dataset: &DatasetName,
-    citation: &Citation,
-    format: CitationFormat,
-) {
-    let options: Vec<&str> = citation.missing_fields(format).into_iter().map(option_of).collect();
-    // What changes every night has no version, and a citation that lacks nothing else is complete.
-    if !options.is_empty() && options != ["--dataset-version"] {
-        session.warn(
-            WarningKind::CitationIncomplete,
-            &format!(
-                "the citation is incomplete: `accession dataset edit {dataset}` can add {}",
-                options.join(", ")
-            ),
-        );
-    }
+fn write_citation(out: &mut Output, printed: &Value) -> io::Result<()> {
+    write!(out, "{}", in_words(&printed["citation"]))
+}
+
+/// The fields that a citation lacks. What changes every night has no version, and a citation that lacks
+/// nothing else is complete.
+fn lacking(citation: &Citation, format: CitationFormat) -> Vec<&'static str> {
+    let lacks = citation.missing_fields(format);
+    if lacks == ["version"] { Vec::new() } else { lacks }
 }
 
 /// The option of `dataset edit` that adds a member of the record.

@@ -1,18 +1,18 @@
 //! `compare`, which compares two or more sets, listings and directories.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accession::disk::Spool;
-use accession::fixity::{self, FileTree, MountCheck, ReadOptions};
+use accession::fixity::{self, FileTree};
 use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySide, TwoSides};
 use accession::listing::ListingSummary;
 use accession::text::quoted;
 use accession::{
-    CancelToken, DifferenceCounts, ErrorKind, Identifier, Instance, Listing, Registry, SetSpec,
-    Timestamp, WarningKind, Watcher,
+    CancelToken, DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Registry,
+    SetSpec, Timestamp, WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -202,11 +202,9 @@ impl Compare {
                 let listing =
                     described(&registry, &set, listing, directory.filter(|_| !names_only))?;
                 let places = [PLACES[1], PLACES[0]];
-                let ([set, list], mut sides) =
+                let ([set, list], sides) =
                     compare_with(session, (&registry, &set), (source, &listing), places, limit)?;
-                std::mem::swap(&mut sides.left, &mut sides.right);
-                let granules = &mut sides.counts.granules;
-                std::mem::swap(&mut granules.only_left, &mut granules.only_right);
+                let sides = sides.swapped();
                 report(session, [list, set], &sides, false, self.summary)
             }
             (left @ Side::Listing { .. }, Side::Listing { source, listing, directory }) => {
@@ -289,8 +287,7 @@ fn described(
     directory: Option<PathBuf>,
 ) -> Result<Listing> {
     let (Some(root), Some(latest)) = (directory, contents.last()) else { return Ok(listing) };
-    let reading = ReadOptions::new(None);
-    let tree = FileTree { root, mounted: MountCheck::Unknown, reading };
+    let tree = FileTree::new(root);
     let token = CancelToken::from(watch_for_interrupt()?);
     let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
     Ok(fixity::described(&registry, &latest.set, &tree, &listing)?)
@@ -372,17 +369,17 @@ fn report(
     if session.is_json() {
         let listed = |count, ids| match is_summary {
             true => Granules::Count(count),
-            false => Granules::Ids(Ids(ids)),
+            false => Granules::Ids(ids),
         };
         session.json(&ComparedSets {
             identical: is_identical,
             left: &left,
             right: &right,
             matched,
-            only_left: listed(only_left, &sides.left),
-            only_right: listed(only_right, &sides.right),
+            only_left: listed(only_left, Ids::of(|| sides.only_left())),
+            only_right: listed(only_right, Ids::of(|| sides.only_right())),
             digest_equal: is_digest_equal,
-            other_content: listed(contents.other, &sides.other),
+            other_content: listed(contents.other, Ids::of(|| sides.other_content())),
             contents,
         })?;
     } else {
@@ -411,7 +408,9 @@ fn report(
                 "bytes: compared for {compared} of {matched}, other bytes in {other}"
             )?;
         }
-        write_sides(session, [left.side("left"), right.side("right")])?;
+        if !is_identical {
+            write_sides(session, [left.side("left"), right.side("right")])?;
+        }
         if !is_summary {
             let marks = [["<", "only left"], [">", "only right"]];
             write_differences(session.out(), sides, marks)?;
@@ -456,18 +455,26 @@ pub fn write_differences(
 ) -> Result<()> {
     let Counts { only_left, only_right, .. } = sides.counts.granules;
     let others = ["~", "with other bytes"];
-    for (lines, total, [mark, side]) in [
-        (&sides.left, only_left, left),
-        (&sides.right, only_right, right),
-        (&sides.contradictions, sides.counts.contents.other, others),
-    ] {
-        for line in lines.records() {
-            writeln!(out, "{mark} {}", String::from_utf8_lossy(&line?))?;
-        }
-        match total - lines.count() {
-            0 => {}
-            more => writeln!(out, "and {more} more {side}")?,
-        }
+    write_marked(out, sides.only_left(), only_left, left)?;
+    write_marked(out, sides.only_right(), only_right, right)?;
+    write_marked(out, sides.contradictions(), sides.counts.contents.other, others)
+}
+
+/// Writes lines with a mark, and how many more there are of their kind.
+fn write_marked<T: Display>(
+    out: &mut impl Write,
+    lines: impl Iterator<Item = accession::Result<T>>,
+    total: u64,
+    [mark, kind]: [&str; 2],
+) -> Result<()> {
+    let mut written = 0;
+    for line in lines {
+        writeln!(out, "{mark} {}", line?)?;
+        written += 1;
+    }
+    match total - written {
+        0 => {}
+        more => writeln!(out, "and {more} more {kind}")?,
     }
     Ok(())
 }
@@ -539,14 +546,14 @@ fn report_many(
 ) -> Result<Exit> {
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
-    let (mut listed, mut left) = (Spool::default(), limit);
+    let (mut listed, mut left) = (Vec::new(), limit);
     for uneven in sides.by_ref() {
         let uneven = uneven?;
         if left > 0 && session.is_json() {
             let granule = ("granule", json!(uneven.granule_id));
             session.json(&by_name(granule, &names, &uneven.sides))?;
         } else if left > 0 {
-            listed.add(json!([uneven.granule_id, marks(&uneven.sides)]).to_string().as_bytes())?;
+            listed.push((uneven.granule_id, marks(&uneven.sides)));
         }
         left = left.saturating_sub(1);
         *patterns.entry(uneven.sides).or_default() += 1;
@@ -575,8 +582,9 @@ fn report_many(
         if let Some(compared) = sides.compared().filter(|compared| *compared < all) {
             writeln!(session.out(), "bytes: compared for {compared} of {all}")?;
         }
-        write_report(session, rows, &patterns, &listed)?;
-        match different - listed.count() {
+        let shown = listed.len() as u64;
+        write_report(session, rows, &patterns, listed)?;
+        match different - shown {
             more if more > 0 && !is_summary => writeln!(session.out(), "and {more} more")?,
             _ => {}
         }
@@ -588,7 +596,7 @@ fn write_report(
     session: &mut Session,
     rows: Vec<SideRow>,
     patterns: &BTreeMap<Vec<Presence>, u64>,
-    listed: &Spool,
+    listed: Vec<(GranuleId, String)>,
 ) -> Result<()> {
     const SIDES: &[Column] = &[
         Column::text("side").of("name"),
@@ -603,12 +611,8 @@ fn write_report(
         let counts = patterns.iter().map(|(pattern, granules)| Ok((marks(pattern), granules)));
         session.rows(COUNTS, counts)?;
     }
-    if listed.count() > 0 {
-        let lines = listed.records().map(|line| {
-            serde_json::from_slice::<(String, String)>(&line?)
-                .map_err(|_| accession::disk::scratch::unreadable())
-        });
-        session.rows(GRANULES, lines)?;
+    if !listed.is_empty() {
+        session.rows(GRANULES, listed.into_iter().map(Ok))?;
     }
     Ok(())
 }

@@ -3,12 +3,13 @@
 use std::io::{self, BufWriter, Seek};
 use std::path::PathBuf;
 
-use accession::disk::scratch;
-use accession::mirror::{export, manifest};
+use accession::mirror::manifest;
 use accession::{DatasetName, Moment};
 
+use crate::args::moment;
 use crate::error::{Exit, Result};
 use crate::session::Session;
+use crate::temporary_file;
 
 /// Print the whole history of a dataset as a manifest
 ///
@@ -33,7 +34,7 @@ pub struct ExportArgs {
     output: Option<PathBuf>,
 
     /// Leave out the changes after this time; a date means its end
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     until: Option<Moment>,
 }
 
@@ -42,11 +43,11 @@ impl ExportArgs {
         let registry = session.open()?;
         let ExportArgs { dataset, output, until } = self;
         match output.filter(|path| path.as_os_str() != "-") {
-            Some(path) => export(&registry, &dataset, until, &path)?,
+            Some(path) => manifest::export(&registry, &dataset, until, &path)?,
             // It is written to a temporary file first: while the registry is read, the command must not
             // wait for a terminal or a pipe.
             None => {
-                let mut spool = BufWriter::new(scratch::file()?);
+                let mut spool = BufWriter::new(temporary_file::create()?);
                 manifest::write(&registry, &dataset, until, &mut spool)?;
                 let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
                 spool.rewind()?;

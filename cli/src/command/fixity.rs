@@ -1,7 +1,7 @@
 //! `fixity`: the files of granules, their sizes and checksums.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,14 +9,12 @@ use std::time::{Duration, Instant};
 
 use accession::WarningKind;
 use accession::file::{Algorithm, Coverage};
-use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles, MountCheck,
-    ReadOptions,
-};
+use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles};
 use accession::history::HeldContents;
 use accession::text::parse_duration;
 use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
+use serde_json::Value;
 
 use crate::applied::apply;
 use crate::args::{
@@ -24,7 +22,7 @@ use crate::args::{
     Reading, Refusal, named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Object, plural};
+use crate::output::{Column, Object, Output, counted, in_words, plural};
 use crate::paths::{OF_PATHS, PathArgs};
 use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, InputFile, MissingPages};
@@ -354,9 +352,9 @@ impl ForgetRoot {
                 .with_hint("`accession status --json DATASET` lists where it was"));
         };
         let forgotten = object!({ "dataset": dataset, "root": self.root, "findings": findings });
-        session.confirm(&forgotten, |out| {
-            let findings = plural(findings, "finding");
-            writeln!(out, "{dataset}: forgot {} and {findings}", self.root)
+        session.present_done(&forgotten, |out, done| {
+            let [dataset, root] = ["dataset", "root"].map(|member| in_words(&done[member]));
+            writeln!(out, "{dataset}: forgot {root} and {}", counted(&done["findings"], "finding"))
         })
     }
 }
@@ -378,17 +376,13 @@ impl TreeArgs {
     /// Reads a directory. No further file is begun after the duration.
     fn read(&self, root: &Path, duration: Option<Duration>) -> FileTree {
         let begin_until = duration.and_then(|duration| Instant::now().checked_add(duration));
-        FileTree {
-            root: root.to_owned(),
-            mounted: if self.mounted { MountCheck::Yes } else { MountCheck::Unknown },
-            reading: ReadOptions { begin_until, ..ReadOptions::new(self.jobs) },
-        }
+        FileTree::new(root).mounted(self.mounted).jobs(self.jobs).begin_until(begin_until)
     }
 }
 
 /// The registry for reading a directory, which ends once the program is asked to end.
 fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
-    let progress = session.progress().ending_at(tree.reading.begin_until);
+    let progress = session.progress().ending_at(tree.deadline());
     let token = CancelToken::from(watch_for_interrupt()?);
     Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }
@@ -448,9 +442,12 @@ fn print_run(
 
 /// The summary of a check as JSON. If the identifier had several contents, it names those that were compared.
 #[derive(serde::Serialize)]
-struct FilesRead {
+struct FilesRead<'a> {
     #[serde(flatten)]
     summary: CheckSummary,
+    /// What was done with the files: they were checked, or their checksums were computed.
+    #[serde(rename = "did")]
+    verb: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     held: Option<Object>,
 }
@@ -471,27 +468,38 @@ fn print_summary(
         session.warn(WarningKind::SizesUnknown, &what);
     }
     let exit = if summary.findings == 0 { Exit::Done } else { Exit::Differs };
-    if session.is_json() {
-        let held = contents.map(|HeldContents { set, from, until, .. }| {
-            object!({ "from": from, "until": until, "digest": set.digest() })
-        });
-        session.json(&BTreeMap::from([("summary", FilesRead { summary, held })]))?;
-        return Ok(exit);
-    }
-    if session.is_quiet() && summary.findings == 0 {
-        return Ok(exit);
-    }
-    let (files, bytes) = (plural(summary.files, "file"), plural(summary.bytes, "byte"));
-    let part = if summary.complete { "" } else { " of a part of the set" };
-    let result = match summary.findings {
-        // What was not looked at is not good.
-        0 if summary.files == 0 && !summary.complete => "nothing was checked".to_owned(),
-        0 => "all good".to_owned(),
-        findings => format!("NOT good, {}", plural(findings, "finding")),
+    let held = contents.map(|HeldContents { set, from, until, .. }| {
+        object!({ "from": from, "until": until, "digest": set.digest() })
+    });
+    let is_good = summary.findings == 0;
+    let read = BTreeMap::from([("summary", FilesRead { summary, verb, held })]);
+    match is_good {
+        true => session.present_done(&read, write_summary)?,
+        false => session.present(&read, write_summary)?,
     };
-    writeln!(session.out(), "{verb} {files}{part}, read {bytes}: {result}")?;
-    if let Some(contents) = contents {
-        writeln!(session.out(), "compared with the contents held {}", contents.held())?;
-    }
     Ok(exit)
+}
+
+/// Writes the summary of a check.
+fn write_summary(out: &mut Output, read: &Value) -> io::Result<()> {
+    let summary = &read["summary"];
+    let (files, bytes) = (counted(&summary["files"], "file"), counted(&summary["bytes"], "byte"));
+    let is_complete = summary["complete"] == true;
+    let part = if is_complete { "" } else { " of a part of the set" };
+    let result = match &summary["findings"] {
+        // What was not looked at is not good.
+        none if none == 0 && summary["files"] == 0 && !is_complete => {
+            "nothing was checked".to_owned()
+        }
+        none if none == 0 => "all good".to_owned(),
+        findings => format!("NOT good, {}", counted(findings, "finding")),
+    };
+    let verb = in_words(&summary["did"]);
+    writeln!(out, "{verb} {files}{part}, read {bytes}: {result}")?;
+    let held = &summary["held"];
+    if held.is_null() {
+        return Ok(());
+    }
+    let until = held["until"].as_str().unwrap_or("now");
+    writeln!(out, "compared with the contents held {} to {until}", in_words(&held["from"]))
 }

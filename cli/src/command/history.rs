@@ -11,7 +11,7 @@ use accession::{
 use serde::Serialize;
 
 use super::show::sides_in;
-use crate::args::KnownAtArgs;
+use crate::args::{KnownAtArgs, moment};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, one_line, plural};
 use crate::session::Session;
@@ -40,11 +40,11 @@ pub struct ListHistory {
     changes: bool,
 
     /// Only changes that took effect at or after this time
-    #[arg(long, value_name = "TIME", requires = "datasets")]
+    #[arg(long, value_name = "TIME", requires = "datasets", value_parser = moment)]
     since: Option<Moment>,
 
     /// Only changes that took effect at or before this time; a date means the end of that day
-    #[arg(long, value_name = "TIME", requires = "datasets")]
+    #[arg(long, value_name = "TIME", requires = "datasets", value_parser = moment)]
     until: Option<Moment>,
 
     #[command(flatten)]

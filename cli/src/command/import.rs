@@ -4,20 +4,24 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::mirror::{LogCopy, Primary, read_replica};
+use accession::mirror::{LogCopy, Primary};
 use accession::{
     ChangeOptions, ChangeReport, DatasetName, ErrorKind, HistoryOptions, Import, Instance,
     Timestamp,
 };
 use accession::{Warning, WarningKind};
+use serde_json::Value;
 
 use super::history::INSTANCES;
 use super::listings::{DatedArgs, times_of};
-use crate::applied::{Application, Created, sides, write_dry_run, write_kept};
+use crate::applied::{
+    Application, Created, counts_in_words, write_created, write_dry_run, write_identifier,
+    write_kept, write_unchanged,
+};
 use crate::args::{ClockArgs, DryRunArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::plural;
+use crate::output::{Object, Output, counted, in_words};
 use crate::reading::{InputFile, MissingPages, import_events};
 use crate::session::{Create, Session};
 
@@ -174,20 +178,29 @@ impl ImportArgs {
         if let Some(withdrawal) = &import.withdrawn {
             session.warn_all([Warning::of_withdrawn_primary(&self.dataset, withdrawal)]);
         }
-        let why_none = match &replica {
-            Some(_) => "the primary has nothing new",
-            None if import.counts().events > 0 => {
-                "the events of the file leave everything as it was"
+        let why_none = match (imported.skipped.held, &replica) {
+            (1, _) => "the only event is already in the history".to_owned(),
+            (skipped @ 2.., _) => format!("all {skipped} events are already in the history"),
+            (0, Some(_)) => "the primary has nothing new".to_owned(),
+            (0, None) if import.counts().events > 0 => {
+                "the events of the file leave everything as it was".to_owned()
             }
-            None => "the file contains no events",
+            (0, None) => "the file contains no events".to_owned(),
         };
-        let exit = application.report(session, &imported, created, None, |out| {
-            write_imported(out, &imported, why_none)?;
-            match self.dry_run.dry_run {
-                true => write_dry_run(out, &imported),
-                false => Ok(()),
-            }
-        })?;
+        let also = changes_of(&imported);
+        let exit = application.report(
+            session,
+            &imported,
+            created,
+            Some(&why_none),
+            also,
+            |out, done| {
+                write_created(out, done)?;
+                write_imported(out, done)?;
+                write_unchanged(out, done)?;
+                write_dry_run(out, done)
+            },
+        )?;
         let ChangeReport { instances, annotations, .. } = imported;
         if session.is_json()
             && let (Some(first), Some(last)) = (instances.first(), instances.last())
@@ -239,15 +252,13 @@ impl ImportArgs {
         session.warn_all(listings.warnings_of_left_out(&taken));
         let registry = is_new && !applied.instances.is_empty();
         let created = Created { registry, dataset: applied.created_dataset };
-        self.application().report(session, applied, created, None, |out| {
-            writeln!(out, "{}", listings.summary(&taken))?;
-            if !applied.instances.is_empty() {
-                write_imported(out, applied, "")?;
-            }
-            match self.dry_run.dry_run {
-                true => write_dry_run(out, applied),
-                false => Ok(()),
-            }
+        let mut also = changes_of(applied);
+        also.0.push(("listings", listings.summary(&taken).into()));
+        self.application().report(session, applied, created, None, also, |out, done| {
+            write_created(out, done)?;
+            writeln!(out, "{}", in_words(&done["listings"]))?;
+            write_imported(out, done)?;
+            write_dry_run(out, done)
         })?;
         if session.is_json() {
             applied.instances.iter().try_for_each(|instance| session.json(instance))?;
@@ -287,7 +298,7 @@ impl ImportArgs {
         let Some(remote) = self.http.remote(file, session)? else { return Ok(None) };
         options.check_log().with_context(|| file.name())?;
         let (registry, now) = (session.open_existing()?, session.now()?);
-        Ok(read_replica(&remote, registry.as_ref(), &self.dataset, import, now)?)
+        Ok(remote.read_replica(registry.as_ref(), &self.dataset, import, now)?)
     }
 
     fn options(&self, now: Timestamp) -> ListingOptions {
@@ -299,30 +310,31 @@ impl ImportArgs {
     }
 }
 
-/// Writes what was imported. `why_none`: why there may be no events.
-fn write_imported(out: &mut impl Write, imported: &ChangeReport, why_none: &str) -> io::Result<()> {
-    let instances = &imported.instances;
-    let skipped = imported.skipped.held;
-    if imported.subsets > 0 {
-        writeln!(out, "kept {}", plural(imported.subsets, "cited subset"))?;
+/// How many changes an import made, and when the first of them took effect.
+fn changes_of(imported: &ChangeReport) -> Object {
+    let first = imported.instances.first();
+    object!({
+        "changes": imported.instances.len(),
+        "first_change": first.map(|first| first.timestamp),
+    })
+}
+
+/// Writes what was imported, if something was.
+fn write_imported(out: &mut Output, done: &Value) -> io::Result<()> {
+    if done["kept"]["subsets"] != 0 {
+        writeln!(out, "kept {}", counted(&done["kept"]["subsets"], "cited subset"))?;
     }
-    write_kept(out, imported.annotations)?;
-    let (Some(first), Some(last)) = (instances.first(), instances.last()) else {
-        return match skipped {
-            0 => writeln!(out, "no changes: {why_none}"),
-            1 => writeln!(out, "no changes: the only event is already in the history"),
-            _ => writeln!(out, "no changes: all {skipped} events are already in the history"),
-        };
-    };
-    if skipped > 0 {
-        writeln!(out, "skipped {} already in the history", plural(skipped, "event"))?;
+    write_kept(out, done)?;
+    if done["changed"] != true {
+        return Ok(());
     }
-    let sides = sides(imported.counts());
-    let changes = plural(instances.len() as u64, "change");
-    writeln!(
-        out,
-        "{}: {changes} from {} to {}: {sides}, holds {}",
-        last.dataset, first.timestamp, last.timestamp, last.granules
-    )?;
-    writeln!(out, "identifier {}", last.identifier)
+    if done["skipped"]["held"] != 0 {
+        let skipped = counted(&done["skipped"]["held"], "event");
+        writeln!(out, "skipped {skipped} already in the history")?;
+    }
+    let [dataset, first, last, granules] =
+        ["dataset", "first_change", "timestamp", "granules"].map(|member| in_words(&done[member]));
+    let (changes, counts) = (counted(&done["changes"], "change"), counts_in_words(&done["counts"]));
+    writeln!(out, "{dataset}: {changes} from {first} to {last}: {counts}, holds {granules}")?;
+    write_identifier(out, done)
 }

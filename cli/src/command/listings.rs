@@ -8,9 +8,7 @@ use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::Selection;
-use accession::backup::PaymentIds;
-use accession::disk::scratch::ScratchDirectory;
-use accession::history::MAX_EXAMPLES;
+use accession::history::ChangeExamples;
 use accession::text::{plural, quoted};
 use accession::{
     ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
@@ -316,14 +314,9 @@ impl Listings<'_> {
     ///
     /// Those of [`Listings::take`]; the copy cannot be written.
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
-        let scratch = ScratchDirectory::new()?;
-        let path = scratch.path().join("registry.db");
         let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
-            Some(_) => Registry::create(&path, Clock::system())?,
-            None => {
-                session.open()?.copy_to(&path, PaymentIds::LeftOut)?;
-                Registry::open(&path, Clock::system())?
-            }
+            Some(_) => Registry::temporary(Clock::system())?,
+            None => session.open()?.temporary_copy()?,
         };
         let copy = session.recording(&copy, self.clock)?;
         self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
@@ -520,7 +513,7 @@ impl Taken {
         ] {
             examples.extend(more);
             if !all_examples {
-                examples.truncate(MAX_EXAMPLES);
+                examples.truncate(ChangeExamples::MAX);
             }
         }
     }

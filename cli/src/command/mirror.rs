@@ -15,10 +15,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, side, write_differences, write_sides};
-use crate::applied::{Application, Created, write_change, write_kept};
+use crate::applied::{
+    Application, Created, write_change, write_created, write_dry_run, write_identifier, write_kept,
+    write_unchanged,
+};
 use crate::args::{LimitArgs, PrimaryArgs, if_missing};
 use crate::error::{Context, Exit, Result};
-use crate::output::{Ids, Output, plural};
+use crate::output::{AsText, Ids, Output, in_words, plural};
 use crate::session::{ChangeTime, Session};
 
 commands! {
@@ -78,10 +81,10 @@ impl CompareMirror {
                     .map(|standing| json!({ "from": standing.since, "until": standing.until })),
                 first_difference: status.first_difference,
                 matched: sides.counts.granules.matched,
-                missing: Ids(&sides.right),
-                unexpected: Ids(&sides.left),
+                missing: Ids::of(|| sides.only_right()),
+                unexpected: Ids::of(|| sides.only_left()),
                 digest_equal: status.is_digest_equal(),
-                other_content: Ids(&sides.other),
+                other_content: Ids::of(|| sides.other_content()),
                 contents: sides.counts.contents,
                 open_findings,
             })?;
@@ -245,9 +248,7 @@ impl PullMirror {
             Some(dataset) => {
                 let source = self.primary.source(dataset, session)?;
                 let pulled = self.pull(dataset, &source, session)?;
-                self.report(dataset, &pulled, session, |out| {
-                    write_pulled(out, &pulled.0, self.dry_run)
-                })
+                self.report(dataset, &pulled, session, write_pulled)
             }
             None => self.pull_all(session),
         }
@@ -265,15 +266,11 @@ impl PullMirror {
         for (dataset, source) in pulls {
             let pulled = self.pull(&dataset, &source, session);
             let exit = match pulled.with_context(|| dataset.to_string()) {
-                Ok(pulled) => {
-                    let line =
-                        |out: &mut Output| write_line(out, &dataset, &pulled.0, self.dry_run);
-                    match self.report(&dataset, &pulled, session, line) {
-                        // The others are pulled also if nobody reads what was: that is reported at the end.
-                        Err(_) if session.output_failure().is_some() => Exit::Trouble,
-                        reported => reported?,
-                    }
-                }
+                Ok(pulled) => match self.report(&dataset, &pulled, session, write_line) {
+                    // The others are pulled also if nobody reads what was: that is reported at the end.
+                    Err(_) if session.output_failure().is_some() => Exit::Trouble,
+                    reported => reported?,
+                },
                 Err(error) => error.report(session.is_json()),
             };
             worst = worst.max(exit);
@@ -311,16 +308,20 @@ impl PullMirror {
         dataset: &DatasetName,
         (pulled, created): &(PullReport, Created),
         session: &mut Session,
-        text: impl FnOnce(&mut Output) -> io::Result<()>,
+        text: AsText,
     ) -> Result<Exit> {
+        let PullReport { applied, before, .. } = pulled;
+        let primary = &before.primary;
+        let also = object!({
+            "status": before.status,
+            "digest_equal": pulled.is_digest_equal(),
+            "identical": pulled.is_identical(),
+            "primary": json!({ "dataset": primary.dataset, "timestamp": primary.timestamp }),
+        });
+        let unchanged = Some(pulled.why_unchanged());
+        let application = self.application(dataset);
         // Where nobody reads what was done, the warnings are still read.
-        let reported = self.application(dataset).report(
-            session,
-            &pulled.applied,
-            *created,
-            Some(pulled),
-            text,
-        );
+        let reported = application.report(session, applied, *created, unchanged, also, text);
         session.warn_all(pulled.warnings(dataset));
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
@@ -344,43 +345,39 @@ fn warn_of_doi(session: &Session, mirror: &DatasetName) -> Result<()> {
 }
 
 /// Writes what was pulled in one line.
-fn write_line(
-    out: &mut Output,
-    dataset: &DatasetName,
-    pulled: &PullReport,
-    dry_run: bool,
-) -> io::Result<()> {
-    if dry_run {
+fn write_line(out: &mut Output, done: &Value) -> io::Result<()> {
+    if done["dry_run"] == true {
         write!(out, "dry run: ")?;
     }
-    if pulled.applied.annotations.added > 0 {
+    let dataset = in_words(&done["dataset"]);
+    if done["kept"]["annotations"] != 0 {
         write!(out, "{dataset}: ")?;
-        write_kept(out, pulled.applied.annotations)?;
+        write_kept(out, done)?;
     }
-    match pulled.applied.instance() {
-        Some(change) => write_change(out, change),
-        None => writeln!(out, "{dataset}: no changes: {}", pulled.why_unchanged()),
+    if done["changed"] == true {
+        return write_change(out, done);
     }
+    write!(out, "{dataset}: ")?;
+    write_unchanged(out, done)
 }
 
-fn write_pulled(out: &mut Output, pulled: &PullReport, dry_run: bool) -> io::Result<()> {
-    let primary = &pulled.before.primary;
-    write_kept(out, pulled.applied.annotations)?;
-    let Some(change) = pulled.applied.instance() else {
-        return writeln!(out, "no changes: {}", pulled.why_unchanged());
-    };
-    write_change(out, change)?;
-    writeln!(out, "identifier {}", change.identifier)?;
-    let of = if pulled.is_identical() { "identical to" } else { "the same granules as" };
-    let not_proved = match pulled.is_digest_equal() {
+fn write_pulled(out: &mut Output, done: &Value) -> io::Result<()> {
+    write_created(out, done)?;
+    write_kept(out, done)?;
+    if done["changed"] != true {
+        return write_unchanged(out, done);
+    }
+    write_change(out, done)?;
+    write_identifier(out, done)?;
+    let of = if done["identical"] == true { "identical to" } else { "the same granules as" };
+    let primary = &done["primary"];
+    let not_proved = match done["digest_equal"] == true {
         true => "",
         false => "; its digest is not proved, since other content is known here",
     };
-    writeln!(out, "{of} {} as of {}{not_proved}", primary.dataset, primary.timestamp)?;
-    if dry_run {
-        writeln!(out, "dry run: nothing was changed")?;
-    }
-    Ok(())
+    let [dataset, at] = ["dataset", "timestamp"].map(|member| in_words(&primary[member]));
+    writeln!(out, "{of} {dataset} as of {at}{not_proved}")?;
+    write_dry_run(out, done)
 }
 
 /// The primaries of all datasets that were not withdrawn.

@@ -1,6 +1,7 @@
 //! `publish` writes pages and logs for any web server; `serve` is one.
 
 use std::fs::File;
+use std::io;
 use std::io::Write;
 use std::net::SocketAddr;
 use std::ops::RangeInclusive;
@@ -8,19 +9,19 @@ use std::path::{Path, PathBuf};
 
 use accession::WarningKind;
 use accession::dataset::Edit;
-use accession::disk::read_small_text;
 use accession::publish::{publish, publish_statements, unknown_datasets};
 use accession::text::quoted;
 use accession::{DatasetFilter, DatasetName, ErrorKind};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};
 use accession_server::{SiteSettings, publish_pages};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
-use crate::output::{for_shell, plural};
+use crate::output::{Output, counted, for_shell, in_words};
+use crate::reading::read_small_text;
 use crate::session::Session;
 
 /// Write a website for any web server
@@ -78,13 +79,8 @@ impl Publish {
                     return Ok(());
                 }
             };
-            let (dataset, changes) = (&published.dataset, plural(published.changes, "change"));
-            let (new, bytes) = (published.new_changes, published.bytes);
             // The rest is published also if nobody reads what was: that is reported at the end.
-            let _ = session.confirm(&published, |out| match new {
-                0 => writeln!(out, "{dataset}: {changes}, none of them new"),
-                new => writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added"),
-            });
+            let _ = session.present_done(&published, write_published);
             session.note_commit();
             Ok(())
         })?;
@@ -108,6 +104,19 @@ impl Publish {
         publish_pages(&registry, &self.directory, &settings, &failed)?;
         stated?;
         Ok(if failed.is_empty() { Exit::Done } else { Exit::Trouble })
+    }
+}
+
+/// Writes what was published of a dataset.
+fn write_published(out: &mut Output, published: &Value) -> io::Result<()> {
+    let dataset = in_words(&published["dataset"]);
+    let changes = counted(&published["changes"], "change");
+    match &published["new_changes"] {
+        none if none == 0 => writeln!(out, "{dataset}: {changes}, none of them new"),
+        new => {
+            let bytes = &published["bytes"];
+            writeln!(out, "{dataset}: {changes}, {new} new, {bytes} bytes added")
+        }
     }
 }
 
@@ -213,7 +222,9 @@ impl Serve {
             registration,
         };
         let is_listening = json!({ "listening": listening, "public_url": public_url });
-        session.print(&is_listening, |out| writeln!(out, "listening on {listening}/"))?;
+        session.present(&is_listening, |out, it| {
+            writeln!(out, "listening on {}/", in_words(&it["listening"]))
+        })?;
         session.finish()?;
         log(session);
         server.run(config)?;

@@ -9,11 +9,11 @@ use accession::backup::{MissingFromBackup, PaymentIds, RestoreReport, restore};
 use accession::text::quoted;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::named_path;
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::{Column, Progress, plural, write_fields};
+use crate::output::{Column, Output, Progress, counted, in_words, plural, write_fields};
 use crate::session::Session;
 
 commands! {
@@ -82,7 +82,7 @@ impl Backup {
         };
         session.note_commit();
         let done = CopyAt { copy: backup, path: path.to_string_lossy().into_owned() };
-        session.confirm(&done, |out| write_fields(out, COPIED, &done))
+        session.present_done(&done, |out, done| write_fields(out, COPIED, done))
     }
 }
 
@@ -105,6 +105,8 @@ pub struct Restore {
 
 #[derive(Serialize)]
 struct RestoredJson<'a> {
+    registry: String,
+    from: String,
     bytes: u64,
     datasets: u64,
     identifiers: u64,
@@ -127,7 +129,6 @@ impl Restore {
             return Err(Error::usage(message)
                 .with_hint("name one of the files in it; backups are named after their time"));
         }
-        let is_new = target.symlink_metadata().is_err();
         let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
         let restored = restore(&self.file, &target, Clock::system(), &watcher)?;
         session.note_commit();
@@ -136,32 +137,42 @@ impl Restore {
         let kept = moved.as_ref().map(|moved| moved.to_string_lossy().into_owned());
         if let Some(lacks) = lacks.as_ref().filter(|lacks| !lacks.is_empty() && session.is_quiet())
         {
-            let what = format!("of what was there, the copy lacks {}", what_lacks(lacks));
+            let MissingFromBackup { datasets, identifiers, digests, .. } = lacks;
+            let counts = [datasets.len(), identifiers.len(), digests.len()];
+            let what = format!("of what was there, the copy lacks {}", what_lacks(counts));
             session.warn(WarningKind::CopyLacks, &what);
         }
-        let done = RestoredJson { bytes, datasets, identifiers, kept, lacks: lacks.as_ref() };
-        session.confirm(&done, |out| {
-            if let Some(moved) = moved {
-                writeln!(out, "moved {} to {}", shown(&target), shown(&moved))?;
-            }
-            writeln!(
-                out,
-                "{}: restored from {}: {}, {}, all verified; {bytes} bytes",
-                shown(&target),
-                shown(&self.file),
-                plural(datasets, "dataset"),
-                plural(identifiers, "identifier"),
-            )?;
-            if is_new {
-                writeln!(out, "nothing was there to compare the copy with")
-            } else if let Some(lacks) = &lacks {
-                write_lacks(out, lacks)?;
-                writeln!(out, "not compared: annotations, metadata, and what is made again")
-            } else {
-                Ok(())
-            }
-        })
+        let [registry, from] =
+            [&target, &self.file].map(|path| path.to_string_lossy().into_owned());
+        let lacks = lacks.as_ref();
+        let done = RestoredJson { registry, from, bytes, datasets, identifiers, kept, lacks };
+        session.present_done(&done, write_restored)
     }
+}
+
+/// Writes what was restored, and what the copy lacks of what was there.
+fn write_restored(out: &mut Output, done: &Value) -> io::Result<()> {
+    let [registry, from, kept] =
+        ["registry", "from", "kept"].map(|path| quoted(&in_words(&done[path])).to_string());
+    let is_new = done["kept"].is_null();
+    if !is_new {
+        writeln!(out, "moved {registry} to {kept}")?;
+    }
+    let [datasets, identifiers] = [("datasets", "dataset"), ("identifiers", "identifier")]
+        .map(|(member, noun)| counted(&done[member], noun));
+    let bytes = &done["bytes"];
+    writeln!(
+        out,
+        "{registry}: restored from {from}: {datasets}, {identifiers}, all verified; {bytes} bytes"
+    )?;
+    if is_new {
+        return writeln!(out, "nothing was there to compare the copy with");
+    }
+    if done["lacks"].is_null() {
+        return Ok(());
+    }
+    write_lacks(out, &done["lacks"])?;
+    writeln!(out, "not compared: annotations, metadata, and what is made again")
 }
 
 fn warn_of_unreadable(session: &Session, error: Error) {
@@ -172,12 +183,15 @@ fn warn_of_unreadable(session: &Session, error: Error) {
 }
 
 /// Writes what the copy lacks: the datasets, and the first identifiers and digests.
-fn write_lacks(out: &mut impl Write, lacks: &MissingFromBackup) -> io::Result<()> {
-    let MissingFromBackup { datasets, identifiers, digests, .. } = lacks;
-    if lacks.is_empty() {
+fn write_lacks(out: &mut Output, lacks: &Value) -> io::Result<()> {
+    let of = |member: &str| lacks[member].as_array().into_iter().flatten().map(in_words).collect();
+    let [datasets, identifiers, digests]: [Vec<String>; 3] =
+        ["datasets", "identifiers", "digests"].map(of);
+    let counts = [datasets.len(), identifiers.len(), digests.len()];
+    if counts == [0; 3] {
         return writeln!(out, "the copy has every dataset, identifier and digest that was there");
     }
-    writeln!(out, "of what was there, the copy lacks {}", what_lacks(lacks))?;
+    writeln!(out, "of what was there, the copy lacks {}", what_lacks(counts))?;
     datasets.iter().try_for_each(|dataset| writeln!(out, "dataset     {dataset}"))?;
     let of = identifiers.iter().map(|it| format!("identifier  {it}"));
     let mut listed = of.chain(digests.iter().map(|it| format!("digest      {it}")));
@@ -188,16 +202,11 @@ fn write_lacks(out: &mut impl Write, lacks: &MissingFromBackup) -> io::Result<()
     }
 }
 
-/// What a copy lacks, counted.
-fn what_lacks(lacks: &MissingFromBackup) -> String {
-    let MissingFromBackup { datasets, identifiers, digests, .. } = lacks;
-    let counts = [
-        (datasets.len() as u64, "dataset"),
-        (identifiers.len() as u64, "identifier"),
-        (digests.len() as u64, "digest"),
-    ];
-    let named = counts.iter().filter(|(number, _)| *number > 0);
-    named.map(|(number, what)| plural(*number, what)).collect::<Vec<String>>().join(", ")
+/// How many datasets, identifiers and digests a copy lacks.
+fn what_lacks(counts: [usize; 3]) -> String {
+    let named = counts.into_iter().zip(["dataset", "identifier", "digest"]);
+    let named = named.filter(|(number, _)| *number > 0);
+    named.map(|(number, what)| plural(number as u64, what)).collect::<Vec<String>>().join(", ")
 }
 
 fn shown(path: &Path) -> String {
@@ -252,8 +261,8 @@ fn copy(
     let copied = source.copy_to(target.clone(), payment_ids)?;
     session.note_commit();
     let path = target.full_name().to_string_lossy().into_owned();
-    let shown = CopyAt { copy: &copied, path };
-    session.confirm(&copied, |out| write_fields(out, COPIED, &shown))
+    let done = CopyAt { copy: &copied, path };
+    session.present_done(&done, |out, done| write_fields(out, COPIED, done))
 }
 
 /// Distribute the registry over a Citus cluster
@@ -275,9 +284,9 @@ impl Distribute {
         if tables > 0 {
             session.note_commit();
         }
-        session.confirm(&json!({ "tables": tables }), |out| match tables {
-            0 => writeln!(out, "the registry was distributed before"),
-            tables => writeln!(out, "distributed {}", plural(tables, "table")),
+        session.present_done(&json!({ "tables": tables }), |out, done| match &done["tables"] {
+            none if none == 0 => writeln!(out, "the registry was distributed before"),
+            tables => writeln!(out, "distributed {}", counted(tables, "table")),
         })
     }
 }

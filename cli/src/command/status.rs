@@ -8,11 +8,10 @@ use accession::Warning;
 use accession::status::{DatasetStatus, Mirrored, StatusThresholds};
 use accession::text::parse_duration;
 use serde::Serialize;
-use serde_json::json;
 
 use crate::args::named_or_all;
 use crate::error::{Exit, Result};
-use crate::output::{Column, plural};
+use crate::output::{Column, in_words, plural, to_the_second};
 use crate::session::Session;
 
 /// Show the latest changes, and what needs attention
@@ -70,16 +69,7 @@ impl Args {
             rows.iter().try_for_each(|row| session.json(row))?;
         } else {
             let shown = MAX_ROWS;
-            let text = |row: &DatasetStatus| {
-                Ok(json!({
-                    "dataset": row.dataset,
-                    "changed": row.changed.as_ref().map(|changed| changed.recorded),
-                    "confirmed": row.confirmed.as_ref().map(|confirmed| confirmed.recorded),
-                    "identical": row.identical,
-                    "problems": row.problems.join("; "),
-                }))
-            };
-            session.rows(STATUS, rows.iter().take(shown).map(text))?;
+            session.rows(STATUS, rows.iter().take(shown).map(Ok))?;
             write_primaries(&rows[..rows.len().min(shown)], session)?;
             let checked =
                 rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
@@ -133,20 +123,23 @@ const PRIMARIES: &[Column] = &[
     Column::text("verdict"),
     Column::number("changes"),
     Column::text("up to").of("timestamp"),
-    Column::text("read"),
-    Column::text("identical").or("never"),
+    Column::text("read").by(to_the_second),
+    Column::text("identical").by(to_the_second).or("never"),
     Column::text("default"),
     Column::prose("source"),
-    Column::prose("last error").of("failure"),
+    Column::prose("last error").of("failure").if_any(),
 ];
 
 /// What is shown of each dataset.
 const STATUS: &[Column] = &[
     Column::text("dataset"),
-    Column::text("changed"),
-    Column::text("confirmed"),
-    Column::text("identical"),
-    Column::prose("problems"),
+    Column::text("changed").of("changed/recorded").by(to_the_second),
+    Column::text("confirmed").of("confirmed/timestamp").by(to_the_second).if_any(),
+    Column::text("identical").by(to_the_second).if_any(),
+    Column::prose("problems").by(|problems| {
+        let problems = problems.as_array().into_iter().flatten();
+        problems.map(in_words).collect::<Vec<_>>().join("; ")
+    }),
 ];
 
 /// What is shown of each file that is not as recorded.
@@ -155,7 +148,7 @@ const OPEN_FINDINGS: &[Column] = &[
     // The path of a file that is its granule is not printed twice.
     Column::text("path").unless("granule"),
     Column::text("status"),
-    Column::text("first seen").of("first_seen"),
+    Column::text("first seen").of("first_seen").by(to_the_second),
     Column::text("root"),
     Column::prose("found"),
 ];

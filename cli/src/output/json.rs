@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::disk::Spool;
+use accession::GranuleId;
 use accession::text::is_escaped;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq};
@@ -34,15 +34,26 @@ impl Serialize for Object {
     }
 }
 
-/// The ids of a spool, as a list.
-pub struct Ids<'a>(pub &'a Spool);
+/// Ids of granules, as a list.
+pub struct Ids<'a>(Box<dyn Fn() -> GranuleIds + 'a>);
+
+type GranuleIds = Box<dyn Iterator<Item = accession::Result<GranuleId>>>;
+
+impl<'a> Ids<'a> {
+    /// The ids that this reads, from the first one.
+    pub fn of<I>(read: impl Fn() -> I + 'a) -> Self
+    where
+        I: Iterator<Item = accession::Result<GranuleId>> + 'static,
+    {
+        Ids(Box::new(move || Box::new(read())))
+    }
+}
 
 impl Serialize for Ids<'_> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
-        for id in self.0.records() {
-            let id = id.map_err(S::Error::custom)?;
-            list.serialize_element(&String::from_utf8_lossy(&id))?;
+        for granule_id in (self.0)() {
+            list.serialize_element(&granule_id.map_err(S::Error::custom)?)?;
         }
         list.end()
     }

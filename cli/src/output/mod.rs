@@ -8,12 +8,14 @@ mod progress;
 mod stdout;
 mod table;
 mod text;
+mod value;
 
 pub use accession::text::plural;
 pub use json::{Ids, Object};
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
-pub use table::{Column, Table, in_words, write_fields};
+pub use table::{Column, Table, to_the_second, write_fields};
 pub use text::{
     Label, annotation_in, digest_in, for_shell, lines_below, one_line, selected_in, write_message,
 };
+pub use value::{AsText, counted, in_words, to_value};

@@ -11,7 +11,7 @@
 use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use accession::text::{is_escaped, is_invisible};
+use accession::text::is_escaped;
 use terminal_size::Width;
 
 /// Buffered standard output.
@@ -138,9 +138,10 @@ impl<W: Write> TerminalSafe<W> {
         while let Some((at, character)) = first_interpreted(rest) {
             self.inner.write_all(&rest.as_bytes()[..at])?;
             // `escape_debug` leaves some invisible characters as they are.
-            match is_invisible(character) {
-                true => write!(self.inner, "{}", character.escape_unicode())?,
-                false => write!(self.inner, "{}", character.escape_debug())?,
+            let escaped = character.escape_debug();
+            match escaped.len() {
+                1 => write!(self.inner, "{}", character.escape_unicode())?,
+                _ => write!(self.inner, "{escaped}")?,
             }
             rest = &rest[at + character.len_utf8()..];
         }

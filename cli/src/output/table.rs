@@ -1,27 +1,38 @@
-//! Text tables: a header, and columns as wide as their widest cell.
+//! Text tables: a header, and columns as wide as their widest cell. What is copied, such as an id, is never
+//! cut; a message is cut so that the table is not wider than the terminal.
 
 use std::io::{self, Write};
 
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Width};
 use serde::Serialize;
 use serde_json::Value;
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::text::{lines_below, one_line};
+use super::text::{annotations_below, digests_below, one_line};
+use super::value::{in_words, to_value};
 
 /// The number of rows that are laid out together. A longer table is written in pages, so that its
 /// memory is bounded; a later page can have wider columns, but never narrower ones.
 const PAGE_ROWS: usize = 1_000;
 
-/// Spaces between two columns.
-const GAP: u16 = 2;
+/// Spaces between two columns, and before a line below a row.
+const GAP: usize = 2;
+
+/// The width of a table that is not for a terminal.
+const PIPE_COLUMNS: usize = 100;
+
+/// What is shown at least of a message.
+const MIN_PROSE: usize = 16;
 
 /// What is shown of a value in a text: a column of a table, or a line of a single result.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
     name: &'static str,
-    alignment: CellAlignment,
-    wraps: bool,
+    /// Whether it has numbers, which are aligned to the right.
+    is_number: bool,
+    /// Whether it has messages, which are cut where there is no room for them.
+    is_prose: bool,
+    /// Whether it is left out if no row has anything in it.
+    is_optional: bool,
     /// Where in the value it is: members, separated by `/`. Empty means the whole value.
     member: &'static str,
     /// What is shown where the value has nothing.
@@ -34,19 +45,24 @@ pub struct Column {
 impl Column {
     /// Strings that are never broken, such as identifiers.
     pub const fn text(name: &'static str) -> Self {
-        let alignment = CellAlignment::Left;
         let (absent, repeated, words) = ("", None, in_words as fn(&Value) -> String);
-        Column { name, alignment, wraps: false, member: name, absent, repeated, words }
+        let (is_number, is_prose, is_optional, member) = (false, false, false, name);
+        Column { name, is_number, is_prose, is_optional, member, absent, repeated, words }
     }
 
     /// Numbers.
     pub const fn number(name: &'static str) -> Self {
-        Column { alignment: CellAlignment::Right, ..Column::text(name) }
+        Column { is_number: true, ..Column::text(name) }
     }
 
-    /// Prose, which is wrapped if the terminal is too narrow for it.
+    /// Messages, which end with `…` if the terminal is too narrow for them.
     pub const fn prose(name: &'static str) -> Self {
-        Column { wraps: true, ..Column::text(name) }
+        Column { is_prose: true, ..Column::text(name) }
+    }
+
+    /// The same column, left out of a list of which no row has anything in it.
+    pub const fn if_any(self) -> Self {
+        Column { is_optional: true, ..self }
     }
 
     /// The column of a member whose name is not that of the column, such as `latest/granules`.
@@ -87,22 +103,6 @@ fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     found.filter(|found| !found.is_null())
 }
 
-/// A value as text: of a list and of an object, the values in it.
-pub fn in_words(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::String(text) => text.clone(),
-        Value::Array(values) => values.iter().map(in_words).collect::<Vec<_>>().join(", "),
-        Value::Object(fields) => fields.values().map(in_words).collect::<Vec<_>>().join(" "),
-    }
-}
-
-fn to_value(value: &impl Serialize) -> Value {
-    serde_json::to_value(value).expect("the keys of all serialized maps are strings")
-}
-
 /// Writes a single result, with a line for each column; of a list, one for each value in it.
 pub fn write_fields(
     out: &mut impl Write,
@@ -123,107 +123,219 @@ pub fn write_fields(
     Ok(())
 }
 
+/// A time to the second, where it is not copied.
+pub fn to_the_second(time: &Value) -> String {
+    let time = in_words(time);
+    match time.split_once('.') {
+        Some((seconds, _)) => format!("{seconds}Z"),
+        None => time,
+    }
+}
+
 /// A table that is written while its rows are added.
 pub struct Table {
     columns: &'static [Column],
-    terminal_columns: Option<u16>,
-    rows: Vec<Vec<String>>,
-    widths: Vec<u16>,
+    /// The width of the terminal.
+    width: usize,
+    rows: Vec<TableRow>,
+    /// The width of each column so far.
+    widths: Vec<usize>,
     is_first_page: bool,
+}
+
+/// A row of a table.
+struct TableRow {
+    cells: Vec<String>,
+    /// What is shown below it.
+    below: Vec<String>,
 }
 
 impl Table {
     /// A table for a terminal with this many columns. `None` means that it is not for a terminal.
     pub fn new(columns: &'static [Column], terminal_columns: Option<u16>) -> Self {
-        let widths = vec![0; columns.len()];
-        Table { columns, terminal_columns, rows: Vec::new(), widths, is_first_page: true }
+        let width = terminal_columns.map_or(PIPE_COLUMNS, usize::from);
+        let widths = columns.iter().map(|column| column.name.width()).collect();
+        Table { columns, width, rows: Vec::new(), widths, is_first_page: true }
     }
 
-    /// Adds a row, and below it in the last column the digests that it has, if several, and the annotations.
+    /// Adds a row, and below it the digests that it has, if several, and the annotations.
     pub fn add(&mut self, out: &mut impl Write, row: &impl Serialize) -> io::Result<()> {
         let row = to_value(row);
-        self.add_cells(out, self.columns.iter().map(|column| column.cell(&row)).collect())?;
-        lines_below(&row).try_for_each(|below| {
-            let mut cells = vec![String::new(); self.columns.len() - 1];
-            cells.push(below);
-            self.add_cells(out, cells)
-        })
+        let cells = self.columns.iter().map(|column| column.cell(&row)).collect();
+        let mut below: Vec<String> = digests_below(&row).collect();
+        let width = self.width.saturating_sub(GAP).max(MIN_PROSE);
+        below.extend(annotations_below(&row).map(|line| cut(&line, width)));
+        self.add_row(out, TableRow { cells, below })
     }
 
-    fn add_cells(&mut self, out: &mut impl Write, cells: Vec<String>) -> io::Result<()> {
-        self.rows.push(cells);
+    fn add_row(&mut self, out: &mut impl Write, row: TableRow) -> io::Result<()> {
+        for (width, cell) in self.widths.iter_mut().zip(&row.cells) {
+            *width = cell.width().max(*width);
+        }
+        self.rows.push(row);
         if self.rows.len() < PAGE_ROWS { Ok(()) } else { self.write_page(out) }
     }
 
     /// Writes the rows that were not written yet. A table without rows is not written at all.
     pub fn finish(mut self, out: &mut impl Write) -> io::Result<()> {
+        if self.is_first_page {
+            // All rows are known.
+            self.leave_out_empty_columns();
+        }
         if self.rows.is_empty() { Ok(()) } else { self.write_page(out) }
     }
 
-    fn write_page(&mut self, out: &mut impl Write) -> io::Result<()> {
-        let mut page = comfy_table::Table::new();
-        page.load_style(NOTHING);
-        if std::mem::take(&mut self.is_first_page) {
-            page.set_header(self.columns.iter().map(|column| column.name).collect::<Vec<_>>());
-        }
-        page.add_rows(self.rows.drain(..).map(comfy_table::Row::from));
-        for (width, found) in self.widths.iter_mut().zip(page.column_max_content_widths()) {
-            *width = found.max(*width);
-        }
-        match self.terminal_columns {
-            Some(columns) => page
-                .set_content_arrangement(ContentArrangement::Dynamic)
-                .set_width(columns.saturating_add(GAP)),
-            None => page.set_content_arrangement(ContentArrangement::Disabled),
-        };
-        for (index, (column, width)) in self.columns.iter().zip(&self.widths).enumerate() {
-            let Some(laid_out) = page.column_mut(index) else { continue };
-            laid_out.set_padding((0, GAP)).set_cell_alignment(column.alignment);
-            if !column.wraps {
-                let width = Width::Fixed(width.saturating_add(GAP));
-                laid_out.set_constraint(ColumnConstraint::Absolute(width));
+    /// Leaves out the optional columns in which no row has anything: they get no width.
+    fn leave_out_empty_columns(&mut self) {
+        for (index, column) in self.columns.iter().enumerate() {
+            if column.is_optional && self.rows.iter().all(|row| row.cells[index].is_empty()) {
+                self.widths[index] = 0;
             }
         }
-        page.lines().try_for_each(|line| writeln!(out, "{}", line.trim_end()))
     }
+
+    fn write_page(&mut self, out: &mut impl Write) -> io::Result<()> {
+        let widths = self.fitting_widths();
+        if std::mem::take(&mut self.is_first_page) {
+            let names: Vec<&str> = self.columns.iter().map(|column| column.name).collect();
+            self.write_cells(out, &names, &widths)?;
+        }
+        for TableRow { cells, below } in std::mem::take(&mut self.rows) {
+            let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
+            self.write_cells(out, &cells, &widths)?;
+            below.iter().try_for_each(|line| writeln!(out, "{:GAP$}{line}", ""))?;
+        }
+        Ok(())
+    }
+
+    /// The widths of the columns, of which those with messages share what the others leave of the terminal.
+    fn fitting_widths(&self) -> Vec<usize> {
+        let mut widths = self.widths.clone();
+        let shown = widths.iter().filter(|width| **width > 0).count();
+        let gaps = GAP * shown.saturating_sub(1);
+        let of_prose = |index: &usize| self.columns[*index].is_prose && self.widths[*index] > 0;
+        let mut prose: Vec<usize> = (0..widths.len()).filter(of_prose).collect();
+        let others: usize =
+            widths.iter().sum::<usize>() - prose.iter().map(|index| widths[*index]).sum::<usize>();
+        let mut left = self.width.saturating_sub(gaps + others);
+        // The narrow ones first, so that the wide ones share what they leave.
+        prose.sort_by_key(|index| widths[*index]);
+        for (place, index) in prose.iter().enumerate() {
+            let share = left / (prose.len() - place);
+            widths[*index] = widths[*index].min(share.max(MIN_PROSE));
+            left = left.saturating_sub(widths[*index]);
+        }
+        widths
+    }
+
+    fn write_cells(
+        &self,
+        out: &mut impl Write,
+        cells: &[&str],
+        widths: &[usize],
+    ) -> io::Result<()> {
+        let mut line = String::new();
+        for ((column, cell), width) in self.columns.iter().zip(cells).zip(widths) {
+            if *width == 0 {
+                continue;
+            }
+            let cell = cut(cell, *width);
+            let padding = " ".repeat(width - cell.width());
+            line.push_str(&match column.is_number {
+                true => format!("{padding}{cell}"),
+                false => format!("{cell}{padding}"),
+            });
+            line.push_str(&" ".repeat(GAP));
+        }
+        writeln!(out, "{}", line.trim_end())
+    }
+}
+
+/// A text that takes at most so many columns of a terminal: a longer one ends with `…`.
+fn cut(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut shown = String::new();
+    let mut taken = "…".width();
+    for character in text.chars() {
+        taken += character.width().unwrap_or(0);
+        if taken > width {
+            break;
+        }
+        shown.push(character);
+    }
+    format!("{}…", shown.trim_end())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn printed(terminal_columns: Option<u16>, rows: &[[&str; 3]]) -> String {
-        const COLUMNS: &[Column] =
-            &[Column::text("id"), Column::number("granules"), Column::prose("note")];
-        let mut table = Table::new(COLUMNS, terminal_columns);
+    const COLUMNS: &[Column] =
+        &[Column::text("id"), Column::number("granules"), Column::prose("note")];
+
+    fn printed_as(
+        columns: &'static [Column],
+        terminal_columns: Option<u16>,
+        rows: &[&[&str]],
+    ) -> String {
+        let mut table = Table::new(columns, terminal_columns);
         let mut out = Vec::new();
         for row in rows {
-            table.add_cells(&mut out, row.map(str::to_owned).to_vec()).unwrap();
+            let cells = row.iter().map(|cell| (*cell).to_owned()).collect();
+            table.add_row(&mut out, TableRow { cells, below: Vec::new() }).unwrap();
         }
         table.finish(&mut out).unwrap();
         String::from_utf8(out).unwrap()
     }
 
     #[test]
-    fn on_a_narrow_terminal_prose_is_wrapped_and_ids_are_not() {
-        let rows = [["a.long.id.that.is.copied", "1", "one two three four five"]];
+    fn a_message_ends_where_the_terminal_does_and_an_id_is_whole() {
+        let row: &[&str] = &["a.long.id.that.is.copied", "1", "one two three four five"];
         let expected = "\
 id                        granules  note
-a.long.id.that.is.copied         1  one two
-                                    three four
-                                    five
+a.long.id.that.is.copied         1  one…
 ";
-        assert_eq!(printed(Some(46), &rows), expected);
-        let narrow = printed(Some(20), &rows);
-        assert!(narrow.contains("a.long.id.that.is.copied"), "{narrow}");
+        // Also where there is hardly any room.
+        for columns in [20, 46] {
+            let expected = expected.replace("one…", "one two three f…");
+            assert_eq!(printed_as(COLUMNS, Some(columns), &[row]), expected);
+        }
+        assert_eq!(printed_as(COLUMNS, Some(60), &[row]).lines().nth(1).unwrap().len(), 59);
+        let long = "値".repeat(60);
+        let printed = printed_as(COLUMNS, None, &[&["A", "1", &long]]);
+        assert_eq!(printed.lines().map(UnicodeWidthStr::width).max(), Some(99));
+        assert!(printed.ends_with("値…\n"), "{printed}");
+    }
+
+    #[test]
+    fn messages_share_what_the_ids_leave() {
+        const TWO: &[Column] = &[Column::prose("why"), Column::text("id"), Column::prose("found")];
+        let row: &[&str] = &["a short one", "ID", &"long ".repeat(30)];
+        let printed = printed_as(TWO, Some(60), &[row]);
+        let line = printed.lines().nth(1).unwrap();
+        assert!(line.starts_with("a short one  ID  long ") && line.ends_with('…'), "{line}");
+        assert!((55..=60).contains(&line.width()), "{line}");
+    }
+
+    #[test]
+    fn a_column_of_which_no_row_has_anything_is_left_out_if_it_may_be() {
+        const OPTIONAL: &[Column] =
+            &[Column::text("id"), Column::text("gone").if_any(), Column::text("kept")];
+        assert_eq!(printed_as(OPTIONAL, None, &[&["A", "", ""]]), "id  kept\nA\n");
+        assert_eq!(
+            printed_as(OPTIONAL, None, &[&["A", "", ""], &["B", "x", ""]]),
+            "id  gone  kept\nA\nB   x\n"
+        );
     }
 
     #[test]
     fn a_long_table_has_one_header_and_never_narrower_columns() {
-        let mut rows = vec![["short", "1", "note"]; PAGE_ROWS - 1];
-        rows.push(["a.much.longer.id", "1", "note"]);
-        rows.push(["short", "2", "after the page"]);
-        let printed = printed(None, &rows);
+        let mut rows: Vec<&[&str]> = vec![&["short", "1", "note"]; PAGE_ROWS - 1];
+        rows.push(&["a.much.longer.id", "1", "note"]);
+        rows.push(&["short", "2", "after the page"]);
+        let printed = printed_as(COLUMNS, None, &rows);
         assert_eq!(printed.matches("granules").count(), 1);
         assert_eq!(printed.lines().count(), rows.len() + 1);
         assert_eq!(printed.lines().last(), Some("short                    2  after the page"));

@@ -59,13 +59,21 @@ pub fn digest_in(period: &Value) -> String {
     format!("{} {} until {}", at("digest"), at("from"), at("until"))
 }
 
-/// What is shown below a row: the digests that it has, a line each, where these are several or tell subsets
-/// with one identifier apart, and its annotations.
+/// What is shown below a row: its digests and its annotations, a line each.
 pub fn lines_below(row: &Value) -> impl Iterator<Item = String> {
+    digests_below(row).chain(annotations_below(row))
+}
+
+/// The digests of a row, a line each, if it has several or they tell subsets with one identifier apart.
+pub fn digests_below(row: &Value) -> impl Iterator<Item = String> {
     let is_subset = row["kind"] == "subset";
     let digests = row["digests"].as_array().filter(|it| it.len() > 1 || is_subset);
-    let annotations = row["annotations"].as_array().into_iter().flatten().map(annotation_in);
-    digests.into_iter().flatten().map(digest_in).chain(annotations)
+    digests.into_iter().flatten().map(digest_in)
+}
+
+/// The annotations of a row, a line each.
+pub fn annotations_below(row: &Value) -> impl Iterator<Item = String> {
+    row["annotations"].as_array().into_iter().flatten().map(annotation_in)
 }
 
 /// How the granules of a subset, as it is serialized, were selected, on one line.

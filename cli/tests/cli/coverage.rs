@@ -37,10 +37,12 @@ const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
 
 /// Kinds of warnings that need a clock that is wrong, or a file that may not be written.
 const WARNED_BY: &[(&str, &str, &str)] = &[
+    ("back-dated", "tests/library/nights.rs", "WarningKind::BackDated"),
     ("check-not-recorded", "cli/tests/cli/file_checks.rs", "check-not-recorded"),
     ("clock-ahead", "cli/tests/cli/clock.rs", "\"clock-ahead\""),
     ("clock-behind", "cli/tests/cli/clock.rs", "\"clock-behind\""),
     ("last-change-in-future", "cli/tests/cli/clock.rs", "\"last-change-in-future\""),
+    ("not-confirmed", "tests/library/nights.rs", "WarningKind::NotConfirmed"),
     ("mirror-not-remembered", "cli/tests/cli/file_checks.rs", "mirror-not-remembered"),
     ("subset-not-saved", "cli/tests/cli/file_checks.rs", "subset-not-saved"),
 ];

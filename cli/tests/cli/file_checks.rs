@@ -65,7 +65,7 @@ fn ctrl_c_ends_a_check_at_once_and_keeps_what_was_checked() {
             printed.contains("\"interrupted\"") && printed.contains("is recorded"),
             "{printed}"
         );
-        let summary = "{\"summary\":{\"files\":1,\"bytes\":3,\"findings\":0,\"complete\":false}}\n";
+        let summary = "{\"summary\":{\"files\":1,\"bytes\":3,\"findings\":0,\"complete\":false,\"did\":\"checked\"}}\n";
         assert_eq!(String::from_utf8(output.stdout).unwrap(), summary);
         let run = Connection::open(&registry).unwrap().query_row(
             "SELECT cursor || files || (locked_until IS NULL) FROM fixity_root",
@@ -116,7 +116,7 @@ fn ctrl_c_ends_a_computation_at_once_and_keeps_what_was_computed() {
     assert!(row.starts_with("{\"granule\":\"B\"") && row.contains("unreadable"), "{row}");
     assert_eq!(
         summary,
-        "{\"summary\":{\"files\":2,\"bytes\":3,\"findings\":1,\"complete\":false}}\n"
+        "{\"summary\":{\"files\":2,\"bytes\":3,\"findings\":1,\"complete\":false,\"did\":\"computed\"}}\n"
     );
     let listed = sandbox.command("granules D --format checksums").output().unwrap();
     let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  A\n";

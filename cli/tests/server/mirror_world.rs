@@ -4,11 +4,8 @@ use harness::values::clock;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use accession::mirror::{
-    Address, HttpOptions, MirrorStatus, OpenPrimary, Outcome, PullOptions, PullPolicy, PullReport,
-    Remote, compare, pull,
-};
-use accession::{IfMissing, Limits, Registry, Selection, Timestamp};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
+use accession::{IfMissing, Limits, Registry, Selection};
 
 use crate::running::serving::Serving;
 use harness::fault_proxy::FaultProxy;
@@ -36,12 +33,11 @@ impl World {
         World { directory, us, _serving: serving, proxy, mirror }
     }
 
-    pub fn primary(&self) -> OpenPrimary {
-        let url = format!("http://{}/datasets/US/", self.proxy.address);
-        let first_delay = Duration::ZERO;
-        let options = HttpOptions { first_delay, ..HttpOptions::default() };
-        let address = Address::parse(&url, false).unwrap();
-        OpenPrimary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None)
+    /// The primary at its address, which is read without waiting before a request is repeated.
+    pub fn primary(&self) -> Primary {
+        let primary: Primary =
+            format!("http://{}/datasets/US/", self.proxy.address).parse().unwrap();
+        primary.before_retry(|_| Duration::ZERO)
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> PullReport {
@@ -50,19 +46,20 @@ impl World {
 
     pub fn try_pull(
         &self,
-        primary: &OpenPrimary,
+        primary: &Primary,
         at: i64,
         policy: PullPolicy,
     ) -> accession::Result<PullReport> {
         let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
-        pull(&self.mirror, &name("MIRROR"), primary, options.at(second(at)))
+        self.mirror.pull(&name("MIRROR"), primary, options.at(second(at)))
     }
 
     /// Compares the mirror with its primary, and remembers that.
     pub fn compare(&self) -> MirrorStatus {
-        let compared = compare(&self.mirror, &name("MIRROR"), &self.primary()).unwrap();
-        compared.remember(&self.mirror, &name("MIRROR"), Outcome::Compared).unwrap();
-        compared.status().status
+        let comparison = self.mirror.compare_mirror(&name("MIRROR"), &self.primary()).unwrap();
+        let compared = comparison.finish().unwrap();
+        assert!(compared.warnings.is_empty(), "{:?}", compared.warnings);
+        compared.status.status
     }
 }
 

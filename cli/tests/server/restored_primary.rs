@@ -2,11 +2,11 @@
 //! acts.
 
 use harness::values::clock;
-use std::path::PathBuf;
 use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, MirrorStatus, OpenPrimary, PullPolicy, Remote};
+use accession::mirror::{MirrorStatus, PullPolicy};
 use accession::{Registry, Timestamp};
 
 use crate::mirror_world::{RESET, World, held};
@@ -130,10 +130,12 @@ fn a_server_says_for_how_long_a_mirror_waits() {
             reply.replace("503 Service Unavailable\r\nretry-after: 0", b"");
         }
     });
-    let address: PathBuf = format!("http://{}/datasets/US/", world.proxy.address).into();
-    let address = Address::parse(address.to_str().unwrap(), false).unwrap();
-    let options = HttpOptions { first_delay: Duration::from_secs(60), ..HttpOptions::default() };
-    let primary =
-        OpenPrimary::at_address(Remote::new(address, options, Timestamp::MAX).unwrap(), None);
+    let delays = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&delays);
+    let primary = world.primary().before_retry(move |retry| {
+        seen.lock().unwrap().push(retry.delay);
+        retry.delay
+    });
     assert!(world.try_pull(&primary, 0, PullPolicy::Follow).unwrap().is_identical());
+    assert_eq!(*delays.lock().unwrap(), [Duration::ZERO; 2]);
 }

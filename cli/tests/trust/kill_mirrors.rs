@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use accession::mirror::OpenPrimary;
+use accession::mirror::{Primary, PrimaryOptions};
 use accession::{
     DatasetFilter, HistoryOptions, Identifier, IfMissing, Import, Registry, Timestamp,
 };
@@ -108,9 +108,9 @@ impl World {
         bytes.extend(head);
         let mut import = Import::new();
         import.options = import.options.if_missing(IfMissing::Create);
-        let reader =
-            OpenPrimary::from_manifest(Cursor::new(bytes), "published", None, now()).unwrap();
-        reader.read_into(&mut import, |_| {}).unwrap();
+        let (bytes, options) = (Cursor::new(bytes), PrimaryOptions::default());
+        let primary = Primary::from_reader(bytes, "published", options).unwrap();
+        primary.read_into(&name("US"), &mut import, now(), |_| {}).unwrap();
         let copy = Registry::temporary(clock()).unwrap();
         copy.import(&name("US"), &import).unwrap();
         Some(identifiers(&copy))

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use accession::mirror::export;
+use accession::mirror::manifest::export;
 use accession::{HistoryOptions, Registry, Selection, Timestamp};
 
 use crate::checked_files::CheckedFiles;

@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use super::figures::{copy_button, visible};
 use super::record;
 use super::site::Site;
-use accession::citation::NOT_IN_A_URI;
 use accession::dataset::{Creator, DatasetMetadata, Licence, Orcid};
 use accession::{Citation, CitationFormat};
 use accession::{Doi, Identifier};
@@ -203,7 +202,7 @@ impl Link {
 
 /// An address without the characters that end it in a header: they are percent-encoded.
 fn address(href: &str) -> PercentEncode<'_> {
-    utf8_percent_encode(href, NOT_IN_A_URI)
+    utf8_percent_encode(href, Citation::NOT_IN_A_URI)
 }
 
 /// What a page describes.

@@ -22,6 +22,7 @@ use accession::Snapshot;
 use accession::dataset::DatasetRecord;
 use accession::history::Span;
 use accession::history::{Subset, SubsetCriteria};
+use accession::publish::SiteIndex;
 use accession::{Citation, CitationFormat};
 use accession::{DatasetName, Digest, Identifier, Instance, Timestamp};
 
@@ -355,8 +356,8 @@ pub struct MonthPage<'a> {
     pub subsets: &'a [(Subset, Citation)],
     /// The citation of the last set of the month.
     pub citation: &'a Citation,
-    /// The digests of the lists that are there as files.
-    pub lists: &'a BTreeSet<Digest>,
+    /// The index, which knows the lists that are there as files.
+    pub index: &'a SiteIndex,
 }
 
 impl MonthPage<'_> {
@@ -429,7 +430,7 @@ impl MonthPage<'_> {
     /// The link to a list, where that is there.
     fn list(&self, site: &Site, digest: Digest) -> Markup {
         html! {
-            @if self.lists.contains(&digest) { " " a href=(site.href(&Site::list_file(digest))) { "list" } }
+            @if self.index.has_list(digest) { " " a href=(site.href(&Site::list_file(digest))) { "list" } }
         }
     }
 

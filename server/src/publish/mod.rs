@@ -1,25 +1,19 @@
 //! The pages of published datasets, so that a directory on any web server is a catalogue. What they say
 //! about their site is kept in the directory.
 
-mod resolve;
+mod months;
 
-use std::io::Write;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-
 use crate::pages::{
-    DatasetPage, Detail, FILES, Feed, IndexPage, Serves, Site, entries, identifier_page, moved,
-    not_found, robots, sitemap,
+    DatasetPage, Detail, FILES, Feed, IndexPage, Month, Serves, Site, entries, identifier_page,
+    moved, not_found, robots, sitemap,
 };
 use accession::Registry;
 use accession::dataset::{DatasetRecord, Edit, Withdrawn};
-use accession::disk::Directory;
-use accession::mirror::{HEAD, SITE};
-use accession::publish::files::{PublishDirectory, text_in, write};
-use accession::{DatasetFilter, DatasetName, Timestamp};
-use accession::{Error, Result};
-use resolve::{HISTORY, Resolver};
+use accession::publish::{SiteDescription, SiteDirectory, SiteIndex};
+use accession::{DatasetFilter, DatasetName, Result, Timestamp};
+use months::write_months;
 
 /// The page of a directory.
 const INDEX: &str = "index.html";
@@ -51,52 +45,49 @@ pub fn publish_pages(
     left_out: &[DatasetName],
 ) -> Result<()> {
     let now = registry.now();
-    let place = PublishDirectory::to_publish(directory)?;
-    let datasets = place.datasets()?;
-    let before = RecordedSite::read(&place.root)?.unwrap_or_default();
-    let kept = before.with(settings);
+    let directory = SiteDirectory::open_or_create(directory)?;
+    let before = directory.description()?.unwrap_or_default();
+    let description = settings.applied_to(&before);
+    let site_at = |depth| settings.site(&description, depth);
     // Who recorded a change is not published.
     let registry = registry.public_view(DatasetFilter::All);
-    let published = published(&registry, &datasets)?;
-    let (site, months) = (kept.site(2), kept.site(3));
-    let mut resolver = Resolver::default();
+    let published = published(&registry, &directory)?;
+    let (site, months) = (site_at(2), site_at(3));
+    let mut index = SiteIndex::new();
     for listed in published.iter().filter(|listed| !left_out.contains(&listed.dataset.name)) {
         let name = &listed.dataset.name;
-        let directory = datasets.enter_or_create(name.as_str())?;
         for (file, text) in dataset_files(&registry, name, &site, now)? {
-            write(&directory, file, &text)?;
+            directory.write(&format!("datasets/{name}/{file}"), &text)?;
         }
-        resolver.add(&registry, (listed, &months), (&place.root, &datasets))?;
+        let cited = index.add(&registry, &directory, listed)?;
+        write_months(&registry, listed, &cited, &months, (&directory, &index))?;
         for former in &listed.former_names {
-            let former = datasets.enter_or_create(former.as_str())?;
-            write(&former, INDEX, &moved(&site, name))?;
+            directory.write(&format!("datasets/{former}/{INDEX}"), &moved(&site, name))?;
             // They would never end. Their addresses lead, by 404.html, to the months under the present name.
-            if let Some(months) = former.enter(HISTORY)? {
-                months.names()?.iter().try_for_each(|month| months.remove(month).map(drop))?;
+            let path = months::directory_of(former);
+            for month in directory.names(&path)? {
+                directory.remove(&format!("{path}/{month}"))?;
             }
         }
     }
-    resolver.finish(&place.root, &kept.site(0))?;
-    let files = site_files(&registry, &kept.site(0), published, now)?;
-    for (path, text) in &files {
-        match path.split_once('/') {
-            Some((directory, name)) => write(&place.root.enter_or_create(directory)?, name, text)?,
-            None => write(&place.root, path, text)?,
-        }
+    let root = site_at(0);
+    let page = |name: &DatasetName, at| Site::month(name, Month::of(at));
+    index.write(&directory, root.base_path(), page)?;
+    for (path, text) in &site_files(&registry, &root, published, now)? {
+        directory.write(path, text)?;
     }
     // Only what an earlier run wrote is removed.
-    if before.public_url.is_some() && kept.public_url.is_none() {
-        [SITEMAP, ROBOTS].into_iter().try_for_each(|name| place.root.remove(name).map(drop))?;
+    if before.public_url.is_some() && description.public_url.is_none() {
+        [SITEMAP, ROBOTS].into_iter().try_for_each(|name| directory.remove(name).map(drop))?;
     }
-    kept.write(&place.root)
+    directory.describe(&description)
 }
 
 /// The datasets of a registry that have a head in the directory.
-fn published(registry: &Registry, datasets: &Directory) -> Result<Vec<DatasetRecord>> {
+fn published(registry: &Registry, directory: &SiteDirectory) -> Result<Vec<DatasetRecord>> {
     let mut published = Vec::new();
     for listed in registry.snapshot()?.all_datasets(Withdrawn::Listed)? {
-        let Some(directory) = datasets.enter(listed.dataset.name.as_str())? else { continue };
-        if directory.read(HEAD)?.is_some() {
+        if directory.has_dataset(&listed.dataset.name)? {
             published.push(listed);
         }
     }
@@ -152,9 +143,6 @@ fn site_files(
     Ok(files)
 }
 
-/// The version that is written, and the greatest that is read.
-const VERSION: u64 = 1;
-
 /// What the pages say about their site. What is kept is what an earlier run was given.
 #[derive(Debug, Clone, Default)]
 pub struct SiteSettings {
@@ -169,56 +157,23 @@ pub struct SiteSettings {
     pub resolver: Option<String>,
 }
 
-/// What is kept in the directory.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-struct RecordedSite {
-    accession_publish: u64,
-    pub public_url: Option<String>,
-    site_name: Option<String>,
-    contact: Option<String>,
-    #[serde(skip)]
-    resolver: Option<String>,
-}
-
-impl RecordedSite {
-    /// What the directory keeps. `None` means that no pages were published into it.
-    pub fn read(root: &Directory) -> Result<Option<Self>> {
-        let Some(text) = text_in(root, SITE)? else { return Ok(None) };
-        let damaged = |what: String| Error::published_damaged(&root.path_of(SITE), None, what);
-        let kept: RecordedSite =
-            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-        match kept.accession_publish {
-            ..=VERSION => Ok(Some(kept)),
-            found => Err(damaged(format!("it has version {found}, this program reads {VERSION}"))),
-        }
-    }
-
-    /// What is kept after a run with these settings.
-    pub fn with(&self, given: &SiteSettings) -> Self {
-        let resolver = given.resolver.clone();
-        let mut site = RecordedSite { accession_publish: VERSION, resolver, ..self.clone() };
-        given.public_url.clone().apply_to(&mut site.public_url);
-        given.name.clone().apply_to(&mut site.site_name);
-        given.contact.clone().apply_to(&mut site.contact);
-        site
-    }
-
-    pub fn write(&self, root: &Directory) -> Result<()> {
-        let text = serde_json::to_string(self);
-        let text =
-            text.map_err(|error| Error::cannot("write", &root.path_of(SITE), error.into()))?;
-        root.replace(SITE, |file| {
-            writeln!(file, "{text}")?;
-            file.sync_data()
-        })
+impl SiteSettings {
+    /// What is recorded after a run with these settings.
+    fn applied_to(&self, before: &SiteDescription) -> SiteDescription {
+        let mut description = before.clone();
+        self.public_url.clone().apply_to(&mut description.public_url);
+        self.name.clone().apply_to(&mut description.name);
+        self.contact.clone().apply_to(&mut description.contact);
+        description
     }
 
     /// The site whose pages are so many directories below its root.
-    pub fn site(&self, depth: usize) -> Site {
+    fn site(&self, description: &SiteDescription, depth: usize) -> Site {
+        let SiteDescription { public_url, name, contact } = description.clone();
         Site {
-            name: self.site_name.clone().unwrap_or_else(|| Site::DEFAULT_NAME.to_owned()),
-            contact: self.contact.clone(),
-            public_url: self.public_url.clone(),
+            name: name.unwrap_or_else(|| Site::DEFAULT_NAME.to_owned()),
+            contact,
+            public_url,
             serves: Serves::Files { depth },
             resolver: self.resolver.clone(),
         }

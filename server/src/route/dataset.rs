@@ -27,7 +27,7 @@ pub async fn dataset(
     request: Request,
 ) -> Result<Response, Rejection> {
     if let Some(at) = request.parameter("at").filter(|at| !at.is_empty()) {
-        let path = format!("/datasets/{name}@{}", moment(&at)?);
+        let path = format!("/datasets/{name}@{}", moment(&at, state.now())?);
         let path = request.with_parameters(&path, &["format"]);
         return Err(Rejection::see_other(state.site.href(&path)));
     }
@@ -63,9 +63,9 @@ pub async fn instance(
         let target = state.site.href(&request.with_query(&Site::dataset(&name)));
         return Err(Rejection::permanent(target));
     };
-    let (name, at) = (dataset_name(name)?, moment(time)?);
-    let format = request.format(&formats(&[]))?;
     let now = state.now();
+    let (name, at) = (dataset_name(name)?, moment(time, now)?);
+    let format = request.format(&formats(&[]))?;
     if at.first_instant() > now {
         let detail = format!("{at} is in the future: what will be held then is not known.");
         return Err(Problem::unknown("usage", detail).into());
@@ -254,7 +254,7 @@ impl SetRequest {
 /// The path has neither an identifier nor a digest, or a parameter is not valid.
 pub fn set_of(state: &App, segment: &str, request: &Request) -> Result<SetRequest, Rejection> {
     let at = request.parameter("at").filter(|at| !at.is_empty());
-    let at = at.map(|at| moment(&at)).transpose()?;
+    let at = at.map(|at| moment(&at, state.now())).transpose()?;
     if let Ok(digest) = segment.parse() {
         return Ok(SetRequest { selection: Selection::Digest(digest), at, digest: None });
     }

@@ -30,8 +30,8 @@ use accession::Result;
 use accession::dataset::GranuleUrl;
 use accession::file::Algorithm;
 use accession::fixity::{ListStyle, each_checksum};
+use accession::history::FileList;
 use accession::history::{DigestPrefix, IdPage};
-use accession::history::{FileList, IdPages};
 use accession::{DatasetName, GranuleId, Identifier, Pattern, Set};
 use accession::{Granule, Registry, Selection};
 
@@ -127,7 +127,7 @@ async fn list(
     let open = move |registry: &Registry| {
         let snapshot = registry.snapshot()?;
         let granules = registry.in_small_pages().granules(&set.select(&snapshot)?);
-        Ok(List::Granules(granules.into_id_pages(), Arc::clone(&query)))
+        Ok(List::Granules(Box::new(granules.into_id_pages()), Arc::clone(&query)))
     };
     stream((state, request), kind, &tag, cost, open).await
 }
@@ -351,6 +351,9 @@ impl Lines {
         format!("\"{digest}-checksums.{LIST_VERSION}-{algorithm}-{dataset}-{at}\"")
     }
 }
+
+/// The ids of granules, in pages.
+type IdPages = Box<dyn Iterator<Item = Result<IdPage>> + Send>;
 
 /// A list that is read part by part.
 enum List {

@@ -1,6 +1,7 @@
 //! `/datasets/NAME/head.json`, `…/log/…`, `…/subsets.jsonl`, `…/annotations.jsonl`: what mirrors read; and
 //! `/statements/…`: the log of statements.
 
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -101,11 +102,13 @@ async fn open(state: &App, name: DatasetName, file: String) -> Result<Stored, Pr
         reading.registry.snapshot()?.present_name(&of)?;
         shared.published.open(&of, &file, || reading.check_time())
     };
-    if let Some(opened) = state.source.read(look.clone()).await? {
+    let unreadable = |error: io::Error| Problem::unpublished(error.to_string());
+    if let Some(opened) = state.source.read(look.clone()).await?.map_err(unreadable)? {
         return Ok(opened);
     }
     publish(state, &name).await?;
-    state.source.read(look).await?.ok_or_else(Problem::not_found)
+    let opened = state.source.read(look).await?.map_err(unreadable)?;
+    opened.ok_or_else(Problem::not_found)
 }
 
 /// Publishes what is new of a dataset. It goes on if it takes longer than the request may.

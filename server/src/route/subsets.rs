@@ -45,10 +45,10 @@ pub async fn register(
     let name = dataset_name(&name)?;
     let _room = registering.room()?;
     let body = body(sent, BODY_BYTES, state.limits.request_time).await?;
-    let (members, at) = selected(&request, &body)?;
+    let (cost, now, limits) = (Cost::Registration, state.now(), state.limits);
+    let (members, at) = selected(&request, &body, now)?;
     let bytes = body.len() as u64;
     drop(body);
-    let (cost, now, limits) = (Cost::Registration, state.now(), state.limits);
     at.map_or(Ok(()), |at| refuse_future(at, now))?;
     let deadline = Deadline::after(state.source.permits.time(cost));
     let _waiting = deadline.waiting();
@@ -68,7 +68,11 @@ pub async fn register(
 }
 
 /// What a request selects, and of which time.
-fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Moment>), Problem> {
+fn selected(
+    request: &Request,
+    body: &[u8],
+    now: Timestamp,
+) -> Result<(SubsetMembers, Option<Moment>), Problem> {
     let content_type = request.headers().get(CONTENT_TYPE).and_then(|header| header.to_str().ok());
     let media_type = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     match media_type.to_ascii_lowercase().as_str() {
@@ -82,7 +86,8 @@ fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Mom
             let refused = |error| Problem::usage(format!("A pattern: {error}."));
             let patterns = patterns.iter().map(|text| text.parse::<Pattern>().map_err(refused));
             let patterns = patterns.collect::<Result<_, _>>()?;
-            Ok((SubsetMembers::Patterns(patterns), at.as_deref().map(moment).transpose()?))
+            let at = at.as_deref().map(|at| moment(at, now)).transpose()?;
+            Ok((SubsetMembers::Patterns(patterns), at))
         }
         "text/plain" => {
             let text = std::str::from_utf8(body);
@@ -100,7 +105,7 @@ fn selected(request: &Request, body: &[u8]) -> Result<(SubsetMembers, Option<Mom
                 return Err(Problem::usage("The body has no ids."));
             }
             let at = request.parameter("at").filter(|at| !at.is_empty());
-            Ok((SubsetMembers::Listed(listing), at.map(|at| moment(&at)).transpose()?))
+            Ok((SubsetMembers::Listed(listing), at.map(|at| moment(&at, now)).transpose()?))
         }
         _ => {
             let detail =

@@ -8,12 +8,12 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use accession::mirror::{Address, HttpOptions, OpenPrimary, PullOptions, PullReport, Remote, pull};
+use accession::mirror::{Primary, PullOptions, PullReport};
 use accession::{IfMissing, Registry};
 use accession_server::{SiteSettings, publish_pages};
 
 use harness::exported::{enlarge, publish_all};
-use harness::history::{instances, name, now, second, step};
+use harness::history::{instances, name, second, step};
 use harness::installed::installed;
 
 struct Nginx(Child);
@@ -85,11 +85,9 @@ fn a_directory_on_nginx_is_read_by_ranges() {
         (Registry::temporary(clock()).unwrap(), Registry::temporary(clock()).unwrap());
     let follow = |at: i64| -> PullReport {
         let url = format!("http://127.0.0.1:{port}/datasets/us/");
-        let address = Address::parse(&url, false).unwrap();
-        let remote = Remote::new(address, HttpOptions::default(), now()).unwrap();
-        let primary = OpenPrimary::at_address(remote, None);
+        let primary: Primary = url.parse().unwrap();
         let options = PullOptions::new().if_missing(IfMissing::Create);
-        pull(&mirror, &name("mirror"), &primary, options.at(second(at))).unwrap()
+        mirror.pull(&name("mirror"), &primary, options.at(second(at))).unwrap()
     };
     for at in 0..9_i64 {
         // The first segment is completed with the seventh change.

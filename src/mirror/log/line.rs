@@ -15,7 +15,7 @@ use crate::model::{
 };
 
 /// How every log begins, whatever its version.
-pub const BEGINNING: &str = "{\"accession_log\":";
+pub(crate) const BEGINNING: &str = "{\"accession_log\":";
 
 /// The version that is written and read.
 pub(super) const VERSION: u64 = 3;

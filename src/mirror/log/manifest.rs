@@ -1,6 +1,6 @@
 //! The manifest: the whole history of one dataset in one file.
 //!
-//! A manifest is a [log](super), all its segments one after the other, then the lines of the
+//! A manifest is a log, all its segments one after the other, then the lines of the
 //! cited subsets and of the annotations, then the head as the last line. A truncated file is
 //! therefore detected. The specification is docs/reference/manifest.md.
 
@@ -16,7 +16,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Moment, Timestamp, quoted};
 use crate::registry::{DatasetRecord, Registry, Selection, Snapshot};
 
-pub use super::BEGINNING;
+use super::BEGINNING;
 
 /// Writes the manifest of a dataset. `out` should not be slow, since the registry's write-ahead log
 /// grows meanwhile.

@@ -23,7 +23,7 @@ pub(crate) use attachments::{
     write_subsets,
 };
 pub(crate) use head::{BEGINNING as HEAD_BEGINNING, Head, HeadFile, LatestSet, MAX_HEAD_BYTES};
-pub use line::BEGINNING;
+pub(crate) use line::BEGINNING;
 pub(crate) use line::{LogLine, MAX_LINE_BYTES, events, verified};
 pub(crate) use reader::{LogReader, Position};
 pub(crate) use writer::{LogWriter, Segment, Segments};

@@ -36,16 +36,16 @@ pub struct HttpOptions {
     pub permits_http: bool,
     /// Certificates of authorities in PEM, in place of those of the system.
     pub authorities: Option<Vec<u8>>,
-    /// How long to wait before a request that made no progress is repeated for the first time; each
-    /// further time twice as long.
-    pub first_delay: Duration,
     /// The longest time to wait because a server asks for it (`Retry-After`).
     pub max_delay: Duration,
-    /// Called before a request is repeated. By default, nothing is done.
-    pub retrying: Arc<dyn Fn(&Retry<'_>) + Send + Sync>,
+    /// How long to wait before a request is repeated.
+    pub before_retry: BeforeRetry,
 }
 
 crate::model::debug_fields!(HttpOptions: timeout, max_bytes, max_age, permits_http);
+
+/// Called before a request is repeated: returns how long to wait.
+pub type BeforeRetry = Arc<dyn Fn(&Retry<'_>) -> Duration + Send + Sync>;
 
 /// A request that failed, and will be made again.
 #[derive(Debug)]
@@ -56,7 +56,7 @@ pub struct Retry<'a> {
     pub attempt: u32,
     /// How many attempts are made.
     pub attempts: u32,
-    /// How long is waited before the next one.
+    /// How long to wait before the next one: twice as long each time, or as long as the server asks for.
     pub delay: Duration,
 }
 
@@ -68,9 +68,8 @@ impl Default for HttpOptions {
             max_age: None,
             permits_http: false,
             authorities: None,
-            first_delay: Duration::from_millis(500),
             max_delay: Duration::from_secs(60),
-            retrying: Arc::new(|_| {}),
+            before_retry: Arc::new(|retry| retry.delay),
         }
     }
 }
@@ -106,6 +105,9 @@ pub(in crate::mirror) const MAX_BYTES: u64 = 64 << 30;
 /// How often a request that makes no progress is made.
 const ATTEMPTS: u32 = 5;
 
+/// How long to wait before a request that made no progress is repeated for the first time.
+const FIRST_DELAY: Duration = Duration::from_millis(500);
+
 /// The longest time to wait for a server.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3_600);
 
@@ -123,7 +125,6 @@ pub(super) struct Client {
     received: Arc<AtomicU64>,
     /// The bytes that were read, after decompression.
     read: ByteLimit,
-    requests: AtomicU64,
 }
 
 impl Client {
@@ -152,9 +153,8 @@ impl Client {
             .timeout_per_write(Some(options.timeout))
             .build()
             .new_agent();
-        let (received, requests) = (Arc::default(), AtomicU64::default());
         let read = ByteLimit::of(options.max_bytes);
-        Ok(Client { agent, proxy, options, received, read, requests })
+        Ok(Client { agent, proxy, options, received: Arc::default(), read })
     }
 
     pub fn options(&self) -> &HttpOptions {
@@ -164,11 +164,6 @@ impl Client {
     /// How many bytes of bodies were received.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Relaxed)
-    }
-
-    /// How many requests were made.
-    pub fn requests(&self) -> u64 {
-        self.requests.load(Ordering::Relaxed)
     }
 
     /// Makes a request once, following redirects within the origin.
@@ -183,7 +178,6 @@ impl Client {
             for (name, value) in headers {
                 request = request.header(name, *value);
             }
-            self.requests.fetch_add(1, Ordering::Relaxed);
             let response =
                 request.call().map_err(|error| failure(&at, self.proxy.as_ref(), error))?;
             let status = response.status();
@@ -261,7 +255,6 @@ impl Client {
     ///
     /// There is no response.
     pub fn post(&self, url: &Url, body: &str) -> Result<Response<Body>> {
-        self.requests.fetch_add(1, Ordering::Relaxed);
         // A response of a few lines that trickles in is none.
         let request = self.agent.post(url.as_str()).content_type("text/plain");
         let request = request.config().timeout_global(Some(self.options.timeout)).build();
@@ -279,11 +272,10 @@ impl Client {
             Failure::Lasting(error) => Err(error),
             Failure::Passing(error, _) if attempt >= ATTEMPTS => Err(error),
             Failure::Passing(error, asked) => {
-                let delay = self.options.first_delay * 2_u32.pow(attempt - 1);
+                let delay = FIRST_DELAY * 2_u32.pow(attempt - 1);
                 let delay = asked.unwrap_or(delay).min(self.options.max_delay);
                 let retry = Retry { error: &error, attempt, attempts: ATTEMPTS, delay };
-                (self.options.retrying)(&retry);
-                sleep(delay);
+                sleep((self.options.before_retry)(&retry));
                 Ok(())
             }
         }

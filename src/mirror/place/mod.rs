@@ -35,13 +35,11 @@ use std::time::Duration;
 
 pub use address::{Address, source_name};
 pub(super) use client::MAX_BYTES;
-pub use client::{HttpOptions, Retry};
+pub use client::{BeforeRetry, HttpOptions, Retry};
 pub(crate) use directory::PublishedDirectory;
 pub(super) use file::ManifestFile;
 pub use remote::Remote;
-pub use statements::PublishedStatements;
 pub(crate) use statements::StatementPlace;
-pub use witness::ask_witness;
 
 use super::log::{Head, HeadFile, LinesDigest, Segment};
 use crate::error::{Error, ErrorKind, Result};
@@ -51,7 +49,7 @@ use crate::model::{DatasetName, SourceLocation, Timestamp};
 pub(super) const DATASETS: &str = "datasets";
 
 /// The head of a log.
-pub const HEAD: &str = "head.json";
+pub(crate) const HEAD: &str = "head.json";
 
 /// The directory of the segments of a log.
 pub(crate) const LOG: &str = "log";

@@ -54,16 +54,6 @@ impl Remote {
         &self.address
     }
 
-    /// How many bytes of bodies were received so far.
-    pub fn received(&self) -> u64 {
-        self.client.received()
-    }
-
-    /// How many requests were made so far.
-    pub fn requests(&self) -> u64 {
-        self.client.requests()
-    }
-
     /// The time at which it is read.
     pub(in crate::mirror) fn now(&self) -> Timestamp {
         self.now

@@ -8,6 +8,7 @@ use super::client::Client;
 use crate::disk::{Directory, Spool, read_small};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{ParseError, quoted};
+use crate::registry::PublishedStatements;
 use crate::signed::{KeyUse, LogCheckpoint, Note, Policy, SetStatement, StatementTree};
 
 /// The directory of the statements of a site, and the file of what was signed last.
@@ -20,18 +21,6 @@ const MAX_BUNDLE_BYTES: u64 = StatementTree::TILE * (SetStatement::MAX_BYTES as 
 /// The greatest number of statements that are read of a log, whose tree is in memory: those of a thousand
 /// datasets in eighty years.
 const MAX_STATEMENTS: u64 = 4_000_000;
-
-/// The statements that a site has signed.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct PublishedStatements {
-    /// What was signed, with the signatures of the keys of the policy.
-    pub note: Note,
-    /// The checkpoint in it.
-    pub checkpoint: LogCheckpoint,
-    /// The texts of the statements, in their order.
-    pub texts: Spool,
-}
 
 /// Where the log of statements of a site is.
 pub(crate) struct StatementPlace<'a>(Root<'a>);

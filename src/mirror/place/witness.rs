@@ -13,62 +13,71 @@ use crate::signed::{LogCheckpoint, Note, NoteSignature, StatementTree, Verificat
 /// The longest response of a witness that is read, in bytes.
 const MAX_RESPONSE_BYTES: u64 = Note::MAX_BYTES as u64;
 
-/// Asks a witness at an address to cosign a checkpoint of a tree. `old` is the size of the tree that it has
-/// seen last, or a guess: it names the right one, and is asked once more.
-///
-/// # Errors
-///
-/// The address is refused; the witness cannot be reached, refuses, or has seen a larger tree; what it sends
-/// is not a signature of this checkpoint by its key.
-pub fn ask_witness(
-    address: &str,
-    key: &VerificationKey,
-    tree: &StatementTree,
-    note: &Note,
-    old: u64,
-    options: &PrimaryOptions,
-) -> Result<NoteSignature> {
-    let options = HttpOptions::of(options)?;
-    let url = Address::parse(address, options.permits_http)?.file("add-checkpoint");
-    let refused = |what: String| Error::new(ErrorKind::Response, format!("{url}: {what}"));
-    let differs = || {
-        let what = "it has seen another tree of these statements";
-        Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}"))
-    };
-    let LogCheckpoint { size, .. } =
-        note.body.parse().map_err(|error| refused(format!("the checkpoint is {error}")))?;
-    let client = Client::new(&url, options)?;
-    let mut old = old.min(size);
-    let mut is_last = false;
-    loop {
-        let path = tree.consistency(old, size).unwrap_or_default();
-        let path: String =
-            path.iter().map(|hash| format!("{}\n", LogCheckpoint::hash_text(hash))).collect();
-        let (status, response) = post(&client, &url, &format!("old {old}\n{path}\n{note}"))?;
-        match status {
-            200 => {
-                let signature = signature_in(&response, key, note);
-                return signature.ok_or_else(|| {
-                    refused(format!("it sent no cosignature of this checkpoint by {}", key.name()))
-                });
+impl StatementTree {
+    /// Asks a witness at an address to cosign a checkpoint of the tree. `old` is the size of the tree that it has
+    /// seen last, or a guess: it names the right one, and is asked once more.
+    ///
+    /// # Errors
+    ///
+    /// The address is refused; the witness cannot be reached, refuses, or has seen a larger tree; what it sends
+    /// is not a signature of this checkpoint by its key.
+    pub fn ask_witness(
+        &self,
+        address: &str,
+        key: &VerificationKey,
+        note: &Note,
+        old: u64,
+        options: &PrimaryOptions,
+    ) -> Result<NoteSignature> {
+        let options = HttpOptions::of(options)?;
+        let url = Address::parse(address, options.permits_http)?.file("add-checkpoint");
+        let refused = |what: String| Error::new(ErrorKind::Response, format!("{url}: {what}"));
+        let differs = || {
+            let what = "it has seen another tree of these statements";
+            Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}"))
+        };
+        let LogCheckpoint { size, .. } =
+            note.body.parse().map_err(|error| refused(format!("the checkpoint is {error}")))?;
+        let client = Client::new(&url, options)?;
+        let mut old = old.min(size);
+        let mut is_last = false;
+        loop {
+            let path = self.consistency(old, size).unwrap_or_default();
+            let path: String =
+                path.iter().map(|hash| format!("{}\n", LogCheckpoint::hash_text(hash))).collect();
+            let (status, response) = post(&client, &url, &format!("old {old}\n{path}\n{note}"))?;
+            match status {
+                200 => {
+                    let signature = signature_in(&response, key, note);
+                    return signature.ok_or_else(|| {
+                        refused(format!(
+                            "it sent no cosignature of this checkpoint by {}",
+                            key.name()
+                        ))
+                    });
+                }
+                409 => match response.trim_end().parse() {
+                    // It has seen so many, with another root.
+                    Ok(known) if known == old => return Err(differs()),
+                    Ok(known) if known <= size && !is_last => (old, is_last) = (known, true),
+                    Ok(known) if known > size => {
+                        let what = format!(
+                            "it has seen a tree of {known} statements, and this one has {size}"
+                        );
+                        return Err(Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}")));
+                    }
+                    Ok(_) => {
+                        return Err(refused(
+                            "it does not keep to the size that it names".to_owned(),
+                        ));
+                    }
+                    Err(_) => {
+                        return Err(refused("it did not say which tree it has seen".to_owned()));
+                    }
+                },
+                422 => return Err(differs()),
+                status => return Err(refused(format!("it responded with {status}"))),
             }
-            409 => match response.trim_end().parse() {
-                // It has seen so many, with another root.
-                Ok(known) if known == old => return Err(differs()),
-                Ok(known) if known <= size && !is_last => (old, is_last) = (known, true),
-                Ok(known) if known > size => {
-                    let what = format!(
-                        "it has seen a tree of {known} statements, and this one has {size}"
-                    );
-                    return Err(Error::new(ErrorKind::TreeDiffers, format!("{url}: {what}")));
-                }
-                Ok(_) => {
-                    return Err(refused("it does not keep to the size that it names".to_owned()));
-                }
-                Err(_) => return Err(refused("it did not say which tree it has seen".to_owned())),
-            },
-            422 => return Err(differs()),
-            status => return Err(refused(format!("it responded with {status}"))),
         }
     }
 }

@@ -3,10 +3,11 @@
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
+use std::sync::Arc;
 
 use super::cursor::{Cursor, Failure, ListPages, SetEntries, granule_id_of};
 use crate::chain::{Hashing, Sweep};
-use crate::disk::Spool;
+use crate::disk::{Spool, scratch};
 use crate::error::Result;
 use crate::model::{
     Content, ContentMatch, EncodedFiles, GranuleId, IdPage, Identifier, ListingEntry, Set,
@@ -438,20 +439,17 @@ impl Iterator for Differences {
     }
 }
 
-/// How two sides differ: how many granules they have in common and alone, and which, in temporary files.
+/// How two sides differ: how many granules they have in common and alone, and which. The lists are kept in
+/// temporary files if they are long.
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct TwoSides {
     /// How many granules both have, and one alone, and what was found of their files.
     pub counts: DifferenceCounts,
-    /// The granules that only the left side has.
-    pub left: Spool,
-    /// The granules that only the right side has.
-    pub right: Spool,
-    /// The granules that both have and of which a file has other bytes.
-    pub other: Spool,
-    /// In what these contradict each other, in words.
-    pub contradictions: Spool,
+    left: Arc<Spool>,
+    right: Arc<Spool>,
+    other: Arc<Spool>,
+    contradictions: Arc<Spool>,
 }
 
 impl TwoSides {
@@ -473,23 +471,60 @@ impl TwoSides {
         places: [&str; 2],
         most: u64,
     ) -> Result<Self> {
-        let mut sides = TwoSides::default();
+        let [mut left, mut right, mut other, mut contradictions] =
+            std::array::from_fn(|_| Spool::default());
         let add = |spool: &mut Spool, line: &str| match spool.count() < most {
             true => spool.add(line.as_bytes()).map(drop),
             false => Ok(()),
         };
         for difference in differences {
             match difference? {
-                Difference::OnlyLeft(granule_id) => add(&mut sides.left, granule_id.as_str())?,
-                Difference::OnlyRight(entry) => add(&mut sides.right, entry.granule_id.as_str())?,
+                Difference::OnlyLeft(granule_id) => add(&mut left, granule_id.as_str())?,
+                Difference::OnlyRight(entry) => add(&mut right, entry.granule_id.as_str())?,
                 Difference::OtherContent(ContentDifference { granule_id, compared, .. }) => {
-                    if let ContentMatch::Other(other) = compared {
-                        add(&mut sides.contradictions, &other.between(places))?;
-                        add(&mut sides.other, granule_id.as_str())?;
+                    if let ContentMatch::Other(found) = compared {
+                        add(&mut contradictions, &found.between(places))?;
+                        add(&mut other, granule_id.as_str())?;
                     }
                 }
             }
         }
-        Ok(sides)
+        let [left, right, other, contradictions] =
+            [left, right, other, contradictions].map(Arc::new);
+        Ok(TwoSides { counts: DifferenceCounts::default(), left, right, other, contradictions })
     }
+
+    /// The same with the sides exchanged.
+    #[must_use]
+    pub fn swapped(mut self) -> Self {
+        let granules = &mut self.counts.granules;
+        std::mem::swap(&mut granules.only_left, &mut granules.only_right);
+        TwoSides { left: self.right, right: self.left, ..self }
+    }
+
+    /// The granules that only the left side has.
+    pub fn only_left(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
+        ids_of(&self.left)
+    }
+
+    /// The granules that only the right side has.
+    pub fn only_right(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
+        ids_of(&self.right)
+    }
+
+    /// The granules that both sides have and of which a file has other bytes.
+    pub fn other_content(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
+        ids_of(&self.other)
+    }
+
+    /// In what each of [`TwoSides::other_content`] differs, in words.
+    pub fn contradictions(&self) -> impl Iterator<Item = Result<String>> + use<> {
+        let records = Spool::shared_records(&self.contradictions);
+        records.map(|record| String::from_utf8(record?).map_err(|_| scratch::unreadable()))
+    }
+}
+
+fn ids_of(spool: &Arc<Spool>) -> impl Iterator<Item = Result<GranuleId>> + use<> {
+    let records = Spool::shared_records(spool);
+    records.map(|record| GranuleId::from_bytes(&record?).map_err(|_| scratch::unreadable()))
 }

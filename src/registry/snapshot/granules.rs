@@ -147,18 +147,13 @@ impl Granules {
     /// assert_eq!(lines, "A\nB\n");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn into_id_pages(self) -> IdPages {
+    pub fn into_id_pages(self) -> impl Iterator<Item = Result<IdPage>> + Send + use<> {
         // A page may have been read in part.
         let rest: IdPage = self.page.as_slice().iter().map(|granule| &granule.granule_id).collect();
         let rest = (!rest.is_empty()).then_some(Ok(rest));
-        Box::new(rest.into_iter().chain(self.pages))
+        rest.into_iter().chain(self.pages)
     }
 }
-
-/// The ids of granules in canonical order, in pages: [`Granules::into_id_pages`].
-///
-/// It reads pages, proves them at the end, and fails as [`Granules`] does.
-pub type IdPages = Box<dyn Iterator<Item = Result<IdPage>> + Send>;
 
 impl Iterator for Granules {
     type Item = Result<Holding>;

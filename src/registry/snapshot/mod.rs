@@ -27,8 +27,8 @@ pub use differences::{
 };
 pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
+pub use granules::Granules;
 pub use granules::{FileList, FileTotals, Granule};
-pub use granules::{Granules, IdPages};
 pub use held_contents::HeldContents;
 pub use history::{History, HistoryOptions, NotedPeriod};
 pub(super) use periods::cited;

@@ -453,8 +453,8 @@ fn agreement(read: &store::View, instance: &Instance, at: Moment) -> Result<Opti
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CitationFacts {
-    /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, or that
-    /// its latest change is in the future. When it was last confirmed is not read.
+    /// The dataset, with what a reader of the citation is warned of: that it was withdrawn, that its latest
+    /// change is in the future, or that no listing has confirmed it for long.
     pub dataset: DatasetRecord,
     /// The set that is cited, and the period in which its identifier was in force, or that of the set from
     /// which the subset was selected.
@@ -516,7 +516,7 @@ pub(in crate::registry) fn cited(read: &store::View, selected: Selected) -> Resu
 
 fn cited_in(read: &store::View, period: Period, others: Vec<Instance>) -> Result<CitationFacts> {
     let name = period.set.dataset();
-    let (key, dataset) = read.described(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
+    let (key, dataset) = read.listed(name)?.ok_or_else(|| Error::dataset_unknown(name))?;
     let previous = match Timestamp::from_micros(period.from().as_micros() - 1) {
         Some(before) => read.instance_at(key, before)?,
         None => None,

@@ -2,6 +2,7 @@
 //! one for each time at which something changes, and returned.
 
 use super::annotate::KeptAnnotations;
+use super::guard::MAX_EXAMPLES;
 use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
@@ -34,6 +35,9 @@ pub struct ChangeReport {
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
     /// second, or not at all.
     pub clock_behind_micros: Option<i64>,
+    /// Whether the first change took effect more than 48 hours before it was recorded, in a dataset that had
+    /// a change that was recorded within an hour of its time: another set may have been cited meanwhile.
+    pub is_back_dated: bool,
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
     pub came_back: Option<ReturnedGranules>,
@@ -54,7 +58,7 @@ impl AsRef<ChangeReport> for ChangeReport {
 }
 
 /// The first granules that a change ingests, deletes, describes and replaces: at most
-/// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each, or all of them with
+/// [`ChangeExamples::MAX`] of each, or all of them with
 /// [`ChangeOptions::all_examples`](super::ChangeOptions::all_examples).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
@@ -70,6 +74,9 @@ pub struct ChangeExamples {
 }
 
 impl ChangeExamples {
+    /// The greatest number of examples of each kind.
+    pub const MAX: usize = MAX_EXAMPLES;
+
     /// The granules of one kind of event.
     pub(super) fn of(&mut self, kind: EventKind) -> &mut Vec<GranuleId> {
         match kind {

@@ -76,7 +76,7 @@ impl Registry {
     /// kind `damaged` if the granules that were read are not those of the identifier in force.
     pub fn change(&self, dataset: &DatasetName, change: &Change) -> Result<ChangeReport> {
         let conduct = Conduct::Change(change.extent);
-        self.make(dataset, (change, conduct), |target| target.refuse_backfill(), None)
+        self.make(dataset, (change, conduct), |_| Ok(()), None)
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes

@@ -521,10 +521,12 @@ impl<'a> Entry<'a> {
             return Ok(ChangeReport { in_force: self.target.latest.clone(), ..self.applied });
         };
         let (sets, effort) = pass.finish()?;
+        let is_back_dated = self.target.is_back_dated()?;
         let instances = record(self.target, &self.tallies, &sets)?;
         Ok(ChangeReport {
             in_force: instances.last().or(self.target.latest.as_ref()).cloned(),
             created_dataset: self.target.is_created && !instances.is_empty(),
+            is_back_dated,
             // If nothing changed, the clock does not matter.
             clock_behind_micros: self.target.clock_behind_micros,
             instances,

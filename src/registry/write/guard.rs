@@ -8,7 +8,7 @@ use crate::model::{
 
 /// The greatest number of granules that are named as examples of those ingested, of those deleted, and of
 /// those of which other bytes are stated.
-pub const MAX_EXAMPLES: usize = 3;
+pub(crate) const MAX_EXAMPLES: usize = 3;
 
 /// What a change deletes and adds, to be compared with limits.
 #[derive(Debug, Default)]

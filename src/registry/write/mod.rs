@@ -27,7 +27,7 @@ pub use change::Change;
 pub use cite::{SavedSubset, SubsetCitation, SubsetMembers, SubsetState};
 pub use fixity::{FileCheck, NewCheck};
 pub(crate) use guard::Guard;
-pub use guard::MAX_EXAMPLES;
+pub(crate) use guard::MAX_EXAMPLES;
 pub use import::{Import, ImportCounts};
 pub(crate) use imported_subsets::{CitedSubset, CitedSubsets};
 pub(crate) use mirror_sources::{Remembered, Taken};

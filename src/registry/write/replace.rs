@@ -25,8 +25,8 @@ impl Registry {
     /// Costs one pass over the listing and the dataset in parallel, and the cost of
     /// [`Registry::change`] for the difference. The memory depends on neither. `skipped.repeated`
     /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
-    /// which is not an error; that it was the listing is recorded as a [`Confirmation`]. A listing that is
-    /// refused is noted as a [`RefusedListing`], until one is accepted.
+    /// which is not an error. An accepted listing is recorded as a [`Confirmation`]. A listing that a guard
+    /// refuses is noted as a [`RefusedListing`], until one is accepted; a wrong time is an error of the caller.
     ///
     /// # Errors
     ///
@@ -47,6 +47,7 @@ impl Registry {
         let synced = self.synced(dataset, listing, limits, options);
         if let Err(error) = &synced
             && error.rejects_listing()
+            && !matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future)
             && !options.dry_run
         {
             // That it was refused is the error; where it cannot be noted, it is still returned.
@@ -93,7 +94,6 @@ impl Registry {
         let registry = &self.for_change(options);
         registry.write(|transaction| {
             let target = Target::lock(registry, transaction, dataset, options)?;
-            target.refuse_backfill()?;
             if let Some(refusal) = target.refusal.as_ref().filter(|_| options.at != target.last()) {
                 return Err(refusal.clone());
             }
@@ -121,10 +121,12 @@ impl Registry {
             if !options.dry_run && transaction.refusal(key)?.is_some() {
                 transaction.delete_refusal(key)?;
             }
-            if !applied.instances.is_empty() || options.dry_run {
-                return Ok(applied.ended(options.dry_run));
+            if options.dry_run {
+                return Ok(applied.ended(true));
             }
-            let (recorded, recorded_by) = registry.record(transaction, latest, Timestamp::MIN)?;
+            let (now, recorded_by) = registry.record(transaction, latest, Timestamp::MIN)?;
+            let changed = applied.instances.last().map(|change| change.timestamp);
+            let recorded = changed.or(options.at).unwrap_or(now);
             let confirmation = Confirmation { recorded, recorded_by, granules: distinct };
             transaction.put(key, &confirmation)?;
             Ok((applied, End::Commit))
@@ -154,7 +156,6 @@ impl Registry {
         let registry = &self.for_change(options);
         registry.write(|transaction| {
             let target = Target::lock(registry, transaction, dataset, options)?;
-            target.refuse_backfill()?;
             let selected = |selection| Ok::<_, Error>(select(transaction, &selection)?.set);
             let mut set = match to {
                 None => Set::Instance(before_last_change(transaction, &target)?),

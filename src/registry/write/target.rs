@@ -3,7 +3,7 @@
 use super::guard::Guard;
 use super::record::{gives_up, insert, refuse_withdrawn};
 use super::stamp::{Results, check_accepted, check_entered_note, check_expected, time_after};
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, Result};
 use crate::model::{
     Content, ContentChange, Coverage, DatasetMetadata, DatasetName, Digest, EncodedFiles, Event,
     EventKind, Identifier, Instance, Limit, Limits, ListingEntry, Set, Timestamp,
@@ -129,7 +129,7 @@ impl ChangeOptions {
     }
 
     /// Whether to return all granules of the change as examples, which are kept in memory. Default: the first
-    /// [`MAX_EXAMPLES`](crate::registry::MAX_EXAMPLES) of each kind.
+    /// [`ChangeExamples::MAX`](crate::history::ChangeExamples::MAX) of each kind.
     #[must_use]
     pub fn all_examples(mut self, all_examples: bool) -> Self {
         self.all_examples = all_examples;
@@ -277,26 +277,16 @@ impl<'a> Target<'a> {
         })
     }
 
-    /// Refuses a change without a time in a dataset every change of which was recorded long after it took
-    /// effect: the time was probably forgotten, and after a change of now no earlier one can be added.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Backfill`].
-    pub fn refuse_backfill(&self) -> Result<()> {
-        let Some(latest) = &self.latest else { return Ok(()) };
-        if self.options.at.is_some()
-            || self.registry.clock().is_confirmed()
-            || !latest.is_back_dated()
-            || self.transaction.has_timely_change(self.dataset)?
-        {
-            return Ok(());
-        }
-        let message = format!(
-            "this change of {} has no time, and every earlier one was recorded more than 48 hours after it took effect: if this one takes effect now, none before now can follow",
-            self.name
-        );
-        Err(Error::new(ErrorKind::Backfill, message))
+    /// Whether the first change takes effect more than 48 hours before it is recorded, in a dataset that has a
+    /// change that was recorded within an hour of its time.
+    pub fn is_back_dated(&self) -> Result<bool> {
+        // The delay of an everyday delivery is shorter.
+        const EVERYDAY_MICROS: i64 = 48 * 3_600 * 1_000_000;
+        let now = self.registry.now().as_micros();
+        let is_late = |at: &Timestamp| now - at.as_micros() > EVERYDAY_MICROS;
+        Ok(self.latest.is_some()
+            && self.times.first().is_some_and(is_late)
+            && self.transaction.has_prompt_change(self.dataset)?)
     }
 
     /// Refuses a change that the guard has counted, unless its time can be accepted and the limits allow

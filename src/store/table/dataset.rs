@@ -284,7 +284,7 @@ impl View {
     }
 
     /// The same without the last confirmation.
-    pub fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetRecord)>> {
+    fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetRecord)>> {
         static NAMED: Sql = select_listed!(
             "WHERE (?3 = 1 OR id IN rarray(?2)) AND dataset.id = (",
             key_of_name!(),

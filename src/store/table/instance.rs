@@ -345,11 +345,11 @@ impl View {
         self.instances(&WITH, &self.with_shown([(&digest).into()]))
     }
 
-    /// Whether one of the first or the last thousand changes of a dataset took effect at most
-    /// [`Instance::TIMELY_MICROS`] before it was recorded. Costs at most as many rows, whatever the
-    /// length of the history, and one where the last change did.
-    pub fn has_timely_change(&self, dataset: DatasetKey) -> Result<bool> {
-        static TIMELY: Sql = Sql::new(
+    /// Whether one of the first or the last hundred changes of a dataset took effect at most
+    /// [`Instance::PROMPT_MICROS`] before it was recorded. Costs at most as many rows, whatever the
+    /// length of the history, and one if the last change did.
+    pub fn has_prompt_change(&self, dataset: DatasetKey) -> Result<bool> {
+        static PROMPT: Sql = Sql::new(
             "SELECT {instance.*}
             FROM (
                 SELECT {instance.*}
@@ -358,7 +358,7 @@ impl View {
                     FROM {instance}
                     WHERE dataset_id = ?1
                     ORDER BY timestamp DESC
-                    LIMIT 1000) AS instance
+                    LIMIT 100) AS instance
                 UNION ALL
                 SELECT {instance.*}
                 FROM (
@@ -366,11 +366,11 @@ impl View {
                     FROM {instance}
                     WHERE dataset_id = ?1
                     ORDER BY timestamp
-                    LIMIT 1000) AS instance) AS instance
+                    LIMIT 100) AS instance) AS instance
             WHERE recorded - timestamp <= ?2
             LIMIT 1",
         );
-        self.has_sound(&TIMELY, &[dataset.into(), Instance::TIMELY_MICROS.into()])
+        self.has_sound(&PROMPT, &[dataset.into(), Instance::PROMPT_MICROS.into()])
     }
 
     /// The number of instances of a dataset with a timestamp at or before `up_to`.

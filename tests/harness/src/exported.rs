@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::path::Path;
 
 use accession::Result;
-use accession::mirror::{OpenPrimary, manifest};
+use accession::mirror::{Primary, PrimaryOptions, manifest};
 use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
 use accession::{ChangeReport, DatasetFilter, Error, IfMissing, Import, Registry};
 
@@ -18,8 +18,8 @@ pub fn manifest_of(registry: &Registry, dataset: &str) -> Vec<u8> {
 }
 
 /// A primary that is this manifest.
-pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<OpenPrimary> {
-    OpenPrimary::from_manifest(Cursor::new(manifest.into()), "us.jsonl", None, now())
+pub fn primary_of(manifest: impl Into<Vec<u8>>) -> Result<Primary> {
+    Primary::from_reader(Cursor::new(manifest.into()), "us.jsonl", PrimaryOptions::default())
 }
 
 /// Imports a manifest, whose record a new dataset gets.
@@ -30,7 +30,7 @@ pub fn import_of(
 ) -> Result<ChangeReport> {
     let mut import = Import::new();
     import.options = import.options.if_missing(IfMissing::Create);
-    let record = primary_of(manifest)?.read_into(&mut import, |_| {})?;
+    let record = primary_of(manifest)?.read_into(&name(dataset), &mut import, now(), |_| {})?;
     import.options = import.options.record(record);
     registry.import(&name(dataset), &import)
 }

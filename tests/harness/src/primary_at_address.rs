@@ -4,9 +4,9 @@ use crate::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use accession::dataset::DatasetMetadata;
 use accession::mirror::{
-    Address, Comparison, HttpOptions, OpenPrimary, Primary, PullOptions, PullPolicy, PullReport,
-    Remote, compare, pull, read_replica,
+    HistoryComparison, Primary, PrimaryOptions, PullOptions, PullPolicy, PullReport,
 };
 use accession::publish::publish;
 use accession::{
@@ -64,30 +64,36 @@ impl World {
         .unwrap();
     }
 
-    pub fn remote(&self, options: HttpOptions) -> Remote {
-        let address = Address::parse(&self.server.dataset("us"), false).unwrap();
-        Remote::new(address, options, now()).unwrap()
+    pub fn primary(&self) -> Primary {
+        quick(&self.server.dataset("us"), PrimaryOptions::default())
     }
 
-    pub fn primary(&self) -> OpenPrimary {
-        OpenPrimary::at_address(self.remote(quick()), None)
+    /// The comparison of the mirror, which is created, and the ids that it lacks.
+    pub fn compare(&self) -> accession::Result<(HistoryComparison, BTreeSet<String>)> {
+        self.compare_with(&self.primary())
     }
 
-    /// The comparison, and the ids that the mirror lacks.
-    pub fn compare(&self) -> accession::Result<(Comparison, BTreeSet<String>)> {
-        let compared = compare(&self.mirror, &name("mirror"), &self.primary())?;
+    pub fn compare_with(
+        &self,
+        primary: &Primary,
+    ) -> accession::Result<(HistoryComparison, BTreeSet<String>)> {
+        let mirror = name("mirror");
+        if !self.mirror.snapshot()?.has_dataset(&mirror)? {
+            self.mirror.add_dataset(&DatasetMetadata::named(mirror.clone()))?;
+        }
+        let mut comparison = self.mirror.compare_mirror(&mirror, primary)?;
         let mut missing = BTreeSet::new();
-        for difference in compared.differences()? {
+        for difference in comparison.by_ref() {
             if let Difference::OnlyRight(entry) = difference? {
                 missing.insert(entry.granule_id.to_string());
             }
         }
-        Ok((compared, missing))
+        Ok((comparison.finish()?.status, missing))
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::Result<PullReport> {
         let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
-        pull(&self.mirror, &name("mirror"), &self.primary(), options.at(second(at)))
+        self.mirror.pull(&name("mirror"), &self.primary(), options.at(second(at)))
     }
 
     /// Copies the history of the primary.
@@ -96,7 +102,7 @@ impl World {
         import.options = import.options.if_missing(IfMissing::Create);
         let primary: Primary = self.server.dataset("us").parse().unwrap();
         let replica =
-            read_replica(&primary, Some(&self.mirror), &name("us"), &mut import, now()).unwrap();
+            primary.read_replica(Some(&self.mirror), &name("us"), &mut import, now()).unwrap();
         let replica = replica.unwrap();
         replica.import(&self.mirror, &name("us"), &import).unwrap()
     }
@@ -111,9 +117,10 @@ impl World {
     }
 }
 
-/// Without waiting before a request is repeated.
-pub fn quick() -> HttpOptions {
-    HttpOptions { first_delay: Duration::ZERO, ..HttpOptions::default() }
+/// The primary at an address, which is read without waiting before a request is repeated.
+pub fn quick(address: &str, options: PrimaryOptions) -> Primary {
+    let primary: Primary = address.parse().unwrap();
+    primary.with_options(options).before_retry(|_| Duration::ZERO)
 }
 
 pub const FOLLOW: PullPolicy = PullPolicy::Follow;

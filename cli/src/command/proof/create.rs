@@ -3,12 +3,10 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use accession::disk::AtomicFile;
 use accession::proof::ProvedSet;
-use accession::text::quoted;
 use accession::{SetSpec, WarningKind};
 
-use crate::error::{Context, Exit, Result};
+use crate::error::{Exit, Result};
 use crate::session::Session;
 
 /// Write a proof of what the archive stated about a set
@@ -50,11 +48,7 @@ impl Create {
         match &self.output {
             None => write!(session.out(), "{proof}")?,
             Some(path) => {
-                let mut file = AtomicFile::beside(path)?;
-                let written = file.as_file_mut().write_all(proof.to_string().as_bytes());
-                written
-                    .with_context(|| format!("cannot write {}", quoted(&path.to_string_lossy())))?;
-                file.put_in_place()?;
+                proof.create_file(path)?;
                 session.note_commit();
             }
         }

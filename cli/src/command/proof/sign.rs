@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use accession::mirror::PrimaryOptions;
-use accession::mirror::{PublishedSite, PublishedStatements};
-use accession::proof::ask_witness;
+use accession::mirror::PublishedSite;
 use accession::proof::{LogCheckpoint, Note, Policy, Witness};
 use accession::proof::{SignedCheckpoint, StatementLog};
 use accession::text::quoted;
@@ -181,14 +180,15 @@ impl Sign {
     ) -> Result<u64> {
         let site = PublishedSite::named(place)?;
         let read = site.statements(origin, policy, (&self.http(), now));
-        let PublishedStatements { note, checkpoint, texts, .. } = read.map_err(|error| match error.kind() {
+        let published = read.map_err(|error| match error.kind() {
             ErrorKind::PrimaryInvalid => Error::from(error).with_hint(
                 "nothing was taken back and nothing was signed; name another copy of what was published",
             ),
             _ => error.into(),
         })?;
+        let (checkpoint, note) = (published.checkpoint.clone(), published.note.clone());
         let signed = SignedCheckpoint { checkpoint, note, policy: text.to_owned(), signed: now };
-        Ok(registry.recover_statements(&texts, &signed, last)?)
+        Ok(registry.recover_statements(&published, &signed, last)?)
     }
 
     /// Asks the witnesses that have not cosigned the note.
@@ -211,7 +211,7 @@ impl Sign {
             };
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
-            match ask_witness(url, key, &log.tree, note, old, &self.http()) {
+            match log.tree.ask_witness(url, key, note, old, &self.http()) {
                 Ok(signature) => note.add(signature),
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });

@@ -8,6 +8,7 @@ use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, 
 use accession::text::quoted;
 use serde::Serialize;
 
+use crate::args::moment;
 use crate::error::{Context, Error, Exit, Result};
 use crate::reading::{InputFile, open, parsed, read_policy, read_text};
 use crate::session::Session;
@@ -34,7 +35,7 @@ pub struct Verify {
     list: Option<InputFile>,
 
     /// Verify that the set was held then; a date means its end
-    #[arg(long, value_name = "T")]
+    #[arg(long, value_name = "T", value_parser = moment)]
     at: Option<Moment>,
 
     /// The keys of the archive and the witnesses that you trust

@@ -1,0 +1,35 @@
+//! Text that is made from the values that `--json` prints.
+
+use std::io;
+
+use accession::text::plural;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::stdout::Output;
+
+/// Writes a value as text. It is a function without a state of its own, so it can write nothing that the JSON
+/// does not have.
+pub type AsText = fn(&mut Output, &Value) -> io::Result<()>;
+
+/// A value as `--json` prints it.
+pub fn to_value(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("the keys of all serialized maps are strings")
+}
+
+/// A value as text: of a list and of an object, the values in it.
+pub fn in_words(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::Bool(is_so) => if *is_so { "yes" } else { "no" }.to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::String(text) => text.clone(),
+        Value::Array(values) => values.iter().map(in_words).collect::<Vec<_>>().join(", "),
+        Value::Object(fields) => fields.values().map(in_words).collect::<Vec<_>>().join(" "),
+    }
+}
+
+/// A number of things: `1 granule`, `2 granules`.
+pub fn counted(number: &Value, noun: &str) -> String {
+    plural(number.as_u64().unwrap_or(0), noun)
+}
