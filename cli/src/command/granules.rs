@@ -154,7 +154,8 @@ impl Args {
             return Err(Error::usage("--algorithm chooses among checksums")
                 .with_hint("add --format checksums or --format bagit"));
         }
-        if self.format != Format::Ids && !(self.filter.is_whole() && !self.filter.count) {
+        let is_filtered = self.filter.count || !self.filter.is_whole();
+        if self.format != Format::Ids && is_filtered {
             return Err(Error::usage("--select, --after, --limit and --count need --format ids"));
         }
         Ok(())

@@ -184,11 +184,11 @@ const NOT_TRIED: &[&str] = &[
 fn world() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.run(
-        "accession ingest US --create --at 2001-01-02 A B; accession ingest US --at 2001-01-03 C",
+        "accession ingest US --create --at 2001-01-02 --id A --id B; accession ingest US --at 2001-01-03 --id C",
     );
     sandbox.run("accession dataset edit US --doi 10.9999/us");
-    sandbox.run("accession ingest THEM --create --at 2001-01-04 A B");
-    sandbox.run("accession ingest OTHER --create --at 2001-01-04 A X");
+    sandbox.run("accession ingest THEM --create --at 2001-01-04 --id A --id B");
+    sandbox.run("accession ingest OTHER --create --at 2001-01-04 --id A --id X");
     sandbox.run("accession dataset export US --output us.jsonl");
     sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
     sandbox.run("accession proof sign --key us.key");
