@@ -199,6 +199,11 @@ const CASES: &[(&str, &str)] = &[
     ("FOO@2001-01-03t06:00:00z", "two"),
     ("FOO@2001-01-03 06:00:00+00:00", "two"),
     ("FOO@2001-01-05T18:00:00.5Z", "three"),
+    ("FOO@2001-01-05 18:00:00.5", "three"),
+    ("FOO@2001-01-03T06:00", "two"),
+    ("FOO@2001-01-03T05:59", "one"),
+    ("FOO@2001-01-03T06:00Z", "two"),
+    ("FOO@2001-01-03T07:00+01:00", "two"),
     (
         "FOO@2001-01-01",
         "no-history: 2001-01-01 is before the history of FOO, which begins at 2001-01-02T06:00:00Z",
@@ -214,19 +219,19 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "FOO@noon",
-        "usage: \"FOO@noon\" is neither a set nor a file: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z",
+        "usage: \"FOO@noon\" is neither a set nor a file: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
     ),
     (
         "FOO@",
-        "usage: \"FOO@\" is neither a set nor a file: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z",
+        "usage: \"FOO@\" is neither a set nor a file: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
     ),
     (
         "FOO@@2001-01-03",
-        "usage: \"FOO@@2001-01-03\" is neither a set nor a file: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z",
+        "usage: \"FOO@@2001-01-03\" is neither a set nor a file: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
     ),
     (
         "FOO@2001-01-03@2001-01-04",
-        "usage: \"FOO@2001-01-03@2001-01-04\" is neither a set nor a file: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z",
+        "usage: \"FOO@2001-01-03@2001-01-04\" is neither a set nor a file: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
     ),
     ("FOO~0", "three"),
     ("FOO~1", "two"),
@@ -255,7 +260,7 @@ const CASES: &[(&str, &str)] = &[
     ),
     (
         "FOO@2001-01-03~1",
-        "usage: \"FOO@2001-01-03~1\" is neither a set nor a file: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z",
+        "usage: \"FOO@2001-01-03~1\" is neither a set nor a file: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
     ),
     (
         "FOO~4294967296",
@@ -357,9 +362,9 @@ const CASES: &[(&str, &str)] = &[
     ("{di}@2001-01-04", "di@"),
     ("DI:{di}@2001-01-02", "identifier-unknown: {di} was not in force at 2001-01-02"),
     ("DI:{di}@2001-01-11", "future: 2001-01-11 is in the future: now it is 2001-01-10T12:00:00Z"),
-    ("DI:{di}@noon", "not parsed: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z"),
+    ("DI:{di}@noon", "not parsed: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z"),
     ("DI:{di}@now", "di"),
-    ("DI:{di}@", "not parsed: a time is a date, 2001-01-02, or RFC 3339, 2001-01-02T00:00:00Z"),
+    ("DI:{di}@", "not parsed: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z"),
     (
         "DI:{di}~1",
         "not parsed: the number after a ~ counts the changes of a dataset, and this is an identifier",
