@@ -69,7 +69,12 @@ impl Arguments {
 
 /// Names the global options after the help of a command, and of each below it.
 fn refer_to_global_options(command: clap::Command) -> clap::Command {
-    command.after_long_help(GLOBAL_OPTIONS).mut_subcommands(refer_to_global_options)
+    // clap prints one of the two.
+    let after_help = match command.get_after_help() {
+        Some(after_help) => format!("{after_help}\n\n{GLOBAL_OPTIONS}"),
+        None => GLOBAL_OPTIONS.to_owned(),
+    };
+    command.after_long_help(after_help).mut_subcommands(refer_to_global_options)
 }
 
 /// Lets the terminal wrap the description of a command, and of each below it. Only the lines of examples

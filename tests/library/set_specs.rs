@@ -362,9 +362,15 @@ const CASES: &[(&str, &str)] = &[
     ("{di}@2001-01-04", "di@"),
     ("DI:{di}@2001-01-02", "identifier-unknown: {di} was not in force at 2001-01-02"),
     ("DI:{di}@2001-01-11", "future: 2001-01-11 is in the future: now it is 2001-01-10T12:00:00Z"),
-    ("DI:{di}@noon", "not parsed: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z"),
+    (
+        "DI:{di}@noon",
+        "not parsed: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
+    ),
     ("DI:{di}@now", "di"),
-    ("DI:{di}@", "not parsed: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z"),
+    (
+        "DI:{di}@",
+        "not parsed: a time is a date, 2001-01-02, or a date and a time of day, 2001-01-02T03:04Z",
+    ),
     (
         "DI:{di}~1",
         "not parsed: the number after a ~ counts the changes of a dataset, and this is an identifier",

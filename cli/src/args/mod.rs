@@ -12,8 +12,7 @@ pub use crate::paths::named_path;
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
 pub use datasets::named_or_all;
 pub use granules::{
-    ContentArgs, DetectedListArgs, FileArgs, FileColumns, FormatArgs, GranuleArgs, InventoryArgs,
-    ListArgs,
+    ContentArgs, DetectedListArgs, FileArgs, FileColumns, FormatArgs, InventoryArgs, ListArgs,
 };
 pub use listings::{ChecksumArgs, IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 pub use primary::{HttpArgs, PrimaryArgs, timeout};

@@ -220,7 +220,7 @@ fn a_file_of_any_name_is_a_registry_a_list_a_manifest_and_a_primary() {
             assert!(output.status.success(), "{arguments}: {}", stderr(&output));
         };
         std::fs::write(sandbox.path().join(Path::new(&path(".txt"))), "A\nB\n").unwrap();
-        succeeds("ingest DATASET --create --at 2001-01-02 --from", &path(".txt"));
+        succeeds("ingest DATASET --create --at 2001-01-02", &path(".txt"));
         succeeds("dataset export DATASET --output", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".jsonl"));
         succeeds("mirror compare DATASET", &path(".db"));

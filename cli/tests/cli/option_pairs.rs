@@ -70,13 +70,13 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "ids granule",
-        lines: &["--collection A___1 --from table.csv", "--collection A___1 A"],
+        lines: &["table.csv --collection A___1", "--collection A___1 --id A"],
         values: &[
             ("--column", "file"),
             ("--format", "csv"),
-            ("--from", "list.txt"),
             ("--granule", "name"),
             ("--hash-length", "4"),
+            ("--id", "B"),
             ("--strip-prefix", "data"),
             ("--strip-suffix", ".nc"),
             ("--timestamp", ""),
@@ -159,7 +159,6 @@ const CASES: &[Case] = &[
 /// of `dataset edit` are those of `dataset create`.
 const NOT_TRIED: &[&str] = &[
     "annotate",
-    "change",
     "cite",
     "compare",
     "dataset edit",

@@ -37,6 +37,7 @@ fn new_world() -> Sandbox {
     ]);
     std::fs::write(sandbox.path().join("held.txt"), "A\n").unwrap();
     std::fs::write(sandbox.path().join("new.txt"), "C\n").unwrap();
+    std::fs::write(sandbox.path().join("both.txt"), "A\nC\n").unwrap();
     std::fs::write(sandbox.path().join("sums"), "d41d8cd98f00b204e9800998ecf8427e  A\n").unwrap();
     std::fs::write(sandbox.path().join("header.csv"), "granule_id,ingested\n").unwrap();
     sandbox
@@ -98,10 +99,10 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("delete US --at 2001-01-05 --id B", 2),
         ("ingest US --at 2001-01-05 new.txt --delete held.txt", 0),
         ("ingest US - --delete -", 2),
-        ("sync US --at 2001-01-05 A C", 0),
-        ("sync US --at now A", 0),
+        ("sync US --at 2001-01-05 both.txt", 0),
+        ("sync US --at now held.txt", 0),
         ("sync US /dev/null", 2),
-        ("--registry new.db sync NEW --create --at 2001-01-05 A", 0),
+        ("--registry new.db sync NEW --create --at 2001-01-05 held.txt", 0),
         ("--registry new.db sync NEW --create /dev/null", 2),
         ("revert US US@2001-01-02 --at 2001-01-05", 0),
         ("revert US US@2001-01-03 --at now", 0),

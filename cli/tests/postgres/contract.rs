@@ -29,7 +29,7 @@ const COMMANDS: &[&str] = &[
     "ingest US --at 2001-01-06 ids.txt --delete gone.txt",
     "sync US --at 2001-01-07 ids.txt",
     "sync US --at 2001-01-08 ids.txt",
-    "sync US --at 2001-01-08 Z",
+    "sync US --at 2001-01-08 other.txt",
     "revert US US@2001-01-02 --at 2001-01-09",
     "import LOG table.csv --create",
     "import LOG table.csv",

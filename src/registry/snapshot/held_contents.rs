@@ -151,7 +151,10 @@ impl Snapshot {
                         let is_then = |it: &&Instance| it.is_in_force_during(at);
                         let then: Vec<Instance> =
                             of_dataset.iter().filter(is_then).cloned().collect();
-                        contents.extend(of_dataset_instances(read, &then)?);
+                        // Another dataset held it then.
+                        if !then.is_empty() {
+                            contents.extend(of_dataset_instances(read, &then)?);
+                        }
                     }
                 }
             }

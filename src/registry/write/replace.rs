@@ -124,6 +124,8 @@ impl Registry {
             if options.dry_run {
                 return Ok(applied.ended(true));
             }
+            // A change has shown that the clock is plausible.
+            let latest = applied.instances.last().map(|change| change.recorded).or(latest);
             let (now, recorded_by) = registry.record(transaction, latest, Timestamp::MIN)?;
             let changed = applied.instances.last().map(|change| change.timestamp);
             let recorded = changed.or(options.at).unwrap_or(now);

@@ -6,7 +6,7 @@ use accession::ids::granule::{CollectionId, HashLength, unique};
 use accession::{GranuleId, ListingEntry, Timestamp};
 use serde_json::json;
 
-use crate::args::GranuleArgs;
+use crate::args::{IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 use crate::error::{Error, Exit, Result};
 use crate::reading::MissingPages;
 use crate::session::Session;
@@ -18,12 +18,15 @@ use crate::session::Session;
 /// producer id and collection give the same id.
 ///
 /// Examples:
-///   accession ids granule --from delivered.txt --collection MOD09GQ___006 > ids.csv
+///   accession ids granule delivered.txt --collection MOD09GQ___006 > ids.csv
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("from")))]
+#[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("listings")))]
 pub struct MakeGranuleIds {
     #[command(flatten)]
-    granules: GranuleArgs,
+    listings: ListingArgs,
+
+    #[command(flatten)]
+    ids: IdArgs,
 
     /// The collection: name___version
     #[arg(long, value_name = "C")]
@@ -36,11 +39,22 @@ pub struct MakeGranuleIds {
     /// Also hash the time, so that every call makes different ids
     #[arg(long)]
     timestamp: bool,
+
+    #[command(flatten)]
+    reading: ReadingArgs,
 }
 
 impl MakeGranuleIds {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let entries = self.granules.entries(session, None, MissingPages::Warn)?;
+        let (listings, ids) = (&self.listings.listings, &self.ids.ids);
+        if listings.is_empty() && ids.is_empty() {
+            return Err(Error::usage("no granules are named").with_hint(
+                "name a file, a directory, or - for standard input; or a granule with --id ID",
+            ));
+        }
+        let reading = Reading { command: "ids granule", by_id: Some("ids granule") };
+        refuse_missing(listings, session, reading)?;
+        let entries = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
         let entries = entries.collect::<Result<Vec<_>>>()?;
         let now = session.now()?;
         let mut table = Vec::new();
