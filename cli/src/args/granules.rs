@@ -1,9 +1,7 @@
 //! The granules that a command reads, and the format of the files that list them.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
 use std::iter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use accession::Limit;
@@ -17,8 +15,6 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Error, Result};
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages};
-use crate::session::Session;
 
 /// The heading of options for unusual listings, which only `--help` shows.
 const READING: &str = "Reading listings";

@@ -168,7 +168,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("mirror pull NEW emptied.db --primary-dataset US --create", 0),
         ("--registry new.db mirror pull US emptied.db --create", 0),
         ("--registry new.db mirror pull US us.jsonl --create --at 2001-02-03", 0),
-        ("ids granule A --collection C___1", 0),
+        ("ids granule --id A --collection C___1", 0),
         ("ids explain A_B --collection C___1", 1),
         ("ids payment --worker 1", 0),
         ("ids payment --worker 1000", 2),
