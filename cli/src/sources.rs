@@ -21,7 +21,12 @@ pub enum Named<'a> {
 
 /// The registry as it is now. `None` means that it does not exist.
 pub fn snapshot(session: &Session) -> Result<Option<Snapshot>> {
-    Ok(session.open_existing()?.map(|registry| registry.snapshot()).transpose()?)
+    // To ask first whether it exists would cost a server one more connection.
+    match session.open() {
+        Ok(registry) => Ok(Some(registry.snapshot()?)),
+        Err(error) if error.kind() == ErrorKind::RegistryMissing => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl<'a> Named<'a> {

@@ -126,7 +126,7 @@ const PRIMARIES: &[Column] = &[
     Column::text("read").by(to_the_second),
     Column::text("identical").by(to_the_second).or("never"),
     Column::text("default"),
-    Column::prose("source"),
+    Column::text("source"),
     Column::prose("last error").of("failure").if_any(),
 ];
 
