@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use accession::history::ChangeCounts;
 use accession::history::{KeptAnnotations, Skipped};
-use accession::{ChangeReport, DatasetName, Identifier, Instance, Registry, Timestamp};
+use accession::{ChangeReport, DatasetName, ErrorKind, Identifier, Instance, Registry, Timestamp};
 use accession::{Digest, WarningKind};
 use serde::Serialize;
 use serde_json::Value;
@@ -176,7 +176,12 @@ pub fn apply(
     unchanged: Option<&str>,
     change: impl FnOnce(&Registry) -> accession::Result<ChangeReport>,
 ) -> Result<Exit> {
-    let (applied, created) = application.make(session, |registry| Ok(change(registry)?))?;
+    let made = application.make(session, |registry| Ok(change(registry)?));
+    let (applied, created) =
+        made.map_err(|error| match error.kind() == ErrorKind::DatasetUnknown {
+            true => error.with_hint("add --create if it is a new dataset"),
+            false => error,
+        })?;
     session.warn_all(applied.warnings(application.dataset, session.now()?));
     let unchanged = unchanged.unwrap_or(match applied.skipped {
         Skipped { held: 1.., .. } => "every granule is already held",

@@ -118,7 +118,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::DoiTaken => "--shared-doi gives it to both",
         ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
         ErrorKind::IdentifierUnknown => "`accession history` lists the identifiers of a dataset",
-        ErrorKind::Ambiguous => "name one of them; the set of one dataset is DATASET@TIME",
+        ErrorKind::Ambiguous => "name one of them",
         ErrorKind::PagesMissing => PAGES_MISSING,
         ErrorKind::SelectsNothing => {
             "`accession granules DATASET@TIME` lists the granules held at that time"

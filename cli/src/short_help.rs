@@ -60,8 +60,11 @@ fn row(argument: &Arg) -> (String, String) {
     let values = argument.get_value_names().unwrap_or_default().join(" ");
     let takes_values = argument.get_action().takes_values();
     let name = match (argument.get_long(), argument.get_short()) {
-        (None, _) if matches!(argument.get_action(), ArgAction::Append) => format!("  {values}..."),
-        (None, _) => format!("  {values}"),
+        (None, Some(short)) => format!("  -{short} {values}"),
+        (None, None) if matches!(argument.get_action(), ArgAction::Append) => {
+            format!("  {values}...")
+        }
+        (None, None) => format!("  {values}"),
         (Some(long), short) => {
             let short = short.map_or("   ".to_owned(), |short| format!("-{short},"));
             let value = if takes_values { format!(" {values}") } else { String::new() };

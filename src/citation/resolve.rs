@@ -138,6 +138,11 @@ impl SetSpec {
             (Err(error), Some(path)) if error.kind() == ErrorKind::DatasetUnknown => {
                 Ok(Source::Path(path.to_owned()))
             }
+            (Err(error), None)
+                if error.kind() == ErrorKind::DatasetUnknown && error.unknown().is_some() =>
+            {
+                Err(self.is_neither(&error))
+            }
             (Err(error), _) => Err(error),
         }
     }
@@ -214,11 +219,21 @@ impl SetSpec {
         }
     }
 
+    /// The error that neither a dataset nor a file has the name.
+    fn is_neither(&self, unknown: &Error) -> Error {
+        let message = format!("{unknown}, and there is no file {}", quoted(self.as_str()));
+        let name = unknown.unknown().unwrap_or_default().to_owned();
+        Error::new(ErrorKind::DatasetUnknown, message).about(name)
+    }
+
     fn is_both(&self, path: &Path) -> Error {
         let what = if path.is_dir() { "directory" } else { "file" };
-        let message = format!(
-            "{self} is a dataset and a {what}: write {self}@now for the dataset, or ./{self} for the {what}"
-        );
+        let message = match self.is_dataset() {
+            true => format!(
+                "{self} is a dataset and a {what}: write {self}@now for the dataset, or ./{self} for the {what}"
+            ),
+            false => format!("{self} is a set and a {what}: write ./{self} for the {what}"),
+        };
         Error::new(ErrorKind::Ambiguous, message)
     }
 }

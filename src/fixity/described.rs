@@ -1,11 +1,15 @@
 //! The files of a directory, described as a set describes its files, so that the two can be compared.
 
+use std::iter::Peekable;
+use std::sync::Arc;
+
 use super::check::{CheckedFile, Purpose, RecordedFile};
 use super::files_of_set::FileTree;
 use super::reader::FileReader;
+use super::root::Root;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Content, FileContent, FileRecord, ListingEntry, Set, quoted};
-use crate::registry::{Granule, Listing, ListingBuilder, Registry, Work};
+use crate::model::{Content, FileContent, FilePath, FileRecord, ListingEntry, Set, quoted};
+use crate::registry::{FileList, Granule, Listing, ListingBuilder, Registry, Work};
 
 /// Adds checksums to the listing of a directory, for a comparison with a set: of each file of which the set has a
 /// checksum, the strongest of these that this program computes. A file whose size differs from that of the set is
@@ -23,7 +27,8 @@ pub fn described(
     tree: &FileTree,
     listing: &Listing,
 ) -> Result<Listing> {
-    let root = tree.open()?;
+    // The paths are those of the directory itself.
+    let root = Arc::new(Root::open(&tree.root, tree.mounted)?.following_links());
     let watcher = registry.watcher();
     let total = match watcher.shows_totals() {
         true => Some(bytes_of(listing)?).filter(|bytes| *bytes > 0),
@@ -32,16 +37,10 @@ pub fn described(
     // Ends when it is dropped.
     let _work = watcher.begin(Work::ReadBytes, total);
     let mut held = registry.files(set).peekable();
-    let files = listing.files()?.map(move |listed| {
-        let Granule { granule_id, .. } = listed?;
-        let mut file = RecordedFile::unrecorded(granule_id);
-        while let Some(granule) = held.next_if(|next| !is_after(next, &file)) {
-            let granule = granule?;
-            if granule.granule_id == file.granule_id {
-                describe(&mut file, &granule.content);
-            }
-        }
-        Ok(file)
+    let files = listing.files()?.map(move |listed| described_by(&mut held, listed?));
+    let files = files.flat_map(|files| match files {
+        Ok(files) => files.into_iter().map(Ok).collect(),
+        Err(error) => vec![Err(error)],
     });
     let mut builder = ListingBuilder::new();
     for read in FileReader::start(&root, files, Purpose::Describe, tree.reading, watcher)? {
@@ -59,20 +58,32 @@ fn bytes_of(listing: &Listing) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Whether a granule of the set comes after a file. An error comes before every file.
-fn is_after(granule: &Result<Granule>, file: &RecordedFile) -> bool {
-    granule.as_ref().is_ok_and(|granule| granule.granule_id > file.granule_id)
-}
-
-/// Notes what the set has of a file: of the only file of its granule, or of the one at its path.
-fn describe(file: &mut RecordedFile, content: &Content) {
-    let files = content.files();
-    let is_lone = files.len() == 1;
-    let same = files.into_iter().find(|it| is_lone || it.path(&file.granule_id) == file.path);
-    if let Some(same) = same {
-        file.size = same.size();
-        file.checksums = same.checksums().to_vec();
+/// The files of a listed granule, each with what the set has of it. `held` are the granules of the set, in the
+/// same order.
+fn described_by(held: &mut Peekable<FileList>, listed: Granule) -> Result<Vec<RecordedFile>> {
+    let Granule { granule_id, content } = listed;
+    let is_at_or_before =
+        |next: &Result<Granule>| next.as_ref().map_or(true, |next| next.granule_id <= granule_id);
+    let mut of_set = Vec::new();
+    while let Some(granule) = held.next_if(is_at_or_before) {
+        let granule = granule?;
+        if granule.granule_id == granule_id {
+            of_set = granule.content.files();
+        }
     }
+    let files = content.files();
+    let are_lone = files.len() == 1 && of_set.len() == 1;
+    let described = files.iter().map(|file| {
+        let path = file.path(&granule_id);
+        let same = of_set.iter().find(|it| are_lone || it.path(&granule_id) == path);
+        RecordedFile {
+            granule_id: granule_id.clone(),
+            path: path.to_owned(),
+            size: same.and_then(|same| same.size()),
+            checksums: same.map(|same| same.checksums().to_vec()).unwrap_or_default(),
+        }
+    });
+    Ok(described.collect())
 }
 
 fn entry_of(read: CheckedFile) -> Result<ListingEntry> {
@@ -85,7 +96,7 @@ fn entry_of(read: CheckedFile) -> Result<ListingEntry> {
             return Err(Error::new(ErrorKind::Io, message));
         }
     };
-    let file = FileRecord::new(&granule_id, None, size, checksum);
+    let file = FileRecord::new(&granule_id, Some(FilePath::new(path)?), size, checksum);
     // One file cannot contradict itself.
     let content = Content::of(&granule_id, file.into_iter().collect()).ok();
     Ok(ListingEntry { content, ..ListingEntry::from(granule_id) })

@@ -128,8 +128,8 @@ fn recorded(granule: Granule) -> Vec<RecordedFile> {
 /// The directory that has the files of a set, and how they are read.
 #[derive(Debug, Clone)]
 pub struct FileTree {
-    root: PathBuf,
-    mounted: MountCheck,
+    pub(super) root: PathBuf,
+    pub(super) mounted: MountCheck,
     pub(super) reading: ReadOptions,
 }
 
@@ -168,7 +168,7 @@ impl FileTree {
         self.reading.begin_until
     }
 
-    pub(super) fn open(&self) -> Result<Arc<Root>> {
+    fn open(&self) -> Result<Arc<Root>> {
         Root::open(&self.root, self.mounted).map(Arc::new)
     }
 }

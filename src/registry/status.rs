@@ -185,7 +185,7 @@ fn of_page(
         let mut row = DatasetStatus::of(listed, &primaries, oldest.seen);
         row.refused = snapshot.refusal(&row.dataset)?;
         if let Some(RefusedListing { recorded, reason }) = &row.refused {
-            row.problems.push(format!("the listing was refused at {recorded}: {reason}"));
+            row.problems.push(format!("listing refused: {reason} (at {recorded})"));
         }
         row.add_checks(snapshot, oldest.checked)?;
         rows.push(row);

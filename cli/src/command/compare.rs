@@ -192,15 +192,25 @@ impl Compare {
                 report(session, compared, &sides, is_digest_equal, self.summary)
             }
             (Side::Set(registry, set), Side::Listing { source, listing, directory }) => {
-                let listing =
-                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let listing = described(
+                    session,
+                    &registry,
+                    &set,
+                    listing,
+                    directory.filter(|_| !names_only),
+                )?;
                 let (compared, sides) =
                     compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
                 report(session, compared, &sides, false, self.summary)
             }
             (Side::Listing { source, listing, directory }, Side::Set(registry, set)) => {
-                let listing =
-                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let listing = described(
+                    session,
+                    &registry,
+                    &set,
+                    listing,
+                    directory.filter(|_| !names_only),
+                )?;
                 let places = [PLACES[1], PLACES[0]];
                 let ([set, list], sides) =
                     compare_with(session, (&registry, &set), (source, &listing), places, limit)?;
@@ -213,8 +223,13 @@ impl Compare {
                 };
                 let (registry, set) = as_set(session, &left)?;
                 let set = registry.snapshot()?.contents(&set.dataset().clone().into())?;
-                let listing =
-                    described(&registry, &set, listing, directory.filter(|_| !names_only))?;
+                let listing = described(
+                    session,
+                    &registry,
+                    &set,
+                    listing,
+                    directory.filter(|_| !names_only),
+                )?;
                 let ([_, right], sides) =
                     compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
                 let of_left = &set[0].set;
@@ -281,6 +296,7 @@ fn unknown(spec: &SetSpec, error: Error) -> Result<Side> {
 
 /// The listing of a directory, with the checksums of the files of which the set has one.
 fn described(
+    session: &Session,
     registry: &Registry,
     contents: &[HeldContents],
     listing: Listing,
@@ -290,7 +306,22 @@ fn described(
     let tree = FileTree::new(root);
     let token = CancelToken::from(watch_for_interrupt()?);
     let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
-    Ok(fixity::described(&registry, &latest.set, &tree, &listing)?)
+    let described = fixity::described(&registry, &latest.set, &tree, &listing)?;
+    if !has_checksums(&described)? {
+        let what = "no contents were compared: no checksum is recorded of these files";
+        session.warn(WarningKind::NoChecksum, what);
+    }
+    Ok(described)
+}
+
+/// Whether a listing has a checksum of any file.
+fn has_checksums(listing: &Listing) -> Result<bool> {
+    for granule in listing.files()? {
+        if granule?.content.files().iter().any(|file| !file.checksums().is_empty()) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Compares a set with a listing, the set on the left. Of several contents of the set, the nearest is compared.
@@ -405,7 +436,7 @@ fn report(
         if !is_digest_equal && compared + not_comparable > 0 {
             writeln!(
                 session.out(),
-                "bytes: compared for {compared} of {matched}, other bytes in {other}"
+                "sizes or checksums: compared for {compared} of {matched}, different in {other}"
             )?;
         }
         if !is_identical {
@@ -580,7 +611,7 @@ fn report_many(
         }
         let all = same + different;
         if let Some(compared) = sides.compared().filter(|compared| *compared < all) {
-            writeln!(session.out(), "bytes: compared for {compared} of {all}")?;
+            writeln!(session.out(), "sizes or checksums: compared for {compared} of {all}")?;
         }
         let shown = listed.len() as u64;
         write_report(session, rows, &patterns, listed)?;

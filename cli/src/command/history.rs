@@ -31,7 +31,7 @@ pub struct ListHistory {
     #[arg(value_name = "NAME")]
     datasets: Vec<SetSpec>,
 
-    /// List the last N changes of each; without a name, of all [default without a name: 100]
+    /// List the last N changes of each; without a name, of all [default without a name: 100, or all --since a time]
     #[arg(short = 'n', value_name = "N")]
     last: Option<u32>,
 
@@ -39,8 +39,8 @@ pub struct ListHistory {
     #[arg(long, requires = "datasets")]
     changes: bool,
 
-    /// Only changes that took effect at or after this time
-    #[arg(long, value_name = "TIME", requires = "datasets", value_parser = moment)]
+    /// Only changes that took effect at or after this time; without a name, that were recorded then
+    #[arg(long, value_name = "TIME", value_parser = moment)]
     since: Option<Moment>,
 
     /// Only changes that took effect at or before this time; a date means the end of that day
@@ -68,7 +68,9 @@ impl ListHistory {
         let registry = session.open()?;
         if self.datasets.is_empty() {
             let snapshot = self.known_at.apply(registry.snapshot()?, session)?;
-            let last = snapshot.recorded_last(self.last.unwrap_or(LISTED))?;
+            let since = self.since.map_or(Timestamp::MIN, |since| since.first_instant());
+            let listed = if self.since.is_some() { u32::MAX } else { LISTED };
+            let last = snapshot.recorded_last(since, self.last.unwrap_or(listed))?;
             drop(snapshot);
             session.rows(OF_ALL, last.into_iter().map(Ok))?;
             return Ok(Exit::Done);

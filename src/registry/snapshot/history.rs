@@ -36,11 +36,11 @@ impl Snapshot {
         })
     }
 
-    /// The instances of all datasets that were recorded last, in order of recording, at most `limit` of them.
-    /// Passes over the histories of all datasets.
-    pub fn recorded_last(&self, limit: u32) -> Result<Vec<Instance>> {
+    /// The instances of all datasets that were recorded last, at or after a time, in order of recording, at most
+    /// `limit` of them. Passes over the histories of all datasets.
+    pub fn recorded_last(&self, since: Timestamp, limit: u32) -> Result<Vec<Instance>> {
         self.ask(|read| {
-            let mut last = all_known(read, read.recorded_last(limit)?)?;
+            let mut last = all_known(read, read.recorded_last(since, limit)?)?;
             last.reverse();
             Ok(last)
         })

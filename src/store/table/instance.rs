@@ -319,18 +319,18 @@ impl View {
         Ok(self.instances(&FIRST, &self.with_shown([identifier.into()]))?.pop())
     }
 
-    /// The instances of all datasets that were recorded last, the latest first, at most `limit` of them. Passes
-    /// over all instances.
+    /// The instances of all datasets that were recorded at or after a time, the latest first, at most `limit` of
+    /// them. Passes over all instances.
     ///
     /// Asks every machine.
-    pub fn recorded_last(&self, limit: u32) -> Result<Vec<Instance>> {
+    pub fn recorded_last(&self, since: Timestamp, limit: u32) -> Result<Vec<Instance>> {
         static LAST: Sql = select_instance!(
-            "WHERE ?3 = 1 OR instance.dataset_id IN rarray(?2)
+            "WHERE instance.recorded >= ?1 AND (?4 = 1 OR instance.dataset_id IN rarray(?3))
             ORDER BY instance.recorded DESC, dataset.name DESC, instance.timestamp DESC
-            LIMIT ?1",
+            LIMIT ?2",
             "instance.dataset_id"
         );
-        self.instances(&LAST, &self.with_shown([limit.into()]))
+        self.instances(&LAST, &self.with_shown([since.into(), limit.into()]))
     }
 
     /// The instances with a digest, in order of dataset and time.
