@@ -222,7 +222,10 @@ impl<'primary> Victim<'primary> {
             }
             Kind::Confirm => {
                 let from = self.input("listing.txt", &lines(&self.own.held()));
-                let at = self.own.entries.last().unwrap().at;
+                // Each confirmation is of a later listing, and before the next change.
+                let last = self.own.entries.last().unwrap().at;
+                let last = last.max(self.confirmed.unwrap_or(last));
+                let at = last.next().unwrap();
                 Plan::new(kind, &format!("sync OWN --at {at} {from}"), Vec::new())
             }
             Kind::Files => self.plan_files(dice, ids),
@@ -446,7 +449,8 @@ impl<'primary> Victim<'primary> {
         }
         match plan.kind {
             Kind::Annotate => Some(found(is_annotated)),
-            Kind::Confirm => Some(found(is_confirmed)),
+            // A sync that changes the dataset confirms its listing in the same transaction.
+            Kind::Confirm | Kind::Sync => Some(found(is_confirmed)),
             Kind::Files => Some(found(are_recorded)),
             _ => {
                 assert!(!is_annotated && !is_confirmed && !are_recorded, "{context}");
