@@ -65,14 +65,14 @@ pub struct LimitArgs {
     ///
     /// A number, or a percentage of the held granules [default: that of the dataset, else the larger of 10 granules
     /// and 2%, never more than half, but at least one].
-    #[arg(long, value_name = "N|P%", value_parser = Limit::of_held)]
+    #[arg(long, value_name = "N|P%", value_parser = Limit::of_held, hide_short_help = true)]
     max_delete: Option<Limit>,
 
     /// The greatest number of granules that may be added
     ///
     /// A number, or a percentage of the held granules [default: that of the dataset, else the larger of 1,000 granules
     /// and 100%].
-    #[arg(long, value_name = "N|P%")]
+    #[arg(long, value_name = "N|P%", hide_short_help = true)]
     max_add: Option<Limit>,
 }
 

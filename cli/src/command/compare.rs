@@ -48,7 +48,7 @@ use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 ///   accession compare FOO inventory/manifest.json upstream.csv
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-#[command(mut_arg("no_files", |arg| arg.long("names-only").help("Compare the names of granules only")))]
+#[command(mut_arg("no_files", |arg| arg.long("names-only").help("Compare the names of granules only").hide_short_help(false)))]
 pub struct Compare {
     /// The sets: see `accession --help`
     #[arg(value_name = "SET", required = true, num_args = 2..)]

@@ -465,5 +465,8 @@ fn an_error_is_coloured_on_a_terminal_unless_no_color_is_set() {
     let Some(coloured) = on_a_terminal(&sandbox, "show NOWHERE", None) else { return };
     assert!(coloured.contains("\u{1b}["), "{coloured:?}");
     let plain = on_a_terminal(&sandbox, "show NOWHERE", Some("1")).unwrap();
-    assert!(plain.starts_with("error: the registry has no dataset NOWHERE, and there is no file"), "{plain:?}");
+    assert!(
+        plain.starts_with("error: the registry has no dataset NOWHERE, and there is no file"),
+        "{plain:?}"
+    );
 }
