@@ -26,7 +26,7 @@ pub struct PrimaryArgs {
     primary: Option<InputFile>,
 
     /// The dataset of the primary [default: the same name, or the only one]
-    #[arg(long, value_name = "N")]
+    #[arg(long, hide_short_help = true, value_name = "N")]
     primary_dataset: Option<DatasetName>,
 
     #[command(flatten)]

@@ -224,7 +224,7 @@ pub struct RecordArgs {
     from: Option<InputFile>,
 
     /// Accept a DOI that another dataset has
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     shared_doi: bool,
 
     #[command(flatten)]
@@ -321,7 +321,7 @@ struct FieldArgs {
     ///
     /// A number, or a percentage of the held granules; changes without a note are limited. An empty string restores
     /// the default: 0. The limit is not published.
-    #[arg(long, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
+    #[arg(long, hide_short_help = true, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_replace: Option<Change<Limit>>,
 }
 

@@ -226,7 +226,7 @@ pub struct CheckFiles {
     duration: Option<Duration>,
 
     /// The name under which checks of this directory are recorded [default: HOST:PATH]
-    #[arg(long, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
+    #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     root_name: Option<String>,
 
     /// Compare with a list of checksums that another program computed; - is stdin (can be repeated)
@@ -368,7 +368,7 @@ struct TreeArgs {
 
     /// The directory is the right one, even if it is empty or has none of the files that are looked
     /// for first
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     mounted: bool,
 }
 

@@ -62,6 +62,7 @@ pub struct Args {
     /// List the periods of the granules with this producer's id
     #[arg(
         long,
+        hide_short_help = true,
         value_name = "ID",
         conflicts_with_all = ["format", "known_at", "select", "after", "limit", "count"]
     )]
@@ -93,7 +94,7 @@ struct Filter {
     select: Vec<Pattern>,
 
     /// Only granules after this id in canonical order
-    #[arg(long, value_name = "ID")]
+    #[arg(long, hide_short_help = true, value_name = "ID")]
     after: Option<GranuleId>,
 
     /// List at most this many granules

@@ -201,7 +201,7 @@ pub struct Find {
     granules: Vec<String>,
 
     /// Find the granules whose ids begin with each GRANULE
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     prefix: bool,
 }
 

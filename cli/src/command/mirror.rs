@@ -219,7 +219,7 @@ pub struct PullMirror {
     at: Option<ChangeTime>,
 
     /// Change the mirror whatever its status is, even if it is ahead or diverged
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     reset: bool,
 
     #[command(flatten)]
@@ -230,7 +230,7 @@ pub struct PullMirror {
     /// If this mirror recorded other checksums than the primary, those of the primary replace them. The value is a
     /// number, or a percentage of the held granules [default: that of the dataset; without it, such granules are
     /// listed and not changed].
-    #[arg(long, value_name = "N|P%", value_parser = Limit::of_held)]
+    #[arg(long, hide_short_help = true, value_name = "N|P%", value_parser = Limit::of_held)]
     max_replace: Option<Limit>,
 
     /// Create the dataset, with the primary's metadata, and the registry

@@ -172,7 +172,7 @@ pub struct Serve {
     contact: Option<String>,
 
     /// The greatest number of connections at the same time
-    #[arg(long, value_name = "N", default_value_t = ServerLimits::default().connections,
+    #[arg(long, hide_short_help = true, value_name = "N", default_value_t = ServerLimits::default().connections,
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
 

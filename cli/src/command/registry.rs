@@ -238,7 +238,7 @@ pub struct Copy {
     target: PathBuf,
 
     /// Copy which payment ids were issued; the source must issue no more
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     payment_ids: bool,
 }
 

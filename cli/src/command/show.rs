@@ -42,7 +42,7 @@ pub struct Args {
     sets: Vec<SetSpec>,
 
     /// List every version of the metadata of a dataset, oldest first
-    #[arg(long, conflicts_with_all = ["site", "known_at"])]
+    #[arg(long, hide_short_help = true, conflicts_with_all = ["site", "known_at"])]
     versions: bool,
 
     #[command(flatten)]

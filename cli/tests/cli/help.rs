@@ -1,8 +1,10 @@
 //! The help of every command, compared with `cli/tests/cli/help.txt`.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
+use crate::documents::{helps, leaf_commands};
 use crate::running::console::{Sandbox, commands_in, program};
 
 /// Appends the `--help` of a command and of its subcommands.
@@ -77,4 +79,28 @@ fn the_short_help_of_commands_that_write_fits_a_screen() {
         assert!(help.lines().count() <= 30 && widest <= Some(100), "{command}: {help}");
         assert!(!help.contains("Reading listings"), "{command}: {help}");
     }
+}
+
+#[test]
+fn few_commands_and_options_are_in_the_short_help() {
+    let helps = helps();
+    let is_hidden = |command: &&str| ["completions", "man"].contains(command);
+    let commands: Vec<_> = leaf_commands(&helps).into_iter().filter(|it| !is_hidden(it)).collect();
+    assert!(commands.len() <= 42, "{commands:#?}");
+    let mut options = BTreeSet::new();
+    for command in helps.keys() {
+        let mut program = Command::new(program());
+        let output = program.args(command.split_whitespace()).arg("-h").output().unwrap();
+        let help = String::from_utf8(output.stdout).unwrap();
+        let rows = help.lines().filter(|line| line.starts_with("  ")).map(str::trim_start);
+        let words =
+            rows.flat_map(|row| row.split_whitespace().take(2)).map(|it| it.trim_end_matches(','));
+        options.extend(
+            words.filter(|word| word.starts_with('-') && word.len() > 1).map(str::to_owned),
+        );
+    }
+    // An option with a short name is counted twice.
+    let twice = ["-q", "-v"];
+    options.retain(|option| !twice.contains(&&**option));
+    assert!(options.len() <= 75, "{}: {options:#?}", options.len());
 }

@@ -33,11 +33,11 @@ pub struct MakeGranuleIds {
     collection: CollectionId,
 
     /// The number of hash characters: 1 to 22
-    #[arg(long, value_name = "N", default_value = "8")]
+    #[arg(long, hide_short_help = true, value_name = "N", default_value = "8")]
     hash_length: HashLength,
 
     /// Also hash the time, so that every call makes different ids
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     timestamp: bool,
 
     #[command(flatten)]

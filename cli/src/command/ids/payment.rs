@@ -21,6 +21,7 @@ pub struct SchemeArgs {
     /// workers with 1,024 ids).
     #[arg(
         long,
+        hide_short_help = true,
         value_name = "LAYOUT",
         value_parser = PossibleValuesParser::new(["standard", "wide"])
             .try_map(|name| name.parse::<Layout>()),
@@ -29,7 +30,7 @@ pub struct SchemeArgs {
     layout: Option<Layout>,
 
     /// The time from which seconds are counted [default: 2024-01-01]
-    #[arg(long, value_name = "T")]
+    #[arg(long, hide_short_help = true, value_name = "T")]
     epoch: Option<Moment>,
 }
 
@@ -65,7 +66,7 @@ pub struct IssuePaymentIds {
     scheme: SchemeArgs,
 
     /// A file of ids never to issue, one per line, or -
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, hide_short_help = true, value_name = "FILE")]
     old_ids: Option<InputFile>,
 }
 

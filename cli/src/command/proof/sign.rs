@@ -49,11 +49,11 @@ pub struct Sign {
     ///
     /// Use it after the registry was restored from an older backup, and the lost days were imported. The value is
     /// the directory of the published site, or its address.
-    #[arg(long, value_name = "DIR|URL")]
+    #[arg(long, hide_short_help = true, value_name = "DIR|URL")]
     recover: Option<String>,
 
     /// The time to wait for a witness or the site
-    #[arg(long, value_name = "SECONDS", default_value_t = 30, value_parser = timeout())]
+    #[arg(long, hide_short_help = true, value_name = "SECONDS", default_value_t = 30, value_parser = timeout())]
     timeout: u64,
 }
 

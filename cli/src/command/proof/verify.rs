@@ -45,7 +45,7 @@ pub struct Verify {
     policy: Option<InputFile>,
 
     /// Trust the archive with this key, without witnesses
-    #[arg(long, value_name = "VKEY")]
+    #[arg(long, hide_short_help = true, value_name = "VKEY")]
     vkey: Option<String>,
 }
 
