@@ -295,6 +295,20 @@ impl ListingOptions {
         Err(Error::new(ErrorDetail::NotOfFormat, message))
     }
 
+    /// Refuses options that say something of a column that is not named.
+    fn check_columns(&self) -> Result<(), Error> {
+        let (has_sizes, has_checksums) =
+            (self.size_column.is_some(), self.checksum_column.is_some());
+        let message = if self.algorithm.is_some() && !has_checksums {
+            "no column with checksums is named, so they have no algorithm"
+        } else if self.path_column.is_some() && !has_sizes && !has_checksums {
+            "no column with sizes or checksums is named, so files need no paths"
+        } else {
+            return Ok(());
+        };
+        Err(Error::new(ErrorDetail::NotOfFormat, message))
+    }
+
     /// Refuses the options of files in a format that they cannot apply to.
     pub(super) fn check_files(&self, format: InputFormat) -> Result<(), Error> {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
@@ -311,7 +325,7 @@ impl ListingOptions {
                     "the file is not an S3 inventory, so it has no data files and no ETags";
                 Err(Error::new(ErrorDetail::NotOfFormat, message))
             }
-            InputFormat::Csv => Ok(()),
+            InputFormat::Csv => self.check_columns(),
             _ if names_columns => Err(Error::not_a_table()),
             InputFormat::Lines
             | InputFormat::CmrJson

@@ -165,6 +165,10 @@ impl Args {
             return Err(Error::usage("a subset is selected from a dataset, and this is a listing")
                 .with_hint("list only the granules that are cited"));
         }
+        if self.digest {
+            return Err(Error::usage("the citation of a listing has the digest anyway")
+                .with_hint("omit --digest"));
+        }
         let (mut of, mut record) = (Vec::new(), None);
         for spec in &self.of {
             match spec.path() {

@@ -216,6 +216,7 @@ const PAGE_ROWS: u32 = 1_000;
 
 impl Find {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        self.refuse_without_effect()?;
         let registry = session.open()?;
         const COLUMNS: &[Column] = &[
             Column::text("dataset"),
@@ -265,6 +266,13 @@ impl Find {
         }
         list.finish(session)?;
         Ok(if is_found { Exit::Done } else { Exit::Differs })
+    }
+
+    fn refuse_without_effect(&self) -> Result<()> {
+        let starred = self.granules.iter().find(|text| text.ends_with('*'));
+        let Some(starred) = starred.filter(|_| self.prefix) else { return Ok(()) };
+        let message = format!("--prefix means what the * of {} means", quoted(starred));
+        Err(Error::usage(message).with_hint("omit --prefix, or the *"))
     }
 
     fn sought(&self, text: &str) -> Result<Sought> {

@@ -17,14 +17,22 @@ struct Case {
     command: &'static str,
     /// What follows the command. Several: no single one shows an effect of every option.
     lines: &'static [&'static str],
-    /// The options, each with a value, or without one if it is a flag.
-    values: &'static [(&'static str, &'static str)],
+    /// The options, each with a value, or without one if it is a flag, in groups.
+    values: &'static [Values],
     /// Options whose effect no line shows.
     hidden: &'static [&'static str],
+    /// Whether the history of the dataset that is named first is read afterwards.
+    writes: bool,
+    /// Options, each of which has no effect beside the second, and why that is as it should be.
+    unseen: Unseen,
 }
 
+type Values = &'static [(&'static str, &'static str)];
+
+type Unseen = &'static [(&'static [&'static str], &'static str, &'static str)];
+
 /// The fields of a dataset.
-const FIELDS: &[(&str, &str)] = &[
+const FIELDS: Values = &[
     ("--archive", "Archive"),
     ("--at", "now"),
     ("--creator", "Archive"),
@@ -48,30 +56,104 @@ const FIELDS: &[(&str, &str)] = &[
     ("--year", "2001"),
 ];
 
+/// How a listing is read.
+const READING: Values = &[
+    ("--column", "name"),
+    ("--granule", "name"),
+    ("--strip-prefix", "data"),
+    ("--strip-suffix", ".nc"),
+];
+
+const FORMAT: Values = &[("--format", "csv")];
+
+/// What is read of files.
+const FILES: Values = &[
+    ("--algorithm", "sha-1"),
+    ("--checksum-column", "sum"),
+    ("--etag-md5", ""),
+    ("--path-column", "path"),
+    ("--size-column", "size"),
+];
+
+const INVENTORY: Values = &[("--root", "files"), ("--no-files", "")];
+
+/// The options of a change.
+const CHANGE: Values =
+    &[("--all", ""), ("--at", "2001-02-01"), ("--dry-run", ""), ("--note", "why")];
+
+/// Options of a listing that name ids.
+const IDS: &[&str] = &["--column", "--granule", "--strip-prefix", "--strip-suffix"];
+
+/// Options of changes that have no effect beside others.
+const WRITING: Unseen = &[
+    (OF_FILES, "--dry-run", "what would be recorded of files is not printed"),
+    (&["--note"], "--dry-run", "what would be recorded is not printed"),
+    (&["--all"], "--dry-run", "three granules are printed anyway"),
+    (&["--max-replace"], "--note", "nothing is replaced"),
+    (&["--size-column"], "--checksum-column", "the digest covers checksums"),
+    (&["--size-column"], "--path-column", "the digest covers checksums"),
+    (IDS, "--max-add", "the listing is refused anyway"),
+    (IDS, "--max-delete", "the listing is refused anyway"),
+    (OF_FILES, "--max-add", "the listing is refused anyway"),
+    (OF_FILES, "--max-delete", "the listing is refused anyway"),
+    (&["--note", "--max-add"], "--max-delete", "the listing is refused anyway"),
+    (&["--note"], "--max-add", "the listing is refused anyway"),
+];
+
+const OF_FILES: &[&str] = &[
+    "--checksum-column",
+    "--checksums",
+    "--etag-md5",
+    "--no-files",
+    "--path-column",
+    "--size-column",
+];
+
+/// Options of reading that have no effect beside others.
+const COUNTED: Unseen = &[
+    (IDS, "--count", "the number is the same"),
+    (IDS, "--limit", "the ids that differ are not listed"),
+    (IDS, "--select", "the ids that differ do not match"),
+    (IDS, "--summary", "the numbers are the same"),
+    (&["--size-column"], "--checksum-column", "the digest covers checksums"),
+    (&["--path-column", "--checksum-column"], "--size-column", "the other side has no files"),
+    (&["--path-column"], "--checksum-column", "the other side has no files"),
+];
+
+/// Nothing was recorded by the time that is asked for.
+const UNKNOWN_THEN: Unseen =
+    &[(&["--changes", "--since", "--until"], "--known-at", "nothing was recorded by then")];
+
 const CASES: &[Case] = &[
     Case {
         command: "dataset create",
         lines: &["NEW", "NEW --doi 10.9999/us"],
-        values: FIELDS,
+        values: &[FIELDS],
         // The clock is right.
         hidden: &["--at"],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "dataset export",
         lines: &["US"],
-        values: &[("--output", "new.jsonl"), ("--until", "2001-01-02")],
+        values: &[&[("--output", "new.jsonl"), ("--until", "2001-01-02")]],
         hidden: &[],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "ids explain",
         lines: &["000000300", "A_CGgZSM0L --collection A___1"],
-        values: &[("--collection", "A___1"), ("--epoch", "2020-01-01"), ("--layout", "wide")],
+        values: &[&[("--collection", "A___1"), ("--epoch", "2020-01-01"), ("--layout", "wide")]],
         hidden: &[],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "ids granule",
         lines: &["table.csv --collection A___1", "--collection A___1 --id A"],
-        values: &[
+        values: &[&[
             ("--column", "file"),
             ("--format", "csv"),
             ("--granule", "name"),
@@ -80,13 +162,15 @@ const CASES: &[Case] = &[
             ("--strip-prefix", "data"),
             ("--strip-suffix", ".nc"),
             ("--timestamp", ""),
-        ],
+        ]],
         hidden: &[],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "mirror compare",
         lines: &["THEM us.jsonl"],
-        values: &[
+        values: &[&[
             ("--all", ""),
             ("--ca-file", "list.txt"),
             ("--insecure", ""),
@@ -94,14 +178,16 @@ const CASES: &[Case] = &[
             ("--max-bytes", "1"),
             ("--primary-dataset", "NONE"),
             ("--timeout", "1"),
-        ],
+        ]],
         // The manifest was written just now.
         hidden: &["--all", "--max-age"],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "mirror pull",
         lines: &["OTHER us.jsonl", "OTHER us.jsonl --reset"],
-        values: &[
+        values: &[&[
             ("--all", ""),
             ("--at", "2001-02-01"),
             ("--ca-file", "list.txt"),
@@ -116,68 +202,328 @@ const CASES: &[Case] = &[
             ("--primary-dataset", "NONE"),
             ("--reset", ""),
             ("--timeout", "1"),
-        ],
+        ]],
         // The mirrors exist, no checksums are known, and the manifest was written just now.
         hidden: &["--create", "--max-age", "--max-replace"],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "proof sign",
         lines: &["--key us.key"],
-        values: &[("--policy", "policy"), ("--recover", "nowhere"), ("--timeout", "1")],
+        values: &[&[("--policy", "policy"), ("--recover", "nowhere"), ("--timeout", "1")]],
         hidden: &["--policy", "--timeout"],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "proof verify",
         lines: &["us.tlog-proof", "us.tlog-proof --policy policy"],
-        values: &[
+        values: &[&[
             ("--at", "2001-01-02"),
             ("--list", "table.csv"),
             ("--policy", "policy"),
             ("--vkey", "none"),
-        ],
+        ]],
         hidden: &[],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "publish",
         lines: &["www"],
-        values: &[
+        values: &[&[
             ("--contact", "mailto:us@example.org"),
             ("--public-url", "https://example.org"),
             ("--site-name", "Us"),
-        ],
+        ]],
         hidden: &[],
+        writes: false,
+        unseen: &[],
     },
     Case {
         command: "status",
         lines: &[""],
-        values: &[("--checked-within", "0s"), ("--max-age", "0s")],
-        hidden: &["--checked-within"],
+        values: &[&[("--checked-within", "0s"), ("--max-age", "0s")]],
+        hidden: &[],
+        writes: false,
+        unseen: &[],
+    },
+    Case {
+        command: "sync",
+        lines: &[
+            "US paths.csv",
+            "NEW sums.txt --create",
+            "NEW fixtures/input/s3-inventory/2024-01-02T01-00Z/manifest.json --create",
+            "SUMS files",
+        ],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            INVENTORY,
+            CHANGE,
+            &[
+                ("--checksums", ""),
+                ("--create", ""),
+                ("--max-add", "0"),
+                ("--max-delete", "0"),
+                ("--max-replace", "1"),
+            ],
+        ],
+        hidden: &["--create"],
+        writes: true,
+        unseen: WRITING,
+    },
+    Case {
+        command: "ingest",
+        lines: &["US new.csv", "NEW sums.txt --create"],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            INVENTORY,
+            CHANGE,
+            &[
+                ("--checksums", ""),
+                ("--create", ""),
+                ("--delete", "some.txt"),
+                ("--id", "Z"),
+                ("--max-replace", "1"),
+                ("--partial", ""),
+                ("--skip-existing", ""),
+                ("--skip-missing", ""),
+            ],
+        ],
+        hidden: &["--create", "--partial", "--skip-existing"],
+        writes: true,
+        unseen: WRITING,
+    },
+    Case {
+        command: "delete",
+        lines: &["PATHS gone.csv", "MANY --id C --id D --id E --id F"],
+        values: &[READING, FORMAT, CHANGE, &[("--id", "B"), ("--skip-missing", "")]],
+        hidden: &["--skip-missing"],
+        writes: true,
+        unseen: WRITING,
+    },
+    Case {
+        command: "show",
+        lines: &["US", "US@2001-01-02", "paths.csv", "sums.txt"],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            INVENTORY,
+            &[("--known-at", "2001-01-03"), ("--site", "site"), ("--versions", "")],
+        ],
+        hidden: &[],
+        writes: false,
+        unseen: COUNTED,
+    },
+    Case {
+        command: "granules",
+        lines: &["MANY", "new.csv", "SUMS --format checksums"],
+        values: &[
+            READING,
+            &[
+                ("--after", "E"),
+                ("--algorithm", "md5"),
+                ("--count", ""),
+                ("--format", "checksums"),
+                ("--known-at", "2001-01-03"),
+                ("--limit", "1"),
+                ("--producer", "A"),
+                ("--select", "'[CEF]'"),
+                ("--site", "site"),
+            ],
+        ],
+        hidden: &[],
+        writes: false,
+        unseen: COUNTED,
+    },
+    Case {
+        command: "compare",
+        lines: &["US THEM", "US paths.csv", "US THEM paths.csv", "SUMS sums.txt"],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            &[("--limit", "0"), ("--names-only", ""), ("--root", "files"), ("--summary", "")],
+        ],
+        hidden: &[],
+        writes: false,
+        unseen: COUNTED,
+    },
+    Case {
+        command: "cite",
+        lines: &["PATHS", "sums.txt --of 10.9999/us", "US --format ro-crate"],
+        values: &[
+            READING,
+            FILES,
+            INVENTORY,
+            &[
+                ("--digest", ""),
+                ("--format", "bibtex"),
+                ("--of", "10.9999/us"),
+                ("--output", "crate"),
+                ("--select", "A"),
+                ("--select-from", "gone.csv"),
+                ("--site", "site"),
+            ],
+        ],
+        hidden: &[],
+        writes: false,
+        unseen: COUNTED,
+    },
+    Case {
+        command: "history",
+        lines: &["US", "", "US -n 1"],
+        values: &[&[
+            ("--changes", ""),
+            ("--known-at", "2001-01-03"),
+            ("--since", "2001-01-03"),
+            ("--until", "2001-01-02"),
+        ]],
+        hidden: &[],
+        writes: false,
+        unseen: UNKNOWN_THEN,
+    },
+    Case {
+        command: "annotate",
+        lines: &["US@2001-01-02 text"],
+        values: &[&[
+            ("--at", "now"),
+            ("--dry-run", ""),
+            ("--questionable", ""),
+            ("--until", "2001-01-03"),
+        ]],
+        hidden: &["--at"],
+        writes: true,
+        unseen: &[],
+    },
+    Case {
+        command: "revert",
+        lines: &["MANY", "MANY MANY@2001-01-02"],
+        values: &[CHANGE],
+        hidden: &[],
+        writes: true,
+        unseen: WRITING,
+    },
+    Case {
+        command: "import",
+        lines: &[
+            "NEW dated.csv --create",
+            "US 2001-02-01.csv 2001-02-02.csv",
+            "NEW us.jsonl --create",
+        ],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            INVENTORY,
+            &[
+                ("--all", ""),
+                ("--at", "now"),
+                ("--ca-file", "list.txt"),
+                ("--create", ""),
+                ("--deleted", "last"),
+                ("--dry-run", ""),
+                ("--ingested", "first"),
+                ("--insecure", ""),
+                ("--max-add", "0"),
+                ("--max-age", "0s"),
+                ("--max-bytes", "1"),
+                ("--max-delete", "0"),
+                ("--max-replace", "1"),
+                ("--note", "why"),
+                ("--partial", ""),
+                ("--timeout", "1"),
+            ],
+        ],
+        hidden: &["--at", "--create"],
+        writes: true,
+        unseen: WRITING,
+    },
+    Case {
+        command: "fixity add",
+        lines: &[
+            "US held.txt",
+            "PATHS paths.csv --size-column size",
+            "SUMS paths.csv --skip-missing --checksum-column sum",
+        ],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            CHANGE,
+            &[("--max-replace", "1"), ("--root", "files"), ("--skip-missing", "")],
+        ],
+        hidden: &["--skip-missing"],
+        writes: true,
+        unseen: WRITING,
+    },
+    Case {
+        command: "fixity check",
+        lines: &[
+            "SUMS --root files",
+            "SUMS --found sums.txt",
+            "SUMS --found paths.csv --checksum-column sum",
+        ],
+        values: &[
+            READING,
+            FORMAT,
+            FILES,
+            &[
+                ("--for", "1h"),
+                ("--found", "paths.csv"),
+                ("--jobs", "1"),
+                ("--mounted", ""),
+                ("--root", "files"),
+                ("--root-name", "here"),
+                ("--size-only", ""),
+                ("--unexpected", ""),
+            ],
+        ],
+        hidden: &[],
+        writes: true,
+        unseen: &[],
+    },
+    Case {
+        command: "fixity compute",
+        lines: &["US --root files"],
+        values: &[&[
+            ("--algorithm", "md5"),
+            ("--at", "now"),
+            ("--jobs", "1"),
+            ("--mounted", ""),
+            ("--note", "why"),
+        ]],
+        hidden: &["--at", "--jobs", "--mounted"],
+        writes: true,
+        unseen: &[],
+    },
+    Case {
+        command: "dataset edit",
+        lines: &["US --title New"],
+        values: &[FIELDS],
+        hidden: &["--at", "--shared-doi", "--title"],
+        writes: false,
+        unseen: &[],
+    },
+    Case {
+        command: "dataset withdraw",
+        lines: &["US --note why"],
+        values: &[&[("--at", "now")]],
+        hidden: &["--at"],
+        writes: false,
+        unseen: &[],
     },
 ];
 
 /// Commands with several options whose pairs are not tried yet, or that print something else each time. The options
 /// of `dataset edit` are those of `dataset create`.
-const NOT_TRIED: &[&str] = &[
-    "annotate",
-    "cite",
-    "compare",
-    "dataset edit",
-    "dataset withdraw",
-    "delete",
-    "find",
-    "fixity add",
-    "fixity check",
-    "fixity compute",
-    "granules",
-    "history",
-    "import",
-    "ingest",
-    "ids payment",
-    "revert",
-    "serve",
-    "show",
-    "sync",
-];
+const NOT_TRIED: &[&str] = &["ids payment", "serve"];
 
 /// A directory with everything that the cases name.
 fn world() -> Sandbox {
@@ -189,24 +535,69 @@ fn world() -> Sandbox {
     sandbox.run("accession ingest THEM --create --at 2001-01-04 --id A --id B");
     sandbox.run("accession ingest OTHER --create --at 2001-01-04 --id A --id X");
     sandbox.run("accession dataset export US --output us.jsonl");
-    sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
-    sandbox.run("accession proof sign --key us.key");
-    sandbox.run("accession proof create US --output us.tlog-proof");
-    sandbox.run("(printf 'log '; cat us.vkey; echo quorum none) > policy");
     sandbox.run("printf 'id,file\\ndata/data.nc,data/B.nc\\n' > table.csv; echo X > list.txt");
     sandbox.run(
         r#"echo '{"DOI":"10.9999/record","title":"Record","publisher":"Records"}' > record.json"#,
     );
+    // Paths that begin with their own name, so that a part of each has the prefix, too.
+    let md5 = "900150983cd24fb0d6963f7d28e17f72";
+    let held = format!("{md5}  A\\n{md5}  B\\n");
+    let row = |id: &str| format!("{id},{id},3,{md5},p/{id}1,2001-03-01,\\n");
+    let path = format!("data/data.nc,data/dataset.nc,3,{md5},p/C,2001-03-03,\\n");
+    let rows = |ids: [&str; 3]| ids.map(row).concat() + &path;
+    let header = "id,name,size,sum,path,first,last\\n";
+    for (name, text) in [
+        ("paths.csv", format!("{header}{}{}{path}", row("A"), row("B"))),
+        ("2001-02-01.csv", format!("{header}{}{}{path}", row("A"), row("B"))),
+        ("2001-02-02.csv", format!("{header}{}", rows(["A", "B", "Z"]))),
+        ("new.csv", format!("{header}{}", rows(["D", "E", "F"]))),
+        ("gone.csv", "id,name\\ndata/data.nc,data/dataset.nc\\n".to_owned()),
+        ("sums.txt", format!("{held}{md5}  data/data.nc\\n")),
+        ("held.txt", held),
+        ("some.txt", "A\\nX\\n".to_owned()),
+        (
+            "dated.csv",
+            "id,ingested,deleted,first,last,name\\n\
+             data/data.nc,2001-03-01,2001-03-05,2001-03-02,,data/dataset.nc\\n\
+             B,2001-03-02,,2001-03-03,2001-03-04,B\\n"
+                .to_owned(),
+        ),
+    ] {
+        sandbox.run(&format!("printf '{text}' > {name}"));
+    }
+    sandbox.run("mkdir -p files/data; for f in A B X data/data.nc; do printf abc > files/$f; done");
+    let parts = ["data/", "/", ""].map(|before| {
+        ["data.nc", "data", "dataset.nc", "dataset"]
+            .map(|name| format!("{before}{name}\\n"))
+            .concat()
+    });
+    sandbox.run(&format!(
+        "printf '{}.nc\\nA\\nB\\n' | accession ingest PATHS - --create --at 2001-01-02",
+        parts.concat()
+    ));
+    sandbox.run("accession ingest MANY --create --at 2001-01-02 --id A --id B");
+    sandbox.run("printf 'C\\nD\\nE\\nF\\nG\\n' | accession ingest MANY - --at 2001-01-03");
+    sandbox.run("accession ingest SUMS held.txt --create --at 2001-01-02");
+    sandbox.run("accession ingest SUMS --at 2001-01-03 --id X");
+    sandbox.run("accession publish site --public-url https://example.org US THEM");
+    // A signature covers everything before it.
+    sandbox.run("accession proof keygen us.example.org/statements --output us.key > us.vkey");
+    sandbox.run("accession proof sign --key us.key");
+    sandbox.run("accession proof create US --output us.tlog-proof");
+    sandbox.run("(printf 'log '; cat us.vkey; echo quorum none) > policy");
     sandbox
 }
 
-/// Copies files and directories, but not the links that every sandbox has.
+/// Copies files, and links directories: none is written to.
 fn copy(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).unwrap() {
         let entry = entry.unwrap();
         let target = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_file() {
+        let kind = entry.file_type().unwrap();
+        if kind.is_file() {
             std::fs::copy(entry.path(), target).unwrap();
+        } else if kind.is_dir() && entry.file_name() != ".bin" {
+            std::os::unix::fs::symlink(entry.path(), target).unwrap();
         }
     }
 }
@@ -230,17 +621,25 @@ fn texts_below(directory: &Path, texts: &mut String) {
 }
 
 /// What a command prints and writes, and how it ends.
-fn outcome(world: &Sandbox, line: &str) -> String {
+fn outcome(world: &Sandbox, line: &str, dataset: Option<&str>) -> String {
     let sandbox = Sandbox::new();
     copy(world.path(), sandbox.path());
-    let mut outcome = masked(&sandbox.run(&format!("accession {line}")));
+    let read = dataset.map_or_else(String::new, |dataset| {
+        format!("; s=$?; [ $s = 2 ] && exit 2; accession --json history {dataset}; exit $s")
+    });
+    let mut outcome = masked(&sandbox.run(&format!("accession {line}{read}")));
     texts_below(sandbox.path(), &mut outcome);
     outcome
 }
 
+fn is_refused(outcome: &str) -> bool {
+    outcome.lines().any(|line| line == "? 2")
+}
+
 /// What is wrong with the options of a case.
 fn faults(case: &Case, options: &BTreeSet<String>, world: &Sandbox) -> Vec<String> {
-    let Case { command, lines, values, hidden } = case;
+    let Case { command, lines, hidden, writes, unseen, .. } = case;
+    let values: Vec<(&str, &str)> = case.values.concat();
     let mut faults = Vec::new();
     let named = |option: &&String| values.iter().any(|(name, _)| name == *option);
     let in_lines = |option: &&String| lines.iter().any(|line| line.contains(option.as_str()));
@@ -248,13 +647,16 @@ fn faults(case: &Case, options: &BTreeSet<String>, world: &Sandbox) -> Vec<Strin
     faults.extend(without_value.map(|option| format!("{command}: {option} has no value")));
     let mut seen = BTreeSet::new();
     for line in *lines {
+        let dataset = line.split([' ', '@']).next().filter(|_| *writes);
         let line = format!("{command} {line}");
-        let base = outcome(world, &line);
-        let tried = values.iter().filter(|(option, _)| !line.contains(option));
+        let outcome = |line: &str| outcome(world, line, dataset);
+        let base = outcome(&line);
+        let in_line = |option: &str| line.split(' ').any(|word| word == option);
+        let tried = values.iter().filter(|(option, _)| !in_line(option));
         let tried: Vec<(&str, String, String)> = tried
             .map(|(option, value)| {
                 let given = format!("{option} {value}");
-                let alone = outcome(world, &format!("{line} {given}"));
+                let alone = outcome(&format!("{line} {given}"));
                 (*option, given, alone)
             })
             .collect();
@@ -262,21 +664,30 @@ fn faults(case: &Case, options: &BTreeSet<String>, world: &Sandbox) -> Vec<Strin
         seen.extend(tried.iter().filter(|(_, _, it)| has_effect(it)).map(|(option, ..)| *option));
         for (index, (left, given, left_alone)) in tried.iter().enumerate() {
             for (right, other, right_alone) in &tried[..index] {
-                let both = outcome(world, &format!("{line} {given} {other}"));
-                if both.lines().any(|line| line == "? 2") {
+                // Beside what is refused, and what has no effect, nothing is lost.
+                let is_accepted = |alone: &str| has_effect(alone) && !is_refused(alone);
+                if !is_accepted(left_alone) && !is_accepted(right_alone) {
+                    continue;
+                }
+                let both = outcome(&format!("{line} {given} {other}"));
+                if is_refused(&both) {
                     continue;
                 }
                 for (option, alone, without) in
                     [(left, left_alone, right_alone), (right, right_alone, left_alone)]
                 {
-                    if has_effect(alone) && both == *without {
+                    let beside = if option == left { right } else { left };
+                    let is_meant = unseen
+                        .iter()
+                        .any(|(them, other, _)| them.contains(option) && other == beside);
+                    if has_effect(alone) && both == *without && !is_meant {
                         faults.push(format!("{line} {given} {other}: {option} has no effect"));
                     }
                 }
             }
         }
     }
-    for (option, _) in *values {
+    for (option, _) in &values {
         if seen.contains(option) == hidden.contains(option) {
             faults.push(format!(
                 "{command}: is an effect of {option} seen? {}",
