@@ -300,9 +300,9 @@ impl ListingOptions {
         let (has_sizes, has_checksums) =
             (self.size_column.is_some(), self.checksum_column.is_some());
         let message = if self.algorithm.is_some() && !has_checksums {
-            "no column with checksums is named, so they have no algorithm"
+            "--algorithm is that of a column, which --checksum-column names"
         } else if self.path_column.is_some() && !has_sizes && !has_checksums {
-            "no column with sizes or checksums is named, so files need no paths"
+            "--path-column is of files whose sizes or checksums --size-column or --checksum-column names"
         } else {
             return Ok(());
         };

@@ -2,7 +2,8 @@
 //!
 //! The options are those that the help lists, so a new option needs a value here. An option has an effect if the
 //! command prints or writes something else with it, or ends otherwise. An option that has an effect alone must have
-//! one beside every other option, unless the two are rejected together.
+//! one beside every other option, unless the two are rejected together. Options that are rejected alone, or have
+//! no effect alone, are not tried with each other.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -521,8 +522,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Commands with several options whose pairs are not tried yet, or that print something else each time. The options
-/// of `dataset edit` are those of `dataset create`.
+/// Commands with several options whose pairs are not tried: one prints other ids each time, and one does not end.
 const NOT_TRIED: &[&str] = &["ids payment", "serve"];
 
 /// A directory with everything that the cases name.
@@ -664,7 +664,6 @@ fn faults(case: &Case, options: &BTreeSet<String>, world: &Sandbox) -> Vec<Strin
         seen.extend(tried.iter().filter(|(_, _, it)| has_effect(it)).map(|(option, ..)| *option));
         for (index, (left, given, left_alone)) in tried.iter().enumerate() {
             for (right, other, right_alone) in &tried[..index] {
-                // Beside what is refused, and what has no effect, nothing is lost.
                 let is_accepted = |alone: &str| has_effect(alone) && !is_refused(alone);
                 if !is_accepted(left_alone) && !is_accepted(right_alone) {
                     continue;
