@@ -121,7 +121,7 @@ pub struct Entries<'a> {
 
 /// The listing that is being read.
 enum OpenListing {
-    File { file: InputFile, records: ListedRecords, progress: Progress },
+    File { file: InputFile, records: Box<ListedRecords>, progress: Progress },
     Directory { files: DirectoryListing, progress: Progress },
 }
 
@@ -226,7 +226,7 @@ impl<'a> Entries<'a> {
         let directory = file.path().and_then(Path::parent).map(Path::to_owned);
         let options = self.options.clone().directory(directory).checksums(None);
         let records = listing::open(reader, &name, &options)?.listed();
-        Ok(OpenListing::File { file: file.clone(), records, progress })
+        Ok(OpenListing::File { file: file.clone(), records: Box::new(records), progress })
     }
 
     fn open_directory(&self, directory: &Path) -> Result<OpenListing> {

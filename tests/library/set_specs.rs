@@ -269,9 +269,9 @@ const CASES: &[(&str, &str)] = &[
     ("BAR", "bar2"),
     ("BAR~1", "bar1"),
     ("BAR@2001-01-03", "bar1"),
-    ("foo", "dataset-unknown: the registry has no dataset foo"),
-    ("FOOO", "dataset-unknown: the registry has no dataset FOOO"),
-    ("FOO.", "dataset-unknown: the registry has no dataset FOO."),
+    ("foo", "dataset-unknown: the registry has no dataset foo, and there is no file \"foo\""),
+    ("FOOO", "dataset-unknown: the registry has no dataset FOOO, and there is no file \"FOOO\""),
+    ("FOO.", "dataset-unknown: the registry has no dataset FOO., and there is no file \"FOO.\""),
     (
         ".FOO",
         "usage: \".FOO\" is neither a set nor a file: a dataset name begins with a letter or a digit, unlike \".FOO\"",
@@ -323,8 +323,14 @@ const CASES: &[(&str, &str)] = &[
     ("{DI}", "di"),
     ("DI: {di}", "di"),
     ("DI: {di8}", "di"),
-    ("{di8}", "dataset-unknown: the registry has no dataset {di8}; DI:{di8} is an identifier"),
-    ("{di31}", "dataset-unknown: the registry has no dataset {di31}; DI:{di31} is an identifier"),
+    (
+        "{di8}",
+        "dataset-unknown: the registry has no dataset {di8}; DI:{di8} is an identifier, and there is no file \"{di8}\"",
+    ),
+    (
+        "{di31}",
+        "dataset-unknown: the registry has no dataset {di31}; DI:{di31} is an identifier, and there is no file \"{di31}\"",
+    ),
     ("{di}0", "identifier-unknown: the registry has no dataset and no identifier {di}0"),
     (
         "DI:{di}0",
@@ -391,7 +397,10 @@ const CASES: &[(&str, &str)] = &[
         "sha256:zz",
         "not parsed: a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set",
     ),
-    ("sha512:{di}", "dataset-unknown: the registry has no dataset sha512:{di}"),
+    (
+        "sha512:{di}",
+        "dataset-unknown: the registry has no dataset sha512:{di}, and there is no file \"sha512:{di}\"",
+    ),
     (
         "{digest}@2001-01-04",
         "not parsed: a digest covers the files of a set, so it has no time after an @",
@@ -471,10 +480,16 @@ const CASES: &[(&str, &str)] = &[
     ),
     ("./src", "path ./src"),
     ("src~0", "src 1 since 2001-01-04T00:00:00Z"),
-    ("Cargo.toml@2001-01-03", "dataset-unknown: the registry has no dataset Cargo.toml"),
-    ("sha256", "dataset-unknown: the registry has no dataset sha256"),
-    ("DI", "dataset-unknown: the registry has no dataset DI"),
-    ("A:B", "dataset-unknown: the registry has no dataset A:B"),
+    (
+        "Cargo.toml@2001-01-03",
+        "dataset-unknown: the registry has no dataset Cargo.toml, and there is no file \"Cargo.toml@2001-01-03\"",
+    ),
+    (
+        "sha256",
+        "dataset-unknown: the registry has no dataset sha256, and there is no file \"sha256\"",
+    ),
+    ("DI", "dataset-unknown: the registry has no dataset DI, and there is no file \"DI\""),
+    ("A:B", "dataset-unknown: the registry has no dataset A:B, and there is no file \"A:B\""),
     (
         "sha256:FOO",
         "not parsed: a digest is \"sha256:\" and 64 hexadecimal characters, of which 12 or more name a set",

@@ -17,7 +17,7 @@ const PAGE_ROWS: usize = 1_000;
 /// Spaces between two columns, and before a line below a row.
 const GAP: usize = 2;
 
-/// The width of a table that is not for a terminal.
+/// The width of a table that is not for a terminal, unless the environment variable `COLUMNS` says another.
 const PIPE_COLUMNS: usize = 100;
 
 /// What is shown at least of a message.
@@ -150,10 +150,16 @@ struct TableRow {
     below: Vec<String>,
 }
 
+/// The width that the environment gives to output that is not for a terminal.
+fn given_columns() -> Option<usize> {
+    std::env::var("COLUMNS").ok()?.parse().ok().filter(|columns| *columns > 0)
+}
+
 impl Table {
     /// A table for a terminal with this many columns. `None` means that it is not for a terminal.
     pub fn new(columns: &'static [Column], terminal_columns: Option<u16>) -> Self {
-        let width = terminal_columns.map_or(PIPE_COLUMNS, usize::from);
+        let width = terminal_columns.map(usize::from).or_else(given_columns);
+        let width = width.unwrap_or(PIPE_COLUMNS);
         let widths = columns.iter().map(|column| column.name.width()).collect();
         Table { columns, width, rows: Vec::new(), widths, is_first_page: true }
     }

@@ -144,6 +144,8 @@ impl Sandbox {
         command
             .current_dir(self.path())
             .env_clear()
+            // A cell that is cut would contain a part of a time or of a path, which cannot be masked.
+            .env("COLUMNS", "500")
             .env("HOME", self.path())
             .env("LC_ALL", "C.UTF-8")
             .env("LOGNAME", "archivist")
