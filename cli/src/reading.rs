@@ -122,7 +122,7 @@ pub struct Entries<'a> {
 /// The listing that is being read.
 enum OpenListing {
     File { file: InputFile, records: Box<ListedRecords>, progress: Progress },
-    Directory { files: DirectoryListing, progress: Progress },
+    Directory { files: Box<DirectoryListing>, progress: Progress },
 }
 
 impl<'a> Entries<'a> {
@@ -243,7 +243,7 @@ impl<'a> Entries<'a> {
         if files.is_hashing() {
             progress.end();
         }
-        Ok(OpenListing::Directory { files, progress })
+        Ok(OpenListing::Directory { files: Box::new(files), progress })
     }
 
     /// The id that a listed id or path contains. `None`: it is a path of a directory.

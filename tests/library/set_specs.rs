@@ -113,8 +113,11 @@ fn each_spelling_names_one_set_or_says_why_not() {
     assert!(tried >= 120, "{tried}");
 }
 
+/// What changes a text, and how it does.
+type Break = (&'static str, fn(&str) -> String);
+
 /// How PDF readers and word processors change a citation that is copied out of them.
-const BREAKS: [(&str, fn(&str) -> String); 6] = [
+const BREAKS: [Break; 6] = [
     ("unchanged", |text| text.to_owned()),
     ("words on lines", |text| text.replace(' ', "\n")),
     ("digits broken over lines", |text| {
