@@ -37,7 +37,7 @@ impl Snapshot {
     }
 
     /// The instances of all datasets that were recorded last, at or after a time, in order of recording, at most
-    /// `limit` of them. Passes over the histories of all datasets.
+    /// `limit` of them. Costs a row for each.
     pub fn recorded_last(&self, since: Timestamp, limit: u32) -> Result<Vec<Instance>> {
         self.ask(|read| {
             let mut last = all_known(read, read.recorded_last(since, limit)?)?;

@@ -320,7 +320,7 @@ impl View {
     }
 
     /// The instances of all datasets that were recorded at or after a time, the latest first, at most `limit` of
-    /// them. Passes over all instances.
+    /// them. Costs a row for each.
     ///
     /// Asks every machine.
     pub fn recorded_last(&self, since: Timestamp, limit: u32) -> Result<Vec<Instance>> {
