@@ -71,7 +71,7 @@ export async function start({ size = 1_000_000, changes = 100_000 } = {}) {
   run("ingest", "GONE", "--create", "--at", "2010-05-05", "--id", "x", "--id", "y", "--id", "z");
   run("dataset", "edit", "GONE", "--title", "A dataset that was withdrawn");
   run("dataset", "withdraw", "GONE", "--note", "Superseded by version 2, with corrected geolocation.");
-  run("dataset", "add", "EMPTY", "--title", "A dataset that has not begun");
+  run("dataset", "create", "EMPTY", "--title", "A dataset that has not begun");
   run("annotate", "US.FOOL2.002@2001-02-03T00:00:00Z", "the time of orbit 13 is off by a second", "--questionable");
   run("cite", "US.FOOL2.002@2001-01-05", "--select", "FOOL2.v2.0[1-5]*");
 
