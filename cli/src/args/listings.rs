@@ -75,7 +75,7 @@ impl ReadingArgs {
         Ok(Entries::new(session, ids, listings, options, &self.paths, missing))
     }
 
-    /// Refuses a listing by a column of which most values repeat ([`FormatArgs::refuse_repeating`]).
+    /// Rejects a listing if most values in its id column repeat ([`FormatArgs::refuse_repeating`]).
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Options that say where a set is read, and as of which time.
+//! Options for the source of a set, and for the time as of which it is read.
 
 use std::str::FromStr;
 

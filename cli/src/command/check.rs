@@ -114,7 +114,7 @@ impl Args {
     }
 }
 
-/// The citations in an argument that is not the name of a file, of which there is at least one.
+/// Returns the citations in an argument that is not the name of a file. There is at least one.
 fn found(text: &str) -> Result<Vec<Item>> {
     let has_lines = text.trim_end().contains('\n');
     let mut found = Vec::new();

@@ -39,7 +39,7 @@ use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 /// Of three and more sides, each granule that is not the same everywhere is a row, with = for a side that has it,
 /// - for one that does not, and ≠ for one whose files differ from those of an earlier side.
 ///
-/// An identifier or a digest that the registry does not know is compared with that of a listing.
+/// If the registry does not know an identifier or digest, it is compared with that of the listing.
 ///
 /// Examples:
 ///   accession compare US.FOOL2.002@2001-01-05 THEM.FOOL2.002@2001-02-03
@@ -148,12 +148,20 @@ enum Granules<'a> {
     Ids(Ids<'a>),
 }
 
+/// A listing that was read.
+struct Listed {
+    source: String,
+    listing: Listing,
+    /// Its path, if it is a directory.
+    directory: Option<PathBuf>,
+}
+
 /// One side, as it was found.
 enum Side {
     /// A set of the registry, with its different contents.
     Set(Registry, Vec<HeldContents>),
-    /// A listing that was read, and its path if it is a directory.
-    Listing { source: String, listing: Listing, directory: Option<PathBuf> },
+    /// A listing that was read.
+    Listing(Listed),
     /// An identifier or a digest that the registry does not know, and why it is not known.
     Unknown(Error),
 }
@@ -191,60 +199,57 @@ impl Compare {
                 let is_digest_equal = left.digest() == right.digest();
                 report(session, compared, &sides, is_digest_equal, self.summary)
             }
-            (Side::Set(registry, set), Side::Listing { source, listing, directory }) => {
-                let listing = described(
-                    session,
-                    &registry,
-                    &set,
-                    listing,
-                    directory.filter(|_| !names_only),
-                )?;
+            (Side::Set(registry, set), Side::Listing(listed)) => {
                 let (compared, sides) =
-                    compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
+                    self.with_listing(session, (&registry, &set), listed, PLACES, limit)?;
                 report(session, compared, &sides, false, self.summary)
             }
-            (Side::Listing { source, listing, directory }, Side::Set(registry, set)) => {
-                let listing = described(
-                    session,
-                    &registry,
-                    &set,
-                    listing,
-                    directory.filter(|_| !names_only),
-                )?;
+            (Side::Listing(listed), Side::Set(registry, set)) => {
                 let places = [PLACES[1], PLACES[0]];
                 let ([set, list], sides) =
-                    compare_with(session, (&registry, &set), (source, &listing), places, limit)?;
-                let sides = sides.swapped();
-                report(session, [list, set], &sides, false, self.summary)
+                    self.with_listing(session, (&registry, &set), listed, places, limit)?;
+                report(session, [list, set], &sides.swapped(), false, self.summary)
             }
-            (left @ Side::Listing { .. }, Side::Listing { source, listing, directory }) => {
-                let Side::Listing { source: left_source, listing: left, .. } = left else {
-                    return Err(Error::usage("the left side is not a listing"));
-                };
-                let (registry, set) = as_set(session, &left)?;
+            (Side::Listing(left), Side::Listing(right)) => {
+                // A directory is read for the checksums of the other side.
+                let is_swapped = left.directory.is_some() && right.directory.is_none();
+                let (first, second) = if is_swapped { (right, left) } else { (left, right) };
+                let places = if is_swapped { [PLACES[1], PLACES[0]] } else { PLACES };
+                let (registry, set) = as_set(session, &first.listing)?;
                 let set = registry.snapshot()?.contents(&set.dataset().clone().into())?;
-                let listing = described(
-                    session,
-                    &registry,
-                    &set,
-                    listing,
-                    directory.filter(|_| !names_only),
-                )?;
-                let ([_, right], sides) =
-                    compare_with(session, (&registry, &set), (source, &listing), PLACES, limit)?;
-                let of_left = &set[0].set;
-                let (identifier, granules) = (of_left.identifier(), of_left.granule_count());
-                let left = Compared::List { source: left_source, identifier, granules };
-                report(session, [left, right], &sides, false, self.summary)
+                let ([_, list], sides) =
+                    self.with_listing(session, (&registry, &set), second, places, limit)?;
+                let of_set = &set[0].set;
+                let (identifier, granules) = (of_set.identifier(), of_set.granule_count());
+                let of_set = Compared::List { source: first.source, identifier, granules };
+                if is_swapped {
+                    report(session, [list, of_set], &sides.swapped(), false, self.summary)
+                } else {
+                    report(session, [of_set, list], &sides, false, self.summary)
+                }
             }
-            (Side::Unknown(_), Side::Listing { source, listing, .. }) => {
+            (Side::Unknown(_), Side::Listing(Listed { source, listing, .. })) => {
                 compare_unknown(session, &specs[0], source, &listing)
             }
-            (Side::Listing { source, listing, .. }, Side::Unknown(_)) => {
+            (Side::Listing(Listed { source, listing, .. }), Side::Unknown(_)) => {
                 compare_unknown(session, &specs[1], source, &listing)
             }
             (Side::Unknown(error), _) | (_, Side::Unknown(error)) => Err(error),
         }
+    }
+
+    /// Compares a set, on the left, with a listing. The files of a directory are read, unless only names are compared.
+    fn with_listing(
+        &self,
+        session: &Session,
+        (registry, set): (&Registry, &[HeldContents]),
+        Listed { source, listing, directory }: Listed,
+        places: [&str; 2],
+        limit: u64,
+    ) -> Result<([Compared; 2], TwoSides)> {
+        let directory = directory.filter(|_| !self.lists.names_only());
+        let listing = described(session, registry, set, listing, directory)?;
+        compare_with(session, (registry, set), (source, &listing), places, limit)
     }
 
     /// Finds the sides. Listings are read last, without an open snapshot: one may be typed at a terminal.
@@ -280,7 +285,7 @@ impl Compare {
             Found::Listing(file) => {
                 let directory = file.path().filter(|path| path.is_dir()).map(Path::to_owned);
                 let (source, listing) = listed(session, file, self.lists.reading())?;
-                Ok(Side::Listing { source, listing, directory })
+                Ok(Side::Listing(Listed { source, listing, directory }))
             }
         };
         found.into_iter().map(read).collect()
@@ -294,7 +299,7 @@ fn unknown(spec: &SetSpec, error: Error) -> Result<Side> {
     if spec.is_identified() && is_unknown { Ok(Side::Unknown(error)) } else { Err(error) }
 }
 
-/// The listing of a directory, with the checksums of the files of which the set has one.
+/// Adds checksums to the listing of a directory, for the files that have one in the set.
 fn described(
     session: &Session,
     registry: &Registry,
@@ -555,7 +560,7 @@ fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<
                 let (identifier, granules) = (Some(set.identifier()), set.granule_count());
                 SideRow { name, identifier, timestamp: Some(set.instance().timestamp), granules }
             }
-            Side::Listing { listing, .. } => {
+            Side::Listing(Listed { listing, .. }) => {
                 // The granules are counted when they are read, and those that are repeated then.
                 let granules = if listing.states_files() { 0 } else { listing.count() };
                 sides.add_list(&listing)?;
