@@ -174,11 +174,12 @@ pub use crate::registry::{
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
 pub mod dataset {
     pub use crate::model::{
-        Confirmation, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword, Licence,
-        MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
+        Confirmation, Correction, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword,
+        Licence, MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
     };
     pub use crate::registry::{
-        Edit, FirstRegistration, LastSubsets, Neighbours, SharedDoi, Withdrawn,
+        CorrectionReport, Edit, FirstRegistration, HistoryCounts, LastSubsets, Neighbours,
+        SharedDoi, Withdrawn,
     };
 }
 

@@ -18,8 +18,8 @@ use serde::Serialize;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
 use super::output::{
-    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, to_value,
-    write_fields, write_message,
+    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, one_line, plural,
+    to_value, write_fields, write_message,
 };
 use super::paths::named_path;
 
@@ -279,6 +279,12 @@ impl Session {
         let warning = serde_json::json!({ "warning": { "kind": kind.name(), "message": message } });
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
+    }
+
+    /// Prints on stderr what was done beside the output, for people.
+    pub fn note(&self, message: &str) {
+        // If stderr cannot be written, there is nowhere left to report it.
+        let _ = writeln!(io::stderr(), "{}", one_line(message));
     }
 
     /// Prints on stderr what to do next, for people.

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::recognise::{FoundCitation, ParsedField, Part, PartGranules};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern,
+    Annotation, Correction, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern,
     not_a_digest, quoted,
 };
 use crate::registry::{
@@ -277,9 +277,7 @@ impl Checker {
             return Ok(verdict);
         }
         let named = self.named_by(pasted)?;
-        let is_named = |row: &&Period| named.is_empty() || named.contains(row.set.dataset());
-        let held = resolution.rows.iter().filter(is_named).cloned();
-        let held = Periods { rows: held.collect() };
+        let (held, corrected) = self.held_by(&named, moment, &verdict, &resolution)?;
         let then = held.agreement().filter(|_| moment.is_some());
         if let Some(moment) = moment {
             let is_past = moment.first_instant() <= self.snapshot.now();
@@ -317,10 +315,45 @@ impl Checker {
             let patterns = part.patterns.join(" ");
             format!("it cites a part of this set: the granules that {} selects", quoted(&patterns))
         });
-        let withdrawn = withdrawn(moment, &held);
-        let notes: Vec<String> = part.into_iter().chain(own.flatten()).chain(withdrawn).collect();
+        // That a history was corrected is why the earlier one is withdrawn.
+        let fate = match corrected.filter(|_| verdict.ok) {
+            Some(correction) => Some(correction.to_string()),
+            None => withdrawn(moment, &held),
+        };
+        let notes: Vec<String> = part.into_iter().chain(own.flatten()).chain(fate).collect();
         verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(verdict)
+    }
+
+    /// When the named datasets held a set; any, if none is named. If that does not agree with a citation from before
+    /// a correction, and the earlier history of a dataset does, its periods are returned, and the correction.
+    fn held_by(
+        &self,
+        named: &[DatasetName],
+        moment: Option<Moment>,
+        verdict: &CitationVerdict,
+        resolution: &Periods,
+    ) -> Result<(Periods, Option<Correction>)> {
+        let of = |names: &[DatasetName]| {
+            let is_of = |row: &&Period| names.is_empty() || names.contains(row.set.dataset());
+            Periods { rows: resolution.rows.iter().filter(is_of).cloned().collect() }
+        };
+        let agrees = |held: &Periods| {
+            let is_then = moment.is_none() || held.agreement().is_some() || held.is_unknown_then();
+            let has_digest = with_digest(verdict, held).is_none_or(|found| !found.is_empty());
+            !held.rows.is_empty() && is_then && has_digest
+        };
+        let held = of(named);
+        if agrees(&held) {
+            return Ok((held, None));
+        }
+        for (kept_as, correction) in self.snapshot.earlier_histories(named, moment)? {
+            let earlier = of(&[kept_as]);
+            if agrees(&earlier) {
+                return Ok((earlier, Some(correction)));
+            }
+        }
+        Ok((held, None))
     }
 
     /// What is stated of a part, and is not true of what its patterns select from a set. Its names are the

@@ -391,6 +391,7 @@ impl Citation {
             dataset,
             withdrawn: None,
             former_names: Vec::new(),
+            corrections: Vec::new(),
             limits: None,
             latest: None,
             confirmed: None,

@@ -49,7 +49,9 @@ pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_cas
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
-pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
+pub use record::{
+    Correction, DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year,
+};
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
 pub(crate) use time::WrittenTime;

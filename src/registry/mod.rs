@@ -62,9 +62,10 @@ pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, Edit, FileCheck, IfMissing,
-    Import, ImportCounts, KeptAnnotations, Lease, NewAnnotation, NewCheck, ReturnedGranules,
-    SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,
+    FileCheck, HistoryCounts, IfMissing, Import, ImportCounts, KeptAnnotations, Lease,
+    NewAnnotation, NewCheck, ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation,
+    SubsetMembers, SubsetState, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};

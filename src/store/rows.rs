@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Annotation, Content, DatasetMetadata, DatasetName, FailedAttempt, GranuleId, Instance,
-    LastPull, Limits, Timestamp, Withdrawal,
+    Annotation, Content, Correction, DatasetMetadata, DatasetName, FailedAttempt, GranuleId,
+    Instance, LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// How long a writer waits for another writer by default.
@@ -116,6 +116,8 @@ pub(crate) struct StoredDataset {
     /// When it was withdrawn, and why. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
     pub limits: Limits,
+    /// The corrections of its history, oldest first.
+    pub corrections: Vec<Correction>,
 }
 
 /// A holding period as it is stored, with values that have not been checked.

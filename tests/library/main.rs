@@ -15,6 +15,7 @@ mod citation_formats;
 mod cited_for_ever;
 mod cited_subsets;
 mod clock_ahead;
+mod corrections;
 mod damaged_rows;
 mod dataset_filter;
 mod export_until;

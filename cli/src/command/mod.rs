@@ -5,6 +5,7 @@ mod change;
 mod check;
 mod cite;
 mod compare;
+mod correct;
 mod dataset;
 mod export;
 mod fixity;

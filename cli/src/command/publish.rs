@@ -180,7 +180,7 @@ pub struct Serve {
     #[arg(long)]
     register: bool,
 
-    /// A file with the token that clients need to save subsets
+    /// A file with the token that clients need to save subsets; needed unless --listen is an address of this machine
     #[arg(long, value_name = "FILE", requires = "register", value_parser = named_path())]
     register_token: Option<PathBuf>,
 }
@@ -189,6 +189,13 @@ impl Serve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.check_datasets(session)?;
         let token = self.register_token.as_deref().map(read_token).transpose()?;
+        if self.register && token.is_none() && !self.listen.ip().to_canonical().is_loopback() {
+            return Err(Error::usage(format!(
+                "everybody who reaches {} could save subsets",
+                self.listen
+            ))
+            .with_hint("--register-token FILE names a token that clients need: `openssl rand -hex 32` makes one"));
+        }
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();

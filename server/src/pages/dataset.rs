@@ -158,6 +158,7 @@ impl DatasetPage {
         html! {
             (trail(site, &[], dataset.name.as_str()))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
+            (record::corrections(site, &self.listed.corrections))
             div.head {
                 h1 { (record::title(dataset)) }
                 (record::byline(dataset))

@@ -234,7 +234,7 @@ impl<'a> Target<'a> {
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
                 Some((stored, latest)) if !(creates && gives_up(&stored, name)) => {
-                    let StoredDataset { key, dataset, withdrawn, limits } = stored;
+                    let StoredDataset { key, dataset, withdrawn, limits, .. } = stored;
                     refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
                     (key, dataset.name, limits, latest, false)
                 }
