@@ -280,14 +280,14 @@ impl Args {
             }
             _ => self.text(&citation, || files(&cited_set))?,
         };
-        let printed = object!({
+        let mut printed = object!({
             "format": self.format.name(),
             "citation": text,
             "annotations": cited_set.instance().annotations,
             "digest": cited_set.digest(),
             "lacks": lacks,
-            "saved": saved,
         });
+        printed.0.extend(saved.iter().map(|saved| ("saved", to_value(saved))));
         session.present(&printed, write_citation)?;
         if let Some(saved) = saved.as_ref().filter(|_| !session.is_json()) {
             // It follows the citation.

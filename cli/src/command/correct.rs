@@ -12,7 +12,7 @@ use crate::session::{Create, Session};
 ///
 /// For a wrong date, or a wrong first change. The dataset gets a new history up to TIME, with the same identifiers,
 /// notes, files, annotations and subsets. The earlier history is kept as NAME.before-DATE, withdrawn and without the
-/// DOI: all identifiers still resolve. Mirrors report `rewritten` when this is published.
+/// DOI: all identifiers still resolve. Mirrors of NAME report `rewritten`.
 ///
 /// Examples:
 ///   accession dataset correct FOO --after 2024-03-05 --dry-run
@@ -71,7 +71,7 @@ fn write_report(out: &mut Output, done: &Value) -> io::Result<()> {
     if let Some(identifier) = done["latest"]["identifier"].as_str() {
         writeln!(out, "identifier DI:{identifier}")?;
     }
-    writeln!(out, "the earlier history is {kept_as}: withdrawn, without the DOI")?;
+    writeln!(out, "the earlier history is {kept_as}: withdrawn, without a DOI")?;
     let only_there = ["subsets", "annotations"].into_iter().filter_map(|what| {
         let count = done["dropped"][what].as_u64().filter(|count| *count > 0)?;
         Some(plural(count, what.trim_end_matches('s')))
@@ -83,5 +83,5 @@ fn write_report(out: &mut Output, done: &Value) -> io::Result<()> {
     if done["dry_run"] == true {
         return writeln!(out, "dry run: nothing was changed");
     }
-    writeln!(out, "mirrors of {name} will report `rewritten`")
+    writeln!(out, "mirrors of {name} will report `stale`, and `rewritten` after the next change")
 }

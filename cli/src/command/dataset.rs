@@ -494,19 +494,15 @@ pub const DATASET: &[Column] = &[
     Column::text("max add").of("max_add"),
     Column::text("max replace").of("max_replace"),
     Column::text("formerly").of("former_names"),
-    Column::prose("corrected").of("corrections").by(corrections),
+    Column::prose("corrected").of("corrections").by(correction),
     Column::text("withdrawn").of("withdrawn/timestamp"),
     Column::prose("why").of("withdrawn/note"),
 ];
 
 /// When the history of a dataset was corrected, and what has the earlier one.
-fn corrections(corrections: &Value) -> String {
-    let corrections = corrections.as_array().into_iter().flatten().map(|correction| {
-        let [recorded, kept_as] =
-            ["recorded", "kept_as"].map(|member| in_words(&correction[member]));
-        format!("{recorded}; {kept_as} has the earlier history")
-    });
-    corrections.collect::<Vec<_>>().join(", ")
+fn correction(correction: &Value) -> String {
+    let [recorded, kept_as] = ["recorded", "kept_as"].map(|member| in_words(&correction[member]));
+    format!("{recorded}; {kept_as} has the earlier history")
 }
 
 /// The latest instance of a dataset, as it is serialized.

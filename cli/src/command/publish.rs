@@ -176,12 +176,14 @@ pub struct Serve {
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
 
-    /// Let clients save the subsets that they cite
+    /// Let clients save the subsets that they cite; needs --register-token
     #[arg(long)]
     register: bool,
 
-    /// A file with the token that clients need to save subsets; needed unless --listen is an address of this machine
-    #[arg(long, value_name = "FILE", requires = "register", value_parser = named_path())]
+    /// A file with the token that clients need to save subsets
+    ///
+    /// It is not needed if --listen is an address of the machine itself, such as behind a proxy.
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "register", value_parser = named_path())]
     register_token: Option<PathBuf>,
 }
 

@@ -358,13 +358,14 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "cite",
-        lines: &["PATHS", "sums.txt --of 10.9999/us", "US --format ro-crate"],
+        lines: &["PATHS", "sums.txt --of 10.9999/us", "US --format ro-crate", "US --select B"],
         values: &[
             READING,
             FILES,
             INVENTORY,
             &[
                 ("--digest", ""),
+                ("--dry-run", ""),
                 ("--format", "bibtex"),
                 ("--of", "10.9999/us"),
                 ("--output", "crate"),
@@ -510,6 +511,14 @@ const CASES: &[Case] = &[
         values: &[FIELDS],
         hidden: &["--at", "--shared-doi", "--title"],
         writes: false,
+        unseen: &[],
+    },
+    Case {
+        command: "dataset correct",
+        lines: &["US --after 2001-01-02"],
+        values: &[&[("--at", "now"), ("--dry-run", "")]],
+        hidden: &["--at"],
+        writes: true,
         unseen: &[],
     },
     Case {
