@@ -19,7 +19,7 @@ use harness::exported::{manifest_of, published, verified};
 use harness::files::files;
 use harness::history::{History, POOL, cases, change, id, instances, name, now, second, step};
 use harness::store::{new_registry, new_registry_in};
-use harness::values::{AtTime, stating, with_file};
+use harness::values::{AtTime, clock, stating, with_file};
 
 /// What is done to the dataset.
 #[derive(Debug, Clone)]
@@ -309,7 +309,8 @@ fn a_dataset_keeps_its_former_names_and_a_mirror_follows_its_primary() {
     );
 
     let directory = harness::directory();
-    let (path, us) = new_registry_in(directory.path());
+    let path = directory.path().join("us.db");
+    let us = Registry::create(&path, clock()).unwrap();
     (0..2).zip(["A", "B"]).for_each(|(at, id)| drop(step(&us, "US", at, [id], [])));
     let mirror = new_registry();
     let pull = |at: i64, policy: PullPolicy| {
