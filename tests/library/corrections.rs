@@ -315,8 +315,7 @@ fn a_dataset_keeps_its_former_names_and_a_mirror_follows_its_primary() {
     let mirror = new_registry();
     let pull = |at: i64, policy: PullPolicy| {
         let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
-        let mut of = PrimaryOptions::default();
-        of.primary_dataset = Some(name("US"));
+        let of = PrimaryOptions { primary_dataset: Some(name("US")), ..PrimaryOptions::default() };
         let primary = Primary::from(path.clone()).with_options(of);
         mirror.pull(&name("M"), &primary, options.at(second(at))).unwrap()
     };
@@ -371,7 +370,7 @@ fn citations_from_before_a_correction_are_true_of_the_earlier_history() {
     for text in
         [format!("D. DI:{identifier}, 2001-04-01"), format!("doi:10.9999/D, DI:{identifier}")]
     {
-        assert_eq!(checked(&text).0, true, "{text}");
+        assert!(checked(&text).0, "{text}");
     }
     // As an argument, too.
     let spec: SetSpec = texts[2].parse().unwrap();
