@@ -160,7 +160,7 @@ pub use crate::error::ErrorDetail;
 pub use crate::error::{ErrorKind, Result};
 pub use crate::input::ListingOptions;
 pub use crate::model::{
-    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, FileRecord, GranuleId, Holding,
+    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, Expected, FileRecord, GranuleId, Holding,
     Identifier, Instance, Limit, Limits, ListingEntry, Moment, ParseError, Pattern, Set,
     SourceLocation, Timestamp, Warning, WarningKind,
 };

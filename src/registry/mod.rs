@@ -66,7 +66,7 @@ pub use write::{
     Import, ImportCounts, KeptAnnotations, Lease, NewAnnotation, NewCheck, ReturnedGranules,
     SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
 };
-pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
+pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::Error;

@@ -19,6 +19,7 @@ mod replace;
 mod rewind;
 mod stamp;
 mod target;
+mod unlike;
 
 pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};
 pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotations};
@@ -26,7 +27,6 @@ pub use applied::{ChangeExamples, ChangeReport, ReturnedGranules, Skipped};
 pub use change::Change;
 pub use cite::{SavedSubset, SubsetCitation, SubsetMembers, SubsetState};
 pub use fixity::{FileCheck, NewCheck};
-pub(crate) use guard::Guard;
 pub(crate) use guard::MAX_EXAMPLES;
 pub use import::{Import, ImportCounts};
 pub(crate) use imported_subsets::{CitedSubset, CitedSubsets};
