@@ -24,13 +24,17 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
     let option = match error.kind() {
         ErrorKind::SimilarName => {
             let name = error.unknown().unwrap_or("NAME");
-            return format!("if it is another dataset, create it: `{program} dataset create {name}`");
+            return format!(
+                "if it is another dataset, create it: `{program} dataset create {name}`"
+            );
         }
         ErrorKind::ClockAhead => {
             return format!("correct the clock; if it is right, `{command}` makes this change");
         }
         ErrorKind::PagesMissing => {
-            return format!("{PAGES_MISSING}; if nothing is missing, `{command}` makes this change");
+            return format!(
+                "{PAGES_MISSING}; if nothing is missing, `{command}` makes this change"
+            );
         }
         ErrorKind::TooManyDeletions => Some("--max-delete 20%"),
         ErrorKind::TooManyAdditions => Some("--max-add 200%"),
@@ -40,9 +44,9 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
     let hint = format!("if this is right, `{command}` makes exactly this change");
     match option.zip(error.refused_before()) {
         None => hint,
-        Some((option, dataset)) => format!(
-            "{hint}; `{program} dataset edit {dataset} {option}` sets a limit that lasts"
-        ),
+        Some((option, dataset)) => {
+            format!("{hint}; `{program} dataset edit {dataset} {option}` sets a limit that lasts")
+        }
     }
 }
 

@@ -5,8 +5,8 @@ use super::compare::{Comparison, LEFT, Outcome, compare};
 use super::primary::OpenPrimary;
 use crate::error::{Error, Result};
 use crate::model::{
-    Content, ContentChange, ContentUpdate, Coverage, DatasetName, Digest, Expected, Identifier, Limits,
-    ListingEntry, Timestamp, Warning, WarningKind, Withdrawal, plural,
+    Content, ContentChange, ContentUpdate, Coverage, DatasetName, Digest, Expected, Identifier,
+    Limits, ListingEntry, Timestamp, Warning, WarningKind, Withdrawal, plural,
 };
 use crate::registry::{
     Change, ChangeOptions, ChangeReport, ContentDifference, Difference, IfMissing, MAX_EXAMPLES,

@@ -223,9 +223,7 @@ fn most_replaced(most: u64) -> Limits {
 }
 
 fn options(most: u64) -> ChangeOptions {
-    ChangeOptions::new()
-        .if_missing(IfMissing::Create)
-        .limits(most_replaced(most))
+    ChangeOptions::new().if_missing(IfMissing::Create).limits(most_replaced(most))
 }
 
 fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::applied::apply;
 use crate::args::{
-    ChangeArgs, ClockArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs,
-    Reading, Refusal, named_path, refuse_missing,
+    ChangeArgs, ClockArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs, Reading, Refusal,
+    named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};

@@ -11,8 +11,8 @@ use accession::Selection;
 use accession::history::ChangeExamples;
 use accession::text::{plural, quoted};
 use accession::{
-    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Expected, Instance, Limits, Listing,
-    ListingBuilder, Moment, Registry, Timestamp,
+    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Expected, Instance, Limits,
+    Listing, ListingBuilder, Moment, Registry, Timestamp,
 };
 use accession::{Day, Warning, WarningKind};
 
@@ -136,7 +136,9 @@ impl DatedArgs {
             if dated.len() == before {
                 let shown = skipped.to_string_lossy().into_owned();
                 let message = format!("{} is none of the listings", quoted(&shown));
-                return Err(Error::usage(message).with_hint("name the file of a listing with --skip"));
+                return Err(
+                    Error::usage(message).with_hint("name the file of a listing with --skip")
+                );
             }
         }
         match dated.last() {
@@ -312,11 +314,9 @@ impl Listings<'_> {
     /// A listing is refused or cannot be read, or the registry cannot be written. If listings before it were
     /// accepted, they are kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(
-            Create::when(self.change.creates_dataset()),
-            None,
-            |registry, session| self.sync_each(registry, session),
-        )
+        session.write(Create::when(self.change.creates_dataset()), None, |registry, session| {
+            self.sync_each(registry, session)
+        })
     }
 
     /// What [`Listings::take`] would do, tried in a temporary copy of the registry.
@@ -345,8 +345,7 @@ impl Listings<'_> {
                 break;
             }
         }
-        if let (Some(expect), None, false) =
-            (self.expect, &taken.stopped, taken.meets_expectation)
+        if let (Some(expect), None, false) = (self.expect, &taken.stopped, taken.meets_expectation)
         {
             let message = format!("none of the listings leads to {expect}, which is expected");
             taken.stopped = Some(Error::new(ErrorKind::NotAsExpected, message));

@@ -263,7 +263,9 @@ impl PullMirror {
                     Err(_) if session.output_failure().is_some() => Exit::Trouble,
                     reported => reported?,
                 },
-                Err(error) => self.with_next_command(error, &dataset, session).report(session.is_json()),
+                Err(error) => {
+                    self.with_next_command(error, &dataset, session).report(session.is_json())
+                }
             };
             worst = worst.max(exit);
         }

@@ -517,8 +517,7 @@ impl<'a> Entry<'a> {
         let refusal = self.guard.refusal(self.target);
         self.applied.replaces_former = self.guard.has_replacements();
         let Some(pass) = self.pass.take() else {
-            let unchanged =
-                ChangeReport { in_force: self.target.latest.clone(), ..self.applied };
+            let unchanged = ChangeReport { in_force: self.target.latest.clone(), ..self.applied };
             return self.target.accept(unchanged, refusal);
         };
         let (sets, effort) = pass.finish()?;

@@ -246,7 +246,9 @@ impl Import {
             Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
         })?;
         if applied.subsets > 0 || applied.annotations.added > 0 {
-            if let Some(refusal) = target.clock_refusal.as_ref().filter(|_| target.options.expect.is_none()) {
+            if let Some(refusal) =
+                target.clock_refusal.as_ref().filter(|_| target.options.expect.is_none())
+            {
                 return Err(refusal.clone());
             }
         }

@@ -206,9 +206,8 @@ pub(super) fn similar_dataset(
     transaction: &Transaction,
     name: &DatasetName,
 ) -> Result<Option<DatasetName>> {
-    let plain = |name: &DatasetName| {
-        name.as_str().to_ascii_lowercase().replace(['_', '.', ':'], "-")
-    };
+    let plain =
+        |name: &DatasetName| name.as_str().to_ascii_lowercase().replace(['_', '.', ':'], "-");
     let new = plain(name);
     for listed in transaction.datasets_after(None, Withdrawn::Listed) {
         let (_, DatasetMetadata { name: other, .. }) = listed?;

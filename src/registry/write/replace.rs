@@ -115,7 +115,8 @@ impl Registry {
             }
             if listing.is_empty() && target.held() > 0 {
                 let held = plural(target.held(), "granule");
-                let message = format!("the listing is empty: {dataset} would lose all of its {held}");
+                let message =
+                    format!("the listing is empty: {dataset} would lose all of its {held}");
                 let refusal = Error::new(ErrorDetail::EmptyListing, message);
                 target.refused = target.refused.or(Some(refusal));
             }

@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    Digest, Identifier, LogChange, SourceLocation, Timestamp, check_characters,
-};
+use crate::model::{Digest, Identifier, LogChange, SourceLocation, Timestamp, check_characters};
 use crate::registry::author::Author;
 use crate::registry::handle::Registry;
 use crate::store;

@@ -4,8 +4,7 @@ use accession::FileRecord;
 use accession::file::{Checksum, Content, Coverage, FilePath};
 use accession::{
     Change, ChangeReport, Clock, DatasetName, GranuleId, IfMissing, Limit, Limits, ListingEntry,
-    Registry,
-    Timestamp,
+    Registry, Timestamp,
 };
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
