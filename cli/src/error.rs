@@ -106,7 +106,9 @@ impl Error {
 
     /// Whether a listing was rejected because of its content.
     pub fn rejects_listing(&self) -> bool {
-        self.kind() == ErrorKind::Input || self.library().is_some_and(|it| it.rejects_listing())
+        let is_of_content =
+            [ErrorKind::Input, ErrorKind::NotMounted].map(|kind| self.kind() == kind);
+        is_of_content.contains(&true) || self.library().is_some_and(|it| it.rejects_listing())
     }
 
     /// The refusal of a guard, with the set that the dataset would hold. `None` if no guard refused a change.

@@ -32,7 +32,7 @@ pub struct DatedArgs {
     note: Option<String>,
 
     /// Leave out this dated listing (repeatable)
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
     skip: Vec<PathBuf>,
 
     #[command(flatten)]
