@@ -160,9 +160,9 @@ pub use crate::error::ErrorDetail;
 pub use crate::error::{ErrorKind, Result};
 pub use crate::input::ListingOptions;
 pub use crate::model::{
-    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, FileRecord, GranuleId, Holding,
-    Identifier, Instance, Limit, Limits, ListingEntry, Moment, ParseError, Pattern, Set,
-    SourceLocation, Timestamp, Warning, WarningKind,
+    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, Expected, FileRecord,
+    GranuleId, Holding, Identifier, Instance, Limit, Limits, ListingEntry, Moment, ParseError,
+    Pattern, Set, SourceLocation, Timestamp, Warning, WarningKind,
 };
 pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,

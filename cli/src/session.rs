@@ -1,5 +1,6 @@
 //! One run of the program: its registry, its clock, its user and its output.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -15,6 +16,7 @@ use accession::{
 use accession::{ParseError, Warning, WarningKind};
 use serde::Serialize;
 
+use super::again::again;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
 use super::output::{
@@ -29,6 +31,8 @@ pub const REGISTRY: &str = "accession.db";
 /// One run of the program.
 pub struct Session {
     options: RunOptions,
+    /// What was typed, the name of the program first.
+    arguments: Vec<OsString>,
     began: Instant,
     out: Output,
     committed: Arc<AtomicBool>,
@@ -79,9 +83,10 @@ pub struct RunOptions {
 }
 
 impl Session {
-    pub fn new(options: RunOptions) -> Self {
+    pub fn new(options: RunOptions, arguments: Vec<OsString>) -> Self {
         Session {
             options,
+            arguments,
             began: Instant::now(),
             out: Output::new(),
             committed: Arc::default(),
@@ -238,6 +243,11 @@ impl Session {
         }
     }
 
+    /// The command of this run with more options, to be typed next.
+    pub fn again(&self, options: &[(&str, &str)]) -> String {
+        again(&self.arguments, &self.program(), options)
+    }
+
     /// The path of the registry that [`Session::write`] would create. `None` means that it would
     /// not create one.
     pub fn new_registry(&self, create: Create) -> Result<Option<&Path>> {
@@ -319,8 +329,21 @@ impl Session {
         }
     }
 
+    /// The error with the next command: of a refusal, the same command with the set that it would lead to.
+    pub fn with_next_command(&self, error: CliError) -> CliError {
+        let Some((refusal, expect)) = error.refusal() else {
+            return self.with_suggestion(error);
+        };
+        if error.has_own_hint() {
+            return error;
+        }
+        let command = self.again(&[("--expect", &expect.to_string())]);
+        let hint = hint::of_refusal(refusal, &command, &self.program());
+        error.with_hint(hint)
+    }
+
     /// The error about an unknown dataset or identifier, with a hint that names similar ones, if there are any.
-    pub fn with_suggestion(&self, error: CliError) -> CliError {
+    fn with_suggestion(&self, error: CliError) -> CliError {
         let Some(unknown) = error.unknown() else { return error };
         // The command has failed already: that nothing can be suggested is not reported.
         let snapshot = self.open_existing().ok().flatten();

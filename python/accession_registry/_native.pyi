@@ -244,7 +244,6 @@ class Dataset:
         reset: bool = False,
         max_delete: _Limit | None = None,
         max_add: _Limit | None = None,
-        max_replace: _Limit | None = None,
         create: bool = False,
         dry_run: bool = False,
         timeout: int | None = None,

@@ -378,8 +378,7 @@ impl Dataset {
     ///
     /// `primary` is a manifest, a registry, or the address of a published dataset; without it, the one
     /// of the last pull. Only a mirror that is new, identical or behind is changed, unless `reset`. A file of
-    /// which other bytes are known here keeps them, with a warning, unless `max_replace` accepts the
-    /// primary's.
+    /// which other bytes are known here keeps them, with a warning.
     ///
     /// >>> reg = ar.open("example.db", create=True)
     /// >>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
@@ -388,7 +387,7 @@ impl Dataset {
     /// True
     #[pyo3(
         signature = (primary = None, **options),
-        text_signature = "($self, primary=None, *, primary_dataset=None, at=None, reset=False, max_delete=None, max_add=None, max_replace=None, create=False, dry_run=False, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
+        text_signature = "($self, primary=None, *, primary_dataset=None, at=None, reset=False, max_delete=None, max_add=None, create=False, dry_run=False, timeout=None, max_bytes=None, max_age=None, ca_file=None, insecure=False)"
     )]
     fn mirror_pull<'py>(
         &self,
@@ -396,7 +395,7 @@ impl Dataset {
         primary: Option<PathBuf>,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
-        let of_pull = "at reset max_delete max_add max_replace create dry_run";
+        let of_pull = "at reset max_delete max_add create dry_run";
         let options = Keywords::of(options, &[mirror::OF_PRIMARY, HTTP, of_pull])?;
         let (primary, at) = (NamedPrimary::of(primary, &options)?, options.at()?);
         let policy = match options.is_set("reset")? {
@@ -408,7 +407,6 @@ impl Dataset {
             .at(at.at)
             .if_missing(options.if_missing()?)
             .policy(policy)
-            .max_replace(options.limit("max_replace")?)
             .dry_run(dry_run);
         let pulled =
             run(py, |token| mirror::pull(&self.opened, &self.name, primary, options, at, &token))?;

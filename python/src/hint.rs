@@ -26,7 +26,6 @@ pub const fn of_warning(kind: WarningKind) -> Option<&'static str> {
         WarningKind::MirrorNotChanged => {
             "compare() shows the differences, and reset=True replaces what the mirror holds"
         }
-        WarningKind::OtherContent => "max_replace=N or \"P%\" takes the primary's",
         WarningKind::PrimaryWithdrawn => "withdraw() withdraws it here",
         _ => return None,
     })

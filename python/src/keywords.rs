@@ -171,7 +171,10 @@ impl<'a, 'py> Keywords<'a, 'py> {
             .skip_existing(self.is_set("skip_existing")?)
             .skip_missing(self.is_set("skip_missing")?)
             .if_missing(self.if_missing()?)
-            .max_replace(self.limit("max_replace")?)
+            .limits(
+                self.limit("max_replace")?
+                    .map(|most| Limits { max_replace: Some(most), ..Limits::NONE }),
+            )
             .dry_run(self.is_set("dry_run")?))
     }
 

@@ -348,12 +348,12 @@ impl Registry {
         primary: &Primary,
         options: PullOptions,
     ) -> Result<PullReport> {
-        let registry = &self.confirming(options.at.is_some());
+        let registry = &self.confirming(options.expect.is_some());
         let opened = primary.open(mirror, registry.now());
         let pulled = opened.and_then(|opened| pull(registry, mirror, &opened, options));
         pulled.inspect_err(|error| {
             let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
-            let is_named = registry.clock().is_confirmed() && is_of_time;
+            let is_named = options.at.is_some() && is_of_time;
             if !options.dry_run && !is_named {
                 primary.remember_failure(registry, mirror, error);
             }

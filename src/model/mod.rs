@@ -8,6 +8,7 @@ mod content;
 mod creator;
 mod dataset_filter;
 mod dataset_name;
+mod expected;
 mod granule_id;
 mod history;
 mod identifier;
@@ -30,6 +31,7 @@ pub use content::{Content, ContentChange, ContentConflict, ContentMatch, Content
 pub use creator::{Creator, Orcid};
 pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
+pub use expected::Expected;
 pub(crate) use granule_id::{CURRENT_DIRECTORY, IdPageBuilder, too_long as id_too_long};
 pub use granule_id::{GranuleId, GranulePrefix, IdPage};
 pub use history::{

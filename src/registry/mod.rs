@@ -67,7 +67,7 @@ pub use write::{
     NewAnnotation, NewCheck, ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation,
     SubsetMembers, SubsetState, WorkCounts,
 };
-pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
+pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::Error;

@@ -18,8 +18,8 @@ use serde_json::Value;
 
 use crate::applied::apply;
 use crate::args::{
-    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs,
-    Reading, Refusal, named_path, refuse_missing,
+    ChangeArgs, ClockArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs, Reading, Refusal,
+    named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};
@@ -76,9 +76,6 @@ pub struct AddFiles {
     #[command(flatten)]
     change: ChangeArgs,
 
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
     /// Skip the files of granules that are not held
     #[arg(long)]
     skip_missing: bool,
@@ -92,11 +89,7 @@ impl AddFiles {
         let options = self.columns.reading(self.format.options());
         let options = options.root(self.inventory.root);
         let mut change = Change::stating(Coverage::Named);
-        change.options = self
-            .change
-            .options()
-            .skip_missing(self.skip_missing)
-            .max_replace(self.contradicting.max_replace);
+        change.options = self.change.options().skip_missing(self.skip_missing);
         let listings = &self.listings.listings;
         let command = format!("fixity add {}", self.dataset);
         refuse_missing(listings, session, Reading { command: &command, by_id: None })?;

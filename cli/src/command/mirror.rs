@@ -7,20 +7,21 @@ use accession::dataset::Withdrawn;
 use accession::history::{ContentCounts, Counts, TwoSides};
 use accession::mirror::{
     ComparedMirror, FirstDifference, HistoryPosition, MirrorStatus, Primary, PullOptions,
-    PullPolicy, PullReport,
+    PullReport,
 };
 use accession::status::KnownPrimary;
-use accession::{DatasetName, GranuleId, Instance, Limit, Snapshot};
+use accession::{DatasetName, Expected, GranuleId, Instance, Snapshot, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, write_differences, write_sides};
 use crate::applied::{
-    Application, Created, write_change, write_created, write_dry_run, write_identifier, write_kept,
-    write_unchanged,
+    Application, Created, hint_of_dry_run, write_change, write_created, write_dry_run,
+    write_identifier, write_kept, write_unchanged,
 };
-use crate::args::{LimitArgs, PrimaryArgs, if_missing};
-use crate::error::{Context, Exit, Result};
+use crate::args::{ExpectArgs, PrimaryArgs, if_missing};
+use crate::error::{Context, Error, Exit, Result};
+use crate::hint;
 use crate::output::{AsText, Output, Streamed, counted, in_words};
 use crate::session::{ChangeTime, Session};
 
@@ -213,8 +214,9 @@ fn by_changes(location: &str, changes: &Value, period: &Value) -> String {
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
 /// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale or
-/// rewritten, nothing is changed unless --reset is given, and the exit status is 1: the manifest may be an
-/// older one, or that of another dataset. `mirror compare --help` describes these words.
+/// rewritten, nothing is changed unless --expect names the primary's set, and the exit status is 1: the
+/// manifest may be an older one, or that of another dataset. `mirror compare --help` describes these words.
+/// The number of granules is not limited, unless the mirror has limits of its own (`dataset edit`).
 ///
 /// The primary is remembered with its options, so it need not be named the next time.
 ///
@@ -223,7 +225,7 @@ fn by_changes(location: &str, changes: &Value, period: &Value) -> String {
 ///   accession mirror pull THEM.FOOL2.002
 ///   accession mirror pull --all --quiet
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, mut_group("LimitArgs", |group| group.requires("reset")))]
+#[command(verbatim_doc_comment)]
 pub struct PullMirror {
     /// The mirror: a dataset of this registry
     #[arg(required_unless_present = "all")]
@@ -232,7 +234,7 @@ pub struct PullMirror {
     /// Pull every dataset from the primary of its last pull
     ///
     /// The options of the last pull are used. If one dataset fails, the others are still pulled.
-    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "reset", "create"])]
+    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "expect", "create"])]
     all: bool,
 
     #[command(flatten)]
@@ -244,20 +246,8 @@ pub struct PullMirror {
     #[arg(long, value_name = "T")]
     at: Option<ChangeTime>,
 
-    /// Change the mirror whatever its status is, even if it is ahead or diverged
-    #[arg(long, hide_short_help = true)]
-    reset: bool,
-
     #[command(flatten)]
-    limits: LimitArgs,
-
-    /// The greatest number of granules that may get another checksum
-    ///
-    /// If this mirror recorded other checksums than the primary, those of the primary replace them. The value is a
-    /// number, or a percentage of the held granules [default: that of the dataset; without it, such granules are
-    /// listed and not changed].
-    #[arg(long, hide_short_help = true, value_name = "N|P%", value_parser = Limit::of_held)]
-    max_replace: Option<Limit>,
+    expect: ExpectArgs,
 
     /// Create the dataset, with the primary's metadata, and the registry
     #[arg(long)]
@@ -274,7 +264,9 @@ impl PullMirror {
             Some(dataset) => {
                 let source = self.primary.source(dataset, session)?;
                 let pulled = self.pull(dataset, &source, session)?;
-                self.report(dataset, &pulled, session, write_pulled)
+                let exit = self.report(dataset, &pulled, session, write_pulled)?;
+                hint_of_dry_run(session, &pulled.0.applied, self.dry_run);
+                Ok(exit)
             }
             None => self.pull_all(session),
         }
@@ -297,7 +289,9 @@ impl PullMirror {
                     Err(_) if session.output_failure().is_some() => Exit::Trouble,
                     reported => reported?,
                 },
-                Err(error) => error.report(session.is_json()),
+                Err(error) => {
+                    self.with_next_command(error, &dataset, session).report(session.is_json())
+                }
             };
             worst = worst.max(exit);
         }
@@ -310,23 +304,18 @@ impl PullMirror {
         source: &Primary,
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
-        let policy = match self.reset {
-            true => PullPolicy::Reset(self.limits.limits()),
-            false => PullPolicy::Follow,
-        };
         let options = PullOptions::new()
             .at(self.at.and_then(ChangeTime::instant))
             .if_missing(if_missing(self.create))
-            .policy(policy)
-            .max_replace(self.max_replace)
+            .expect(self.expect.set())
             .dry_run(self.dry_run);
         self.application(dataset)
             .make(session, |registry| Ok(registry.pull(dataset, source, options)?))
     }
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
-        let PullMirror { at, create, dry_run, .. } = *self;
-        Application { dataset, at, create, dry_run, has_line: true, reads_history: true }
+        let PullMirror { create, dry_run, .. } = *self;
+        Application { dataset, create, dry_run, has_line: true, reads_history: true }
     }
 
     fn report(
@@ -348,13 +337,52 @@ impl PullMirror {
         let application = self.application(dataset);
         // Where nobody reads what was done, the warnings are still read.
         let reported = application.report(session, applied, *created, unchanged, also, text);
-        session.warn_all(pulled.warnings(dataset));
+        for warning in pulled.warnings(dataset) {
+            self.warn(warning, (dataset, pulled), session);
+        }
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
             let _ = warn_of_doi(session, dataset);
         }
         let exit = if pulled.is_identical() { Exit::Done } else { Exit::Differs };
         reported.map(|_| exit)
+    }
+}
+
+impl PullMirror {
+    /// The command that takes everything of the primary, if the mirror then holds a set.
+    fn command(&self, dataset: &DatasetName, expect: Expected, session: &Session) -> String {
+        match self.all {
+            false => session.again(&[("--expect", &expect.to_string())]),
+            true => format!("{} mirror pull {dataset} --expect {expect}", session.program()),
+        }
+    }
+
+    /// Prints a warning. If something was not taken of the primary, it ends with the command that does so.
+    fn warn(
+        &self,
+        warning: Warning,
+        (dataset, pulled): (&DatasetName, &PullReport),
+        session: &Session,
+    ) {
+        let is_of_what_stays =
+            [WarningKind::MirrorNotChanged, WarningKind::OtherContent].contains(&warning.kind);
+        match pulled.expect.filter(|_| is_of_what_stays) {
+            Some(expect) => {
+                let command = self.command(dataset, expect, session);
+                let message = format!("{}; `{command}` takes the primary's", warning.message);
+                session.warn(warning.kind, &message);
+            }
+            None => session.warn_all([warning]),
+        }
+    }
+
+    /// The error of one of several mirrors, with the command for this one.
+    fn with_next_command(&self, error: Error, dataset: &DatasetName, session: &Session) -> Error {
+        let Some((refusal, expect)) = error.refusal() else { return error };
+        let command = self.command(dataset, expect, session);
+        let hint = hint::of_refusal(refusal, &command, &session.program());
+        error.with_hint(hint)
     }
 }
 

@@ -20,6 +20,7 @@ mod replace;
 mod rewind;
 mod stamp;
 mod target;
+mod unlike;
 
 pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};
 pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotations};
@@ -28,7 +29,6 @@ pub use change::Change;
 pub use cite::{SavedSubset, SubsetCitation, SubsetMembers, SubsetState};
 pub use correct::{CorrectionReport, HistoryCounts};
 pub use fixity::{FileCheck, NewCheck};
-pub(crate) use guard::Guard;
 pub(crate) use guard::MAX_EXAMPLES;
 pub use import::{Import, ImportCounts};
 pub(crate) use imported_subsets::{CitedSubset, CitedSubsets};

@@ -9,7 +9,7 @@ use crate::model::{
     check_fields,
 };
 use crate::registry::handle::{End, Registry};
-use crate::store::{DatasetKey, RootState, StoredDataset, Transaction};
+use crate::store::{DatasetKey, RootState, StoredDataset, Transaction, Withdrawn};
 
 /// What a setting that may be given does to the one that is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -245,6 +245,24 @@ fn use_of(transaction: &Transaction, stored: &StoredDataset) -> Result<Option<St
     }
     let has_checks = !transaction.first::<RootState>(key, 1)?.is_empty();
     Ok(has_checks.then(|| "has checks of its files".to_owned()))
+}
+
+/// Another dataset whose name differs from that of a new one only by case, or by the characters between its words.
+/// Costs a look at every dataset.
+pub(super) fn similar_dataset(
+    transaction: &Transaction,
+    name: &DatasetName,
+) -> Result<Option<DatasetName>> {
+    let plain =
+        |name: &DatasetName| name.as_str().to_ascii_lowercase().replace(['_', '.', ':'], "-");
+    let new = plain(name);
+    for listed in transaction.datasets_after(None, Withdrawn::Listed) {
+        let (_, DatasetMetadata { name: other, .. }) = listed?;
+        if other != *name && plain(&other) == new {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
 }
 
 /// Refuses to change a dataset that was withdrawn.
