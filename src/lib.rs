@@ -165,7 +165,7 @@ pub use crate::model::{
     SourceLocation, Timestamp, Warning, WarningKind,
 };
 pub use crate::registry::{
-    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
+    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, CitedContents, Clock, Difference,
     DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
     Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
     Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,

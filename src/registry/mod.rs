@@ -47,7 +47,7 @@ pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
-    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
+    Agreement, CitationFacts, CitedContents, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
     FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
     Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot,

@@ -67,7 +67,10 @@ impl DatasetPage {
         let citation = match &listed.latest {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
-                Ok(cited) => Some(Citation::new(cited, at, now.day())),
+                Ok(cited) => {
+                    let contents = snapshot.cited_contents(&cited, at)?;
+                    Some(Citation::new(cited, at, now.day()).with_contents(contents))
+                }
                 Err(error) if error.kind() == ErrorKind::NoHistory => None,
                 Err(error) => return Err(error),
             },

@@ -29,7 +29,7 @@ pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
 pub use granules::Granules;
 pub use granules::{FileList, FileTotals, Granule};
-pub use held_contents::HeldContents;
+pub use held_contents::{CitedContents, HeldContents};
 pub use history::{History, HistoryOptions, NotedPeriod};
 pub(super) use periods::cited;
 pub use periods::{
