@@ -203,13 +203,13 @@ pub mod listing {
 pub mod history {
     pub use crate::model::{
         Annotation, ChangeCounts, DigestPrefix, FoundPeriod, FoundPosition, GranulePrefix, IdPage,
-        IdentifierPrefix, Subset, SubsetCriteria,
+        IdentifierPrefix, ScanPeriod, Subset, SubsetCriteria,
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
         DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, ImportCounts,
         KeptAnnotations, NewAnnotation, NotedPeriod, Period, Periods, Presence, ReturnedGranules,
-        SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
+        SavedSubset, ScannedCounts, ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
         UnevenGranule, WorkCounts,
     };
 }
@@ -218,8 +218,9 @@ pub mod history {
 pub mod status {
     pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
-        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
-        NewCheck, OpenFinding, RootState, StatusThresholds,
+        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, LastChange,
+        MirrorFacts, MirrorVerdict, Mirrored, NamesFact, NewCheck, OpenFinding, RootState,
+        StatusThresholds,
     };
 }
 

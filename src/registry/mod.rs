@@ -18,6 +18,7 @@ mod clock;
 mod contents;
 mod copy;
 mod error;
+mod facts;
 mod handle;
 mod listing;
 mod log;
@@ -50,10 +51,11 @@ pub use snapshot::{
     Agreement, CitationFacts, CitedContents, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
     FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
-    Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot,
-    TwoSides, UnevenGranule,
+    Neighbours, NotedPeriod, Period, Periods, Presence, ScannedCounts, ScannedDifferences, Selected,
+    Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
+pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 pub use status::{
     DatasetStatus, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
     StatusThresholds,

@@ -36,7 +36,7 @@ pub use location::{Location, ServerAddress};
 pub(crate) use page::paged;
 pub use rows::Span;
 pub(crate) use rows::{
-    BUSY_WAIT, DatasetKey, NamedDataset, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation,
+    BUSY_WAIT, DatasetKey, FindingCounts, NamedDataset, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation,
     StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch,
     WorkerRow,
 };

@@ -16,6 +16,7 @@ mod granules;
 mod held_contents;
 mod history;
 mod periods;
+mod scanned;
 mod select;
 mod side_by_side;
 mod view;
@@ -35,6 +36,7 @@ pub(super) use periods::cited;
 pub use periods::{
     Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Periods,
 };
+pub use scanned::{ScannedCounts, ScannedDifferences};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use side_by_side::{Presence, SideBySide, UnevenGranule};
