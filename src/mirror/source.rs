@@ -129,10 +129,11 @@ impl MirrorComparison {
         }
         let withdrawn = comparison.primary_withdrawn();
         warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
+        let snapshot = registry.snapshot()?;
         let facts = MirrorFacts {
             names: NamesFact::of(&counts),
-            checksums: ChecksumsFact::of(&counts),
-            files: registry.snapshot()?.files_fact(&dataset, oldest)?,
+            checksums: ChecksumsFact::of(&counts, snapshot.has_checksums(&dataset)?),
+            files: snapshot.files_fact(&dataset, oldest)?,
         };
         let (status, requires_check) = (comparison.into_status(), oldest.is_some());
         Ok(ComparedMirror { dataset, status, counts, facts, warnings, requires_check })

@@ -58,7 +58,7 @@ pub enum ChecksumsFact {
         /// The number of granules with a file that differs. `None` means that they were not compared now.
         different: Option<u64>,
     },
-    /// One of the two has none that the other could be compared with.
+    /// No checksum is recorded that could be compared: none at all, or sizes only, or one of the two has none.
     NotRecorded,
     /// They were not compared since one of the two changed.
     NotCompared,
@@ -129,11 +129,14 @@ impl NamesFact {
 }
 
 impl ChecksumsFact {
-    /// What a comparison of a mirror, on the left, with its primary found.
-    pub(crate) fn of(counts: &DifferenceCounts) -> Self {
+    /// What a comparison of a mirror, on the left, with its primary found, of files some of which have checksums
+    /// or, without that, only sizes.
+    pub(crate) fn of(counts: &DifferenceCounts, has_checksums: bool) -> Self {
         let (contents, of) = (counts.contents, counts.granules.matched);
         match (contents.other, contents.compared) {
-            (0, 0) if of > 0 => ChecksumsFact::NotRecorded,
+            (0, compared) if of > 0 && (compared == 0 || !has_checksums) => {
+                ChecksumsFact::NotRecorded
+            }
             (0, compared) => {
                 let compared = Some(compared).filter(|compared| *compared < of);
                 ChecksumsFact::Identical { compared, of }

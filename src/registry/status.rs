@@ -369,7 +369,7 @@ impl Snapshot {
             ChecksumsFact::NotCompared
         } else if primary.contradicts {
             ChecksumsFact::Different { different: None }
-        } else if self.files_known_since(&primary.dataset)?.is_none() {
+        } else if !self.has_checksums(&primary.dataset)? {
             ChecksumsFact::NotRecorded
         } else if is_same || was_identical {
             ChecksumsFact::Identical { compared: None, of }
@@ -377,6 +377,11 @@ impl Snapshot {
             ChecksumsFact::NotCompared
         };
         Ok(MirrorFacts { names, checksums, files })
+    }
+
+    /// Whether the first files of a dataset of which something is recorded have a checksum.
+    pub(crate) fn has_checksums(&self, dataset: &DatasetName) -> Result<bool> {
+        Ok(self.recorded_algorithm(dataset)?.flatten().is_some())
     }
 
     /// The directories in which files of a dataset were checked, by name.

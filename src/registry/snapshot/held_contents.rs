@@ -138,10 +138,11 @@ impl Snapshot {
             }
             _ => false,
         };
-        Ok(CitedContents { are_several, have_checksums: self.has_checksums(set)? })
+        Ok(CitedContents { are_several, have_checksums: self.covers_files(set)? })
     }
 
-    fn has_checksums(&self, set: &Set) -> Result<bool> {
+    /// Whether each file of a set has a checksum.
+    fn covers_files(&self, set: &Set) -> Result<bool> {
         for granule in self.registry().files_after(set, None).take(MAX_SEARCHED) {
             let files = granule?.content;
             let files = files.files();
