@@ -7,6 +7,7 @@ mod cite;
 mod compare;
 mod dataset;
 mod export;
+mod facts;
 mod fixity;
 mod granules;
 mod history;

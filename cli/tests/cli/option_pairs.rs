@@ -188,6 +188,8 @@ const CASES: &[Case] = &[
         values: &[&[
             ("--all", ""),
             ("--ca-file", "list.txt"),
+            ("--checked-within", "1d"),
+            ("--files", "data"),
             ("--insecure", ""),
             ("--max-age", "0s"),
             ("--max-bytes", "1"),
@@ -364,7 +366,13 @@ const CASES: &[Case] = &[
             READING,
             FORMAT,
             FILES,
-            &[("--limit", "0"), ("--names-only", ""), ("--root", "files"), ("--summary", "")],
+            &[
+                ("--limit", "0"),
+                ("--names-only", ""),
+                ("--root", "files"),
+                ("--scanned", "2001-01-02/2001-01-05"),
+                ("--summary", ""),
+            ],
         ],
         hidden: &[],
         writes: false,
