@@ -130,9 +130,11 @@ impl MirrorComparison {
         let withdrawn = comparison.primary_withdrawn();
         warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
         let snapshot = registry.snapshot()?;
+        let is_known = comparison.status().is_digest_equal() || comparison.knows_the_same();
+        let has_checksums = snapshot.has_checksums(&dataset)?;
         let facts = MirrorFacts {
             names: NamesFact::of(&counts),
-            checksums: ChecksumsFact::of(&counts, snapshot.has_checksums(&dataset)?),
+            checksums: ChecksumsFact::of(&counts, has_checksums, is_known),
             files: snapshot.files_fact(&dataset, oldest)?,
         };
         let (status, requires_check) = (comparison.into_status(), oldest.is_some());

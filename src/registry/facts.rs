@@ -58,9 +58,9 @@ pub enum ChecksumsFact {
         /// The number of granules with a file that differs. `None` means that they were not compared now.
         different: Option<u64>,
     },
-    /// No checksum is recorded that could be compared: none at all, or sizes only, or one of the two has none.
+    /// The mirror has none: nothing is recorded of its files, or sizes only.
     NotRecorded,
-    /// They were not compared since one of the two changed.
+    /// The primary has none that they could be compared with, or one of the two changed since they were compared.
     NotCompared,
 }
 
@@ -82,6 +82,8 @@ pub enum FilesFact {
         checked: Timestamp,
         /// The number of files. `None` means that the next check is under way.
         good: Option<u64>,
+        /// The number of granules that were added or replaced since, and whose files were not checked yet.
+        changed: u64,
     },
     /// They were, but that is too long ago.
     Old {
@@ -129,19 +131,24 @@ impl NamesFact {
 }
 
 impl ChecksumsFact {
-    /// What a comparison of a mirror, on the left, with its primary found, of files some of which have checksums
-    /// or, without that, only sizes.
-    pub(crate) fn of(counts: &DifferenceCounts, has_checksums: bool) -> Self {
+    /// What a comparison of a mirror, on the left, with its primary found. `has_checksums`: some are recorded, and
+    /// not only sizes. `is_known`: the same was known of all files of both before anything was compared.
+    pub(crate) fn of(counts: &DifferenceCounts, has_checksums: bool, is_known: bool) -> Self {
         let (contents, of) = (counts.contents, counts.granules.matched);
-        match (contents.other, contents.compared) {
-            (0, compared) if of > 0 && (compared == 0 || !has_checksums) => {
-                ChecksumsFact::NotRecorded
+        let compared = match is_known {
+            true => of,
+            false => contents.compared,
+        };
+        match (contents.other, compared) {
+            (different, _) if different > 0 => {
+                ChecksumsFact::Different { different: Some(different) }
             }
-            (0, compared) => {
+            _ if !has_checksums => ChecksumsFact::NotRecorded,
+            (_, 0) if of > 0 => ChecksumsFact::NotCompared,
+            (_, compared) => {
                 let compared = Some(compared).filter(|compared| *compared < of);
                 ChecksumsFact::Identical { compared, of }
             }
-            (different, _) => ChecksumsFact::Different { different: Some(different) },
         }
     }
 }
@@ -158,9 +165,40 @@ impl Snapshot {
             true => FindingCounts::default(),
             false => self.ask_of(dataset, |read, key| read.finding_counts(key))?,
         };
-        Ok(FilesFact::of(&roots, counts, oldest))
+        Ok(match FilesFact::of(&roots, counts, oldest) {
+            FilesFact::Good { checked, good, .. } => {
+                let changed = self.changed_since(dataset, checked)?;
+                FilesFact::Good { checked, good, changed }
+            }
+            fact => fact,
+        })
+    }
+
+    /// The number of granules that the last changes of a dataset, recorded after a time, added or replaced.
+    fn changed_since(&self, dataset: &DatasetName, since: Timestamp) -> Result<u64> {
+        let (mut changed, mut before) = (0, None);
+        for _ in 0..MAX_PAGES {
+            let page = self.instances_before(dataset, before, PAGE_CHANGES)?;
+            let is_whole = page.len() < PAGE_CHANGES as usize;
+            for instance in page {
+                if instance.recorded <= since {
+                    return Ok(changed);
+                }
+                changed += instance.ingested + instance.replaced;
+                before = Some(instance.timestamp);
+            }
+            if is_whole {
+                break;
+            }
+        }
+        Ok(changed)
     }
 }
+
+/// The number of changes in a page, and the greatest number of pages that are read to count what changed since a
+/// check.
+const PAGE_CHANGES: u32 = 256;
+const MAX_PAGES: u32 = 64;
 
 impl FilesFact {
     fn of(roots: &[RootState], counts: FindingCounts, oldest: Option<Timestamp>) -> Self {
@@ -178,7 +216,7 @@ impl FilesFact {
             _ if roots.is_empty() => FilesFact::NeverChecked,
             _ if all > 0 => FilesFact::Bad { checked, good, missing, damaged, other },
             (Some(checked), _) if oldest.is_some_and(is_old) => FilesFact::Old { checked },
-            (Some(checked), _) => FilesFact::Good { checked, good },
+            (Some(checked), _) => FilesFact::Good { checked, good, changed: 0 },
             (None, Some(since)) => FilesFact::BeingChecked { since },
             (None, None) => FilesFact::NeverChecked,
         }
@@ -226,10 +264,14 @@ impl fmt::Display for FilesFact {
         match self {
             FilesFact::NeverChecked => f.write_str("never checked"),
             FilesFact::BeingChecked { since } => write!(f, "being checked since {}", since.day()),
-            FilesFact::Good { checked, good: Some(good) } => {
-                write!(f, "checked {}, {good} good", checked.day())
+            FilesFact::Good { checked, good, changed } => {
+                write!(f, "checked {}", checked.day())?;
+                good.map_or(Ok(()), |good| write!(f, ", {good} good"))?;
+                match changed {
+                    0 => Ok(()),
+                    changed => write!(f, ", {changed} changed since"),
+                }
             }
-            FilesFact::Good { checked, good: None } => write!(f, "checked {}", checked.day()),
             FilesFact::Old { checked } => write!(f, "checked {}, too long ago", checked.day()),
             FilesFact::Bad { missing, damaged, other, .. } => {
                 let counts = [(missing, "missing"), (damaged, "damaged"), (other, "not as recorded")];

@@ -234,6 +234,11 @@ impl DatasetStatus {
                 }
             }));
         }
+        if let Some(copy) = mirrors.iter().find(|it| it.default && it.failed.is_none())
+            && copy.facts.names != NamesFact::Identical
+        {
+            problems.push(format!("not the granules of {}", quoted(&copy.source)));
+        }
         // One that was only compared, or imported from, is shown if the dataset was never pulled.
         let shown = default.map(|state| state.identical);
         let identical = primaries.iter().map(|state| state.identical).max();

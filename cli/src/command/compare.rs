@@ -13,7 +13,7 @@ use accession::listing::ListingSummary;
 use accession::text::quoted;
 use accession::{
     CancelToken, DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Moment,
-    Registry, Selection, SetSpec, Timestamp, WarningKind, Watcher,
+    Registry, Selection, SetSpec, Snapshot, Timestamp, WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -315,9 +315,11 @@ impl Compare {
                         (Ok(_), None) => {
                             return Err(Error::usage(format!("{spec} is in no registry")));
                         }
-                        (Err(error), _) => Found::Side(unknown(spec, error.into())?),
+                        (Err(error), snapshot) => {
+                            Found::Side(unknown(spec, error.into(), snapshot.as_ref())?)
+                        }
                     },
-                    Err(error) => Found::Side(unknown(spec, error)?),
+                    Err(error) => Found::Side(unknown(spec, error, snapshot.as_ref())?),
                 });
             }
         }
@@ -350,11 +352,15 @@ fn one_more(only: &str) -> String {
     }
 }
 
-/// The side of an identifier or a digest that the registry does not know, or where there is no registry.
-fn unknown(spec: &SetSpec, error: Error) -> Result<Side> {
+/// The side of an identifier or a digest that the registry does not know, or where there is no registry. One that
+/// it knows was not in force at the time that was named.
+fn unknown(spec: &SetSpec, error: Error, snapshot: Option<&Snapshot>) -> Result<Side> {
     let kind = error.kind();
     let is_unknown = kind == ErrorKind::IdentifierUnknown || kind == ErrorKind::RegistryMissing;
-    if spec.is_identified() && is_unknown { Ok(Side::Unknown(error)) } else { Err(error) }
+    let periods = snapshot.map(|snapshot| spec.periods(snapshot, None, None));
+    let is_known = matches!(periods, Some(Ok(periods)) if !periods.rows.is_empty());
+    let is_side = spec.is_identified() && is_unknown && !is_known;
+    if is_side { Ok(Side::Unknown(error)) } else { Err(error) }
 }
 
 /// Adds checksums to the listing of a directory, for the files that have one in the set.

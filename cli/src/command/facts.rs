@@ -23,7 +23,7 @@ pub fn improvement(
     files: &FilesFact,
     roots: &[RootState],
 ) -> Option<String> {
-    if matches!(files, FilesFact::Good { .. }) {
+    if matches!(files, FilesFact::Good { changed: 0, .. }) {
         return None;
     }
     // A root is called HOST:PATH, unless it was given another name.
@@ -84,7 +84,7 @@ impl DiskCheck {
         let end = registry.now();
         let good = Some(summary.files.saturating_sub(summary.findings));
         let found = match summary.findings {
-            0 => FilesFact::Good { checked: start, good },
+            0 => FilesFact::Good { checked: start, good, changed: 0 },
             _ => FilesFact::Bad { checked: Some(start), good, missing, damaged, other },
         };
         let unrecorded = (!is_recorded).then_some(found);
