@@ -571,7 +571,7 @@ fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compar
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
     let is_found = contents.len() > 1 && sides.counts.contents.compared > 0;
-    let held = is_found.then(|| HeldPeriod { from, until, contents: contents.len() });
+    let held = is_found.then_some(HeldPeriod { from, until, contents: contents.len() });
     Compared::Set { instance: Box::new(instance), held }
 }
 
