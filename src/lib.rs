@@ -165,10 +165,10 @@ pub use crate::model::{
     SourceLocation, Timestamp, Warning, WarningKind,
 };
 pub use crate::registry::{
-    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, CitedContents, Clock, Difference,
-    DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
-    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
+    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, CitedContents, Clock,
+    Difference, DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions,
+    IfMissing, Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry,
+    Selected, Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -209,8 +209,8 @@ pub mod history {
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
         DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, ImportCounts,
         KeptAnnotations, NewAnnotation, NotedPeriod, Period, Periods, Presence, ReturnedGranules,
-        SavedSubset, ScannedCounts, ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
-        UnevenGranule, WorkCounts,
+        SavedSubset, ScannedCounts, ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation,
+        SubsetState, TwoSides, UnevenGranule, WorkCounts,
     };
 }
 

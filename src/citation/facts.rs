@@ -7,9 +7,9 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use super::record;
 use super::set_spec::{Meaning, NamedDataset, SetSpec, When};
 use crate::model::{
-    Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Digest, Doi, Identifier, Instance,
-    Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural,
-    quoted,
+    Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Digest, Doi, Identifier,
+    Instance, Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted,
+    plural, quoted,
 };
 use crate::registry::{CitationFacts, CitedContents, ListingSummary, Period};
 

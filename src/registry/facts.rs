@@ -74,6 +74,7 @@ pub enum FilesFact {
     /// The first check is under way.
     BeingChecked {
         /// When it began.
+        #[serde(skip)]
         since: Timestamp,
     },
     /// All files were as recorded.
@@ -108,8 +109,8 @@ pub enum FilesFact {
 impl MirrorFacts {
     /// Whether one of them is bad. Files that were never checked are not, unless all had to be checked since a time.
     pub fn is_bad(&self, is_check_required: bool) -> bool {
-        let is_unchecked =
-            matches!(self.files, FilesFact::NeverChecked) || matches!(self.files, FilesFact::Old { .. });
+        let is_unchecked = matches!(self.files, FilesFact::NeverChecked)
+            || matches!(self.files, FilesFact::Old { .. });
         self.names != NamesFact::Identical
             || matches!(self.checksums, ChecksumsFact::Different { .. })
             || matches!(self.files, FilesFact::Bad { .. })
@@ -159,7 +160,11 @@ impl Snapshot {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub fn files_fact(&self, dataset: &DatasetName, oldest: Option<Timestamp>) -> Result<FilesFact> {
+    pub fn files_fact(
+        &self,
+        dataset: &DatasetName,
+        oldest: Option<Timestamp>,
+    ) -> Result<FilesFact> {
         let roots = self.checked_roots(dataset)?;
         let counts = match roots.is_empty() {
             true => FindingCounts::default(),
@@ -274,9 +279,11 @@ impl fmt::Display for FilesFact {
             }
             FilesFact::Old { checked } => write!(f, "checked {}, too long ago", checked.day()),
             FilesFact::Bad { missing, damaged, other, .. } => {
-                let counts = [(missing, "missing"), (damaged, "damaged"), (other, "not as recorded")];
+                let counts =
+                    [(missing, "missing"), (damaged, "damaged"), (other, "not as recorded")];
                 let counts = counts.into_iter().filter(|(count, _)| **count > 0);
-                let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
+                let counts: Vec<String> =
+                    counts.map(|(count, what)| format!("{count} {what}")).collect();
                 f.write_str(&counts.join(", "))
             }
         }

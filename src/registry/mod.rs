@@ -39,6 +39,7 @@ pub use author::Author;
 pub use cancel::CancelToken;
 pub use clock::Clock;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
+pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 pub use handle::Registry;
 pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
@@ -51,11 +52,10 @@ pub use snapshot::{
     Agreement, CitationFacts, CitedContents, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
     FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
-    Neighbours, NotedPeriod, Period, Periods, Presence, ScannedCounts, ScannedDifferences, Selected,
-    Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    Neighbours, NotedPeriod, Period, Periods, Presence, ScannedCounts, ScannedDifferences,
+    Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
-pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 pub use status::{
     DatasetStatus, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
     StatusThresholds,

@@ -325,7 +325,8 @@ fn the_root_of_a_site_names_its_datasets() {
         "{root}: this is a site with us, eu.1; name the address of one, such as {root}datasets/us/"
     );
     assert_eq!(refused.to_string(), expected);
-    let refused = world.compare_with(&quick(&format!("{root}datasets/NO/"), PrimaryOptions::default()));
+    let refused =
+        world.compare_with(&quick(&format!("{root}datasets/NO/"), PrimaryOptions::default()));
     let expected = format!(
         "{root}datasets/NO/: the site has no such dataset: it has us, eu.1; name the address of one, such as {root}datasets/us/"
     );
@@ -351,6 +352,7 @@ fn the_root_of_a_site_with_one_dataset_is_that_dataset() {
     // One of several is named.
     show(links.concat());
     assert!(world.compare_with(&of_root()).is_err());
-    let options = PrimaryOptions { primary_dataset: "us".parse().ok(), ..PrimaryOptions::default() };
+    let options =
+        PrimaryOptions { primary_dataset: "us".parse().ok(), ..PrimaryOptions::default() };
     assert!(world.compare_with(&quick(&root, options)).is_ok());
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use accession::citation::listed_dataset;
 use accession::history::Annotation;
 use accession::{
-    Citation, CitationFormat, CitedContents, Granule, Listing, ListingBuilder, Moment, ParseError, Pattern,
-    Selection, Set, SetSpec, SubsetMembers, Watcher,
+    Citation, CitationFormat, CitedContents, Granule, Listing, ListingBuilder, Moment, ParseError,
+    Pattern, Selection, Set, SetSpec, SubsetMembers, Watcher,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;

@@ -10,10 +10,12 @@ use accession::history::{
     ContentCounts, Counts, HeldContents, Presence, ScanPeriod, SideBySide, TwoSides,
 };
 use accession::listing::ListingSummary;
+use accession::mirror::Primary;
 use accession::text::quoted;
 use accession::{
-    CancelToken, DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Moment,
-    Registry, Selection, SetSpec, Snapshot, Timestamp, WarningKind, Watcher,
+    CancelToken, Clock, DatasetName, DifferenceCounts, ErrorKind, GranuleId, Identifier, IfMissing,
+    Import, Instance, Listing, Moment, Registry, Selection, SetSpec, Snapshot, Timestamp,
+    WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -70,7 +72,7 @@ pub struct Compare {
     ///
     /// A granule is missing in the listing only if the dataset held it during the whole scan, and too much only if
     /// the dataset held it at no moment of the scan. The others that changed are counted.
-    #[arg(long, value_name = "START/END")]
+    #[arg(long, value_name = "START/END", hide_short_help = true)]
     scanned: Option<ScanPeriod>,
 
     /// List at most this many granules of each side, or rows [default: 20; with --json: all]
@@ -151,6 +153,8 @@ struct Listed {
 enum Side {
     /// A set of the registry, with its different contents.
     Set(Registry, Vec<HeldContents>),
+    /// The set of a dataset that is published in a directory, in a temporary registry.
+    Published(Registry, Vec<HeldContents>),
     /// A listing that was read.
     Listing(Listed),
     /// An identifier or a digest that the registry does not know, and why it is not known.
@@ -198,12 +202,12 @@ impl Compare {
                 let is_digest_equal = left.digest() == right.digest();
                 report(session, compared, &sides, is_digest_equal, self.summary)
             }
-            (Side::Set(registry, set), Side::Listing(listed)) => {
+            (Side::Set(registry, set) | Side::Published(registry, set), Side::Listing(listed)) => {
                 let (compared, sides) =
                     self.with_listing(session, (&registry, &set), listed, PLACES, limit)?;
                 report(session, compared, &sides, false, self.summary)
             }
-            (Side::Listing(listed), Side::Set(registry, set)) => {
+            (Side::Listing(listed), Side::Set(registry, set) | Side::Published(registry, set)) => {
                 let places = [PLACES[1], PLACES[0]];
                 let ([set, list], sides) =
                     self.with_listing(session, (&registry, &set), listed, places, limit)?;
@@ -234,6 +238,11 @@ impl Compare {
                 compare_unknown(session, &specs[1], source, &listing)
             }
             (Side::Unknown(error), _) | (_, Side::Unknown(error)) => Err(error),
+            (Side::Published(..), _) | (_, Side::Published(..)) => {
+                let what = "what is published in a directory is compared with a listing";
+                Err(Error::usage(what)
+                    .with_hint("`accession mirror compare NAME DIR` compares a dataset with it"))
+            }
         }
     }
 
@@ -272,7 +281,8 @@ impl Compare {
             if !dataset.is_dataset() || file.path().is_some_and(Path::is_dir) {
                 return Err(not_scanned());
             }
-            let name = registry.snapshot()?.present_name(&dataset.dataset(&registry.snapshot()?)?)?;
+            let name =
+                registry.snapshot()?.present_name(&dataset.dataset(&registry.snapshot()?)?)?;
             (name, file, is_swapped)
         };
         let (source, listing) = listed(session, file, self.lists.reading())?;
@@ -330,6 +340,9 @@ impl Compare {
             Found::Side(side) => Ok(side),
             Found::Listing(file) => {
                 let directory = file.path().filter(|path| path.is_dir()).map(Path::to_owned);
+                if let Some(directory) = directory.as_deref().filter(|it| is_published(it)) {
+                    return published(session, directory);
+                }
                 let (source, listing) = listed(session, file, self.lists.reading())?;
                 Ok(Side::Listing(Listed { source, listing, directory }))
             }
@@ -342,6 +355,24 @@ impl Compare {
 fn not_scanned() -> Error {
     Error::usage("--scanned says when a listing was made, with which one dataset is compared")
         .with_hint("`accession compare NAME ./scan.txt --scanned START/END`")
+}
+
+/// Whether a dataset is published in a directory.
+fn is_published(directory: &Path) -> bool {
+    directory.join("head.json").is_file() && directory.join("log").is_dir()
+}
+
+/// The present set of the dataset that is published in a directory, which is proved.
+fn published(session: &Session, directory: &Path) -> Result<Side> {
+    let now = session.now()?;
+    let mut import = Import::new();
+    import.options = import.options.if_missing(IfMissing::Create);
+    let name: DatasetName = "published".parse()?;
+    let record = Primary::from(directory.to_owned()).read_into(&name, &mut import, now, |_| {})?;
+    let registry = Registry::temporary(Clock::fixed(now).confirmed())?;
+    registry.import(&record.name, &import)?;
+    let contents = registry.snapshot()?.contents(&Selection::from(record.name))?;
+    Ok(Side::Published(registry, contents))
 }
 
 /// What to do if only one set is named.
@@ -638,7 +669,7 @@ fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<
         }
         let name = spec.to_string();
         rows.push(match side {
-            Side::Set(registry, mut contents) => {
+            Side::Set(registry, mut contents) | Side::Published(registry, mut contents) => {
                 let Some(HeldContents { set, .. }) = contents.pop().filter(|_| contents.is_empty())
                 else {
                     return Err(Error::usage(format!("{spec} had several contents"))

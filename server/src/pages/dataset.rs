@@ -14,10 +14,10 @@ use super::verify::{CheckedSet, Fixity, means};
 use accession::Citation;
 use accession::dataset::{DatasetRecord, LastSubsets};
 use accession::history::{Annotation, Subset};
-use accession::{DatasetName, Instance, Moment, Set, Timestamp};
-use accession::{ErrorKind, Result};
 use accession::status::{Mirrored, StatusThresholds};
 use accession::{DatasetFilter, Selection, Snapshot};
+use accession::{DatasetName, Instance, Moment, Set, Timestamp};
+use accession::{ErrorKind, Result};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 6;

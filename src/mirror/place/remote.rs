@@ -12,8 +12,7 @@ use super::address::Address;
 use super::client::{Client, HttpOptions, Pace};
 use super::statements::StatementPlace;
 use super::{
-    Failure, FoundHead, HEAD, MAX_NAMED, Part, Place, check_age, named, only_line,
-    parse_head,
+    Failure, FoundHead, HEAD, MAX_NAMED, Part, Place, check_age, named, only_line, parse_head,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
@@ -129,7 +128,11 @@ impl Remote {
             return Error::of_url(ErrorKind::Address, url, what);
         };
         let (example, listed) = (root.dataset(first), named(&names));
-        let is = if site.is_some() { "the site has no such dataset: it has" } else { "this is a site with" };
+        let is = if site.is_some() {
+            "the site has no such dataset: it has"
+        } else {
+            "this is a site with"
+        };
         let what = format!("{is} {listed}; name the address of one, such as {example}");
         Error::of_url(ErrorKind::Address, &self.address, what)
     }

@@ -146,7 +146,9 @@ impl ScannedDifferences {
         match difference {
             Difference::OnlyLeft(_) => self.counts.left += 1,
             Difference::OnlyRight(_) => self.counts.right += 1,
-            Difference::OtherContent(other) => self.counts.other += u64::from(matches!(other.compared, ContentMatch::Other(_))),
+            Difference::OtherContent(other) => {
+                self.counts.other += u64::from(matches!(other.compared, ContentMatch::Other(_)))
+            }
         }
         Ok(false)
     }
