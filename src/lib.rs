@@ -165,10 +165,10 @@ pub use crate::model::{
     Pattern, Set, SourceLocation, Timestamp, Warning, WarningKind,
 };
 pub use crate::registry::{
-    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
-    DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
-    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
+    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, CitedContents, Clock,
+    Difference, DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions,
+    IfMissing, Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry,
+    Selected, Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -204,14 +204,14 @@ pub mod listing {
 pub mod history {
     pub use crate::model::{
         Annotation, ChangeCounts, DigestPrefix, FoundPeriod, FoundPosition, GranulePrefix, IdPage,
-        IdentifierPrefix, Subset, SubsetCriteria,
+        IdentifierPrefix, ScanPeriod, Subset, SubsetCriteria,
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
         DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, ImportCounts,
         KeptAnnotations, NewAnnotation, NotedPeriod, Period, Periods, Presence, ReturnedGranules,
-        SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
-        UnevenGranule, WorkCounts,
+        SavedSubset, ScannedCounts, ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation,
+        SubsetState, TwoSides, UnevenGranule, WorkCounts,
     };
 }
 
@@ -219,8 +219,9 @@ pub mod history {
 pub mod status {
     pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
-        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
-        NewCheck, OpenFinding, RootState, StatusThresholds,
+        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, LastChange,
+        MirrorFacts, MirrorVerdict, Mirrored, NamesFact, NewCheck, OpenFinding, RootState,
+        StatusThresholds,
     };
 }
 

@@ -122,7 +122,11 @@ pub fn compare(
     let mut comparison = registry.compare_mirror(mirror, &source)?;
     let mut sides = TwoSides::lists(comparison.by_ref(), ["here", "at the primary"], u64::MAX)?;
     let compared = comparison.finish()?;
-    let ComparedMirror { status: found, counts, open_findings, warnings, .. } = compared;
+    let ComparedMirror { status: found, counts, facts, warnings, .. } = compared;
+    let open_findings = match facts.files {
+        FilesFact::Bad { missing, damaged, other, .. } => missing + damaged + other,
+        _ => 0,
+    };
     sides.counts = counts;
     let behind = found.standing.filter(|_| found.status == MirrorStatus::Behind);
     let status = found.status.to_string();

@@ -175,6 +175,17 @@ pub struct RootState {
     pub(crate) lock: Option<(String, Timestamp)>,
 }
 
+/// The numbers of files of a dataset that are not as recorded, each counted at every root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FindingCounts {
+    /// Files that do not exist.
+    pub missing: u64,
+    /// Files with another size or checksum, and files that cannot be read.
+    pub damaged: u64,
+    /// All of them.
+    pub all: u64,
+}
+
 /// A file that is not as it is recorded: what the last check of it has found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]

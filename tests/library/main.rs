@@ -58,6 +58,7 @@ mod replaced;
 mod restore;
 mod reverts;
 mod rolling_checks;
+mod scanned;
 mod seed;
 mod set_specs;
 mod side_by_side;

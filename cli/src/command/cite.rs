@@ -6,8 +6,8 @@ use std::sync::Arc;
 use accession::citation::listed_dataset;
 use accession::history::{Annotation, SubsetState};
 use accession::{
-    Citation, CitationFormat, Granule, Listing, ListingBuilder, Moment, ParseError, Pattern,
-    Selection, Set, SetSpec, SubsetMembers, Watcher,
+    Citation, CitationFormat, CitedContents, Granule, Listing, ListingBuilder, Moment, ParseError,
+    Pattern, Selection, Set, SetSpec, SubsetMembers, Watcher,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
@@ -262,8 +262,13 @@ impl Args {
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
         let cited_set = cited.period.set.clone();
+        let contents = match is_stored {
+            true => registry.snapshot()?.cited_contents(&cited, at)?,
+            false => CitedContents::default(),
+        };
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
+            .with_contents(contents)
             .with_digest(self.digest);
         let mut lacks = Vec::new();
         // Nobody edits what a site has published.

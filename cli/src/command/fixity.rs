@@ -314,7 +314,7 @@ impl TreeArgs {
 }
 
 /// The registry for reading a directory, which ends once the program is asked to end.
-fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
+pub fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
     let progress = session.progress().ending_at(tree.deadline());
     let token = CancelToken::from(watch_for_interrupt()?);
     Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
@@ -327,7 +327,7 @@ fn nothing_stated() -> Error {
 }
 
 /// What is shown of each finding.
-const FINDINGS: &[Column] = &[
+pub const FINDINGS: &[Column] = &[
     Column::text("granule"),
     // The path of a file that is its granule is not printed twice.
     Column::text("path").unless("granule"),

@@ -8,6 +8,7 @@ mod compare;
 mod correct;
 mod dataset;
 mod export;
+mod facts;
 mod fixity;
 mod granules;
 mod history;

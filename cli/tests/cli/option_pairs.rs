@@ -184,14 +184,16 @@ const CASES: &[Case] = &[
         values: &[&[
             ("--all", ""),
             ("--ca-file", "list.txt"),
+            ("--checked-within", "1d"),
+            ("--files", "data"),
             ("--insecure", ""),
             ("--max-age", "0s"),
             ("--max-bytes", "1"),
             ("--primary-dataset", "NONE"),
             ("--timeout", "1"),
         ]],
-        // The manifest was written just now.
-        hidden: &["--all", "--max-age"],
+        // The manifest was written just now. The mirror is not identical, whenever its files were checked.
+        hidden: &["--all", "--checked-within", "--max-age"],
         writes: false,
         unseen: &[],
     },
@@ -349,7 +351,13 @@ const CASES: &[Case] = &[
             READING,
             FORMAT,
             FILES,
-            &[("--limit", "0"), ("--names-only", ""), ("--root", "files"), ("--summary", "")],
+            &[
+                ("--limit", "0"),
+                ("--names-only", ""),
+                ("--root", "files"),
+                ("--scanned", "2001-01-02/2001-01-05"),
+                ("--summary", ""),
+            ],
         ],
         hidden: &[],
         writes: false,

@@ -238,6 +238,8 @@ fn copy_history(
             results: None,
             now: registry.now(),
             refusal: None,
+            refused: None,
+            clock_refusal: None,
             clock_behind_micros: None,
         };
         Pass::new(&target, Resume::FROM_FIRST)?.finish()?;
