@@ -171,14 +171,15 @@ fn what_is_shorter_than_announced_and_what_is_missing_is_an_error() {
     let error = world.compare().err().unwrap();
     assert!(matches!(error.kind().as_str(), "unreachable" | "response"), "{error}");
     assert!(error.to_string().contains(LOG), "{error}");
-    for path in [HEAD, LOG] {
+    // An address without a head is no dataset's.
+    for (path, kind) in [(HEAD, "address"), (LOG, "response")] {
         world.server.misbehave(move |request, reply| {
             if request.path == path {
                 (reply.status, reply.body) = (404, Vec::new());
             }
         });
         let error = world.compare().err().unwrap();
-        assert_eq!(error.kind().as_str(), "response");
+        assert_eq!(error.kind().as_str(), kind);
         assert!(error.to_string().contains(path), "{error}");
     }
 }
