@@ -2,4 +2,4 @@
 
 use crate::running::guards::{Archive, on};
 
-on!(Some(Archive::new("accession.db")));
+on!(Some(Archive::new("accession.db", ())));

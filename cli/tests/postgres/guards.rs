@@ -3,4 +3,4 @@
 use crate::running::guards::{Archive, on};
 use crate::scene::Scene;
 
-on!(Scene::new().map(|scene| Archive::new(scene.url)));
+on!(Scene::new().map(|scene| Archive::new(scene.url, scene.server)));

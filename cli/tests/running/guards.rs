@@ -11,6 +11,8 @@ use super::program::program;
 pub struct Archive {
     directory: tempfile::TempDir,
     registry: String,
+    /// The server of the registry, which ends with it.
+    _server: Box<dyn std::any::Any>,
 }
 
 /// How a command ended, and what it printed.
@@ -38,9 +40,10 @@ impl Refusal {
 }
 
 impl Archive {
-    /// On a registry: a path or an address.
-    pub fn new(registry: impl Into<String>) -> Self {
-        let archive = Archive { directory: harness::directory(), registry: registry.into() };
+    /// On a registry: a path or an address, and what must stay until the end.
+    pub fn new(registry: impl Into<String>, server: impl std::any::Any) -> Self {
+        let (directory, registry) = (harness::directory(), registry.into());
+        let archive = Archive { directory, registry, _server: Box::new(server) };
         let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
         archive
             .write("umm.json", &std::fs::read_to_string(fixtures.join("input/umm.json")).unwrap());
