@@ -1,20 +1,19 @@
 use std::io::{self, Write};
 use std::iter;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use accession::citation::listed_dataset;
 use accession::history::Annotation;
 use accession::{
     Citation, CitationFormat, Granule, Listing, ListingBuilder, Moment, ParseError, Pattern,
-    Selection, Set, SetSpec, SubsetMembers, Watcher,
+    Selection, Set, SetSpec, SubsetMembers,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
 use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Output, Progress, in_words};
+use crate::output::{Output, in_words};
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -185,8 +184,7 @@ impl Args {
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
-        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-        let list = listing.identify_watched(&watcher)?;
+        let list = listing.identify_watched(&session.watcher())?;
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
@@ -262,6 +260,8 @@ impl Args {
             "annotations": cited_set.instance().annotations,
             "digest": cited_set.digest(),
             "lacks": lacks,
+            "identifier": cited_set.identifier(),
+            "granules": cited_set.granule_count(),
         });
         session.present(&printed, write_citation)?;
         if !lacks.is_empty() && !session.is_json() {

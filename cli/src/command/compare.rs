@@ -11,7 +11,7 @@ use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySi
 use accession::listing::ListingSummary;
 use accession::text::quoted;
 use accession::{
-    CancelToken, DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Registry,
+    DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Registry,
     SetSpec, Timestamp, WarningKind, Watcher,
 };
 use serde::Serialize;
@@ -21,7 +21,6 @@ use crate::args::ListArgs;
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Ids, Object, Progress, plural};
 use crate::paths::OF_PATHS;
-use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
@@ -309,7 +308,7 @@ fn described(
 ) -> Result<Listing> {
     let (Some(root), Some(latest)) = (directory, contents.last()) else { return Ok(listing) };
     let tree = FileTree::new(root);
-    let token = CancelToken::from(watch_for_interrupt()?);
+    let token = session.interrupt()?;
     let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
     let described = fixity::described(&registry, &latest.set, &tree, &listing)?;
     if !has_checksums(&described)? {
@@ -374,8 +373,7 @@ fn compare_unknown(
     source: String,
     listing: &Listing,
 ) -> Result<Exit> {
-    let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-    let found = listing.identify_watched(&watcher)?;
+    let found = listing.identify_watched(&session.watcher())?;
     warn_of_repeated(session, found.repeated);
     let ListingSummary { identifier, digest, granules, .. } = found;
     let identical = expected.agrees_with(identifier, digest) == Some(true);
