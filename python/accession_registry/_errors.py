@@ -11,7 +11,7 @@ from os import path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from accession_registry._registry import Change
+    from accession_registry._results import Change
 
 PACKAGE = path.dirname(__file__)
 
@@ -102,9 +102,13 @@ def usage(message: str, hint: str | None = None, kind: str = "usage") -> Error:
     return error(json.dumps({"kind": kind, "message": message, "hint": hint}))
 
 
+# Options without a value.
+FLAGS = {"create", "digest", "dry_run", "names_only", "questionable", "skip_existing", "skip_missing", "unexpected"}
+
+
 def _candidates(message: str) -> Iterable[str]:
     found = re.findall(r"(?:DI:[0-9a-f]{32}@\S+|sha256:[0-9a-f]{12,64})(?= in )", message)
-    found = found or re.findall(r"(?<=write |, or )\S+(?= for the )", message)
+    found = found or re.findall(r"(?:write|or) (\S+) for the ", message)
     _, _, listed = message.rpartition(": ")
     return found or [word for word in re.split(r", (?:and )?| and ", listed) if " " not in word]
 
@@ -113,8 +117,9 @@ def in_python(hint: str) -> str:
     """A hint with keywords in the place of options, but for whole commands, which are typed in a shell."""
 
     def keyword(option: re.Match[str]) -> str:
-        value = option[2]
-        return option[1].replace("-", "_") + "=" + ("True" if value is None else value if value.isdigit() else repr(value))
+        name, value = option[1].replace("-", "_"), option[2]
+        shown = "True" if name in FLAGS else "…" if value is None else value if value.isdigit() else repr(value)
+        return f"{name}={shown}"
 
     parts = re.split(r"(`[^`]*`)", hint)
     pattern = r"--([a-z][a-z-]+)(?: ((?:DI:|sha256:)\S+|[A-Z][A-Z|%]*\b|\d+%?))?"

@@ -7,10 +7,9 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timezone
 from itertools import chain, groupby, islice
-from json.encoder import encode_basestring_ascii as quoted
 from os import PathLike
 from pathlib import PurePath
 from typing import Any, Protocol, TypeAlias, runtime_checkable
@@ -19,9 +18,9 @@ from accession_registry._errors import usage
 from accession_registry._native import write_table
 from accession_registry._records import File
 
-AnyPath: TypeAlias = "str | PathLike[str]"
-Time: TypeAlias = "str | date | datetime"
-Only: TypeAlias = "str | Mapping[str, str | Sequence[str]]"
+AnyPath: TypeAlias = str | PathLike[str]
+Time: TypeAlias = str | date | datetime
+Only: TypeAlias = str | Mapping[str, str | Sequence[str]]
 
 
 @runtime_checkable
@@ -38,8 +37,11 @@ class ToDict(Protocol):
     def to_dict(self) -> Mapping[str, Any]: ...
 
 
-Item: TypeAlias = "str | PathLike[str] | Mapping[str, Any] | ToDict | File"
-Listing: TypeAlias = "AnyPath | ArrowStream | Mapping[str, Any] | Iterable[Item]"
+Item: TypeAlias = str | PathLike[str] | Mapping[str, Any] | ToDict | File
+Listing: TypeAlias = AnyPath | ArrowStream | Mapping[str, Any] | Iterable[Item]
+
+# The string of JSON, without the options of `json.dumps`.
+_quoted: Callable[[str], str] = json.JSONEncoder().encode
 
 # How many items are written at a time.
 BATCH = 8_192
@@ -119,12 +121,16 @@ class Inputs:
 def _ids(items: Iterable[Any], first: type, granule: str | None) -> Iterator[str]:
     """Ids, or paths, of which a part is the id: the name, unless another one is named."""
     kind = str if issubclass(first, str) else PathLike
-    parts = {"path": PurePath.as_posix, "stem": lambda path: path.stem}
-    part = parts.get(granule or "name", lambda path: path.name)
     for number, item in enumerate(items, 1):
         if not isinstance(item, kind):
             raise _not_an_id(number, item)
-        yield f'{{"granule_id":{quoted(item if kind is str else part(PurePath(item)))}}}\n'
+        yield f'{{"granule_id":{_quoted(item if isinstance(item, str) else _part(PurePath(item), granule))}}}\n'
+
+
+def _part(path: PurePath, granule: str | None) -> str:
+    if granule == "path":
+        return path.as_posix()
+    return path.stem if granule == "stem" else path.name
 
 
 def _records(items: Iterable[Any]) -> Iterator[str]:

@@ -1,8 +1,12 @@
 from collections.abc import Iterator, Sequence
 from os import PathLike
+from typing import final
+
+__all__ = ["Handle", "Stream", "__version__", "lines", "main", "write_table"]
 
 __version__: str
 
+@final
 class Handle:
     def __new__(cls, address: str | PathLike[str] | None, create: bool) -> Handle: ...
     @property
@@ -13,6 +17,7 @@ class Handle:
     def rows(self, words: Sequence[str], inputs: str | None) -> Stream: ...
     def close(self) -> None: ...
 
+@final
 class Stream:
     def __iter__(self) -> Iterator[bytes]: ...
     def __next__(self) -> bytes: ...

@@ -1,6 +1,6 @@
 """What calls return: plain values, with the fields of the command line's JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from datetime import datetime
 from functools import cache
@@ -177,9 +177,8 @@ for _class in PUBLIC:
     _class.__module__ = "accession_registry"
 
 
-@cache
-def _hints(kind: type) -> dict[str, Any]:
-    return get_type_hints(kind)
+# The fields of each class.
+_hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 
 
 def time(text: str) -> datetime:
@@ -204,8 +203,7 @@ def _value(hint: Any, value: Any) -> Any:
     return made(hint, value) if is_dataclass(hint) and isinstance(hint, type) else value
 
 
-@cache
-def columns(kind: type) -> list[list[Any]]:
+def columns(kind: Any) -> list[list[Any]]:
     """The columns of a table of these objects, as the native module reads them."""
     return [[name, _column(hint)] for name, hint in _hints(kind).items()]
 

@@ -16,9 +16,6 @@ from accession_registry._records import Checked, FileCheck, Instance, Period, Re
 from accession_registry._results import Change, Citation, Comparison, Set, changed, cited, compared, file_check
 from accession_registry._table import Table, in_memory
 
-SetLike: TypeAlias = "Listing | Set | Dataset"
-
-
 class Fields(TypedDict, total=False):
     """The metadata of a dataset, and its limits: the options of ``accession dataset edit``."""
 
@@ -134,12 +131,12 @@ def _show(commands: Commands, given: SetLike, inputs: Inputs, known_at: Time | N
         raise usage("several sets are named", "show one at a time")
     if value["kind"] == "dataset":
         return _latest(commands, value["name"], value["latest"])
-    if value["kind"] == "set" and len(value["periods"]) == 1 and known_at is None and "@" in spec:
-        period = value["periods"][0]
-        # Later changes do not change what this names.
-        if period["instance"] and not spec.lower().startswith(("di:", "sha256:")):
-            spec = f"{period['dataset']}@{period['from']}"
-    return Set(commands, spec, value, inputs, known_at)
+    found = Set(commands, spec, value, inputs, known_at)
+    is_of_time = ("~" in spec or "@" in spec) and not spec.lower().startswith(("di:", "sha256:", "http"))
+    if is_of_time and known_at is None and found.dataset and found.periods:
+        # A later change may change what `~1` and `@now` name.
+        found._spec = f"{found.dataset}@{text(found.since)}"
+    return found
 
 
 def _latest(commands: Commands, name: str, latest: dict[str, Any] | None) -> Set:
@@ -275,10 +272,12 @@ class Registry:
 
     def run(self, *words: str, **options_: Any) -> Any:
         """Runs any other command: ``reg.run("publish", "www")``. Returns the values that it prints with ``--json``: one, or
-        a list; or the text, if it prints no JSON."""
+        a list; or the text of a manifest, a proof or a page of help."""
         if not words or words[0] == "serve":
             raise usage("serve runs until it is stopped", "type `accession serve` in a shell")
         printed, _ = self._commands.printed(["--json", *words, *options(**options_)])
+        if words[:2] in (("dataset", "export"), ("proof", "create")):
+            return printed
         try:
             values = [json.loads(line) for line in printed.split("\n") if line]
         except json.JSONDecodeError:
@@ -517,6 +516,10 @@ class Dataset:
                 return _html.facts(f"{self.name}: no history yet", [])
 
         return _html.shown(html, self)
+
+
+# What names a set.
+SetLike: TypeAlias = Listing | Set | Dataset
 
 
 def _dataset_again(address: str, by: str | None, name: str) -> Dataset:

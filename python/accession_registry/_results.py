@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -38,9 +38,9 @@ class Set:
         periods = value.get("periods", ())
         datasets = {period["dataset"] for period in periods}
         self.dataset: str | None = datasets.pop() if len(datasets) == 1 else None
-        self.since: datetime | None = time(periods[0]["from"]) if periods else None
-        until = periods[-1]["until"] if periods else None
-        self.until: datetime | None = time(until) if until else None
+        held = _held(periods, self._digest)
+        self.since: datetime | None = time(held["from"]) if held else None
+        self.until: datetime | None = time(held["until"]) if held and held["until"] else None
         self.periods = tuple(made(Instance, period["instance"]) for period in periods if period["instance"])
         self._is_listing = value["kind"] == "listing"
         self._spec = spec
@@ -122,13 +122,20 @@ class Set:
         def html() -> str:
             notes = [note for period in self.periods for note in period.annotations]
             warned = [f"{'⚠ questionable: ' * note.questionable}{note.note}" for note in notes]
-            facts = [("digest", self._digest), ("granules", self._count), ("dataset", self.dataset)]
+            facts: list[tuple[str, object]] = [("digest", self._digest), ("granules", self._count)]
+            facts += [("dataset", self.dataset)]
             facts += [("since", self.since), ("until", self.until), ("notes", "; ".join(warned) or None)]
             paste = "" if self._is_listing else self.cite().text
             return _html.facts(f"DI:{self.identifier}", facts, paste)
 
         return _html.shown(html, self)
 
+
+
+def _held(periods: Sequence[dict[str, Any]], digest: str | None) -> dict[str, Any] | None:
+    """When a set was first held; with its digest, if the digest is known."""
+    digests = [part for period in periods for part in period.get("digests", ()) if part["digest"] == digest]
+    return next(iter([*digests, *periods]), None)
 
 
 def file_check(values: list[Any]) -> FileCheck:

@@ -241,10 +241,10 @@ impl Columns {
                 }
             }
         } else if let Some(entries) = entries_at(checksums, row) {
-            let [algorithms, values] = [0, 1].map(|member| entries.as_struct().column(member));
-            for entry in 0..values.len() {
-                if let Some(value) = text_at(values, entry) {
-                    add(text_at(algorithms, entry), Some(value));
+            for entry in 0..entries.len() {
+                let pair = pair_at(&entries, entry);
+                if let Some(value) = text_at(&pair[1].0, pair[1].1) {
+                    add(text_at(&pair[0].0, pair[0].1), Some(value));
                 }
             }
         }
@@ -340,13 +340,33 @@ fn is_text(found: &DataType) -> bool {
     }
 }
 
+/// The algorithm and the checksum of an entry: columns, and the row in each of them.
+fn pair_at(entries: &ArrayRef, entry: usize) -> [(ArrayRef, usize); 2] {
+    match entries.data_type() {
+        DataType::List(_) => {
+            let pair = entries.as_list::<i32>().value(entry);
+            let missing = pair.len() != 2;
+            [0, 1].map(|member| match missing {
+                true => (arrow_array::new_null_array(&DataType::Utf8, 1), 0),
+                false => (Arc::clone(&pair), member),
+            })
+        }
+        _ => [0, 1].map(|member| (Arc::clone(entries.as_struct().column(member)), entry)),
+    }
+}
+
 /// Whether values are checksums by algorithm: a map, pairs, or a member for each algorithm.
 fn is_map(found: &DataType) -> bool {
     let are_texts = |members: &Fields| members.iter().all(|it| is_text(it.data_type()));
     match found {
         DataType::Struct(members) => are_texts(members),
         DataType::Map(entries, _) | DataType::List(entries) | DataType::LargeList(entries) => {
-            matches!(entries.data_type(), DataType::Struct(it) if it.len() == 2 && are_texts(it))
+            match entries.data_type() {
+                DataType::Struct(members) => members.len() == 2 && are_texts(members),
+                // As pandas has them.
+                DataType::List(texts) => is_text(texts.data_type()),
+                _ => false,
+            }
         }
         _ => false,
     }
