@@ -258,9 +258,9 @@ def test_every_table_goes_to_arrow(file: ar.Registry, dataset: ar.Dataset) -> No
     assert pl.DataFrame(compared.only_right)["granule"].to_list() == ["X"] and list(compared.only_left) == ["C"]
 
 
-def test_a_million_rows_need_no_more_memory_than_a_page(tmp_path: Path) -> None:
-    # A development build takes minutes for a million.
-    count = 1_000_000 if "ACCESSION_TEST_ALL" in os.environ else 100_000
+def test_many_rows_need_hardly_any_memory(tmp_path: Path) -> None:
+    # A development build takes minutes for a million, which need as little.
+    count = int(os.environ.get("ACCESSION_TEST_ROWS", "100_000"))
 
     def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, count, 50_000):
@@ -276,4 +276,4 @@ def test_a_million_rows_need_no_more_memory_than_a_page(tmp_path: Path) -> None:
         reader = pa.RecordBatchReader.from_stream(held.files)
         assert sum(batch.num_rows for batch in reader) == count
         grown = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) / 1024
-        assert grown < 250, f"{grown:.0f} MiB"
+        assert grown < 150, f"{grown:.0f} MiB"
