@@ -40,5 +40,6 @@ class Commands:
         return self.handle.rows([*options(by=self.by), *words], inputs.directory if inputs else None)
 
     def table(self, title: str, kind: type[T], words: list[str], inputs: Inputs | None = None) -> Table[T]:
-        """The rows of a command, which are in memory."""
-        return in_memory(title, kind, self.call(words, inputs)[0])
+        """The rows of a command, which are in memory, without a summary at the end."""
+        values = [value for value in self.call(words, inputs)[0] if value.keys() != {"summary"}]
+        return in_memory(title, kind, values)

@@ -45,14 +45,8 @@ def open(registry: AnyPath = "accession.db", *, create: bool = False, by: str | 
 
 
 def show(
-    set: SetLike,
-    /,
-    *,
-    column: str | None = None,
-    only: Only | None = None,
-    total: int | None = None,
-    granule: str | None = None,
-    format: str | None = None,
+    set: SetLike, /, *, column: str | None = None, only: Only | None = None, total: int | None = None,
+    granule: str | None = None, format: str | None = None,
 ) -> Set:
     """The set that an argument names, as on the command line, or that a listing has. No registry is needed for a
     listing."""
@@ -60,16 +54,8 @@ def show(
 
 
 def compare(
-    left: SetLike,
-    right: SetLike,
-    /,
-    *,
-    names_only: bool = False,
-    column: str | None = None,
-    only: Only | None = None,
-    total: int | None = None,
-    granule: str | None = None,
-    format: str | None = None,
+    left: SetLike, right: SetLike, /, *, names_only: bool = False, column: str | None = None,
+    only: Only | None = None, total: int | None = None, granule: str | None = None, format: str | None = None,
 ) -> Comparison:
     """Compares two sets, listings or directories."""
     inputs = Inputs(column, only, total, granule, format)
@@ -77,15 +63,8 @@ def compare(
 
 
 def cite(
-    set: SetLike,
-    /,
-    *,
-    of: AnyPath,
-    digest: bool = False,
-    column: str | None = None,
-    only: Only | None = None,
-    total: int | None = None,
-    granule: str | None = None,
+    set: SetLike, /, *, of: AnyPath, digest: bool = False, column: str | None = None, only: Only | None = None,
+    total: int | None = None, granule: str | None = None,
 ) -> Citation:
     """A citation of a listing. ``of`` is the DOI or the name of its dataset, or a file with its metadata."""
     inputs = Inputs(column, only, total, granule)
@@ -208,17 +187,8 @@ class Registry:
         return self._commands.table("periods", Period, ["find", *options(prefix=prefix), "--", *granules])
 
     def compare(
-        self,
-        left: SetLike,
-        right: SetLike,
-        /,
-        *,
-        names_only: bool = False,
-        scanned: str | None = None,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
+        self, left: SetLike, right: SetLike, /, *, names_only: bool = False, scanned: str | None = None,
+        column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
         format: str | None = None,
     ) -> Comparison:
         """Compares two sets, listings or directories. ``scanned="START/END"`` is when a listing was made."""
@@ -226,15 +196,8 @@ class Registry:
         return _compare(self._commands, left, right, inputs, options(names_only=names_only, scanned=scanned))
 
     def cite(
-        self,
-        set: SetLike,
-        /,
-        *,
-        of: AnyPath | None = None,
-        select: str | Sequence[str] | None = None,
-        select_from: Listing | None = None,
-        digest: bool = False,
-        dry_run: bool = False,
+        self, set: SetLike, /, *, of: AnyPath | None = None, select: str | Sequence[str] | None = None,
+        select_from: Listing | None = None, digest: bool = False, dry_run: bool = False,
     ) -> Citation:
         """A citation of a set, or of the granules that ``select`` or ``select_from`` name, which are saved as a subset."""
         inputs = Inputs()
@@ -359,20 +322,9 @@ class Dataset:
         return made(Record, value)
 
     def sync(
-        self,
-        listing: Listing,
-        *,
-        create: bool = False,
-        checksums: bool = False,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
-        format: str | None = None,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
-        dry_run: bool = False,
+        self, listing: Listing, *, create: bool = False, checksums: bool = False, column: str | None = None,
+        only: Only | None = None, total: int | None = None, granule: str | None = None, format: str | None = None,
+        at: Time | None = None, note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Makes the dataset hold exactly what a listing or a directory has. ``checksums`` reads the files of a directory."""
         inputs = Inputs(column, only, total, granule, format)
@@ -382,20 +334,9 @@ class Dataset:
         return self._change(["sync", *given, *inputs.words(), *change, "--", self.name, word], inputs)
 
     def ingest(
-        self,
-        listing: Listing,
-        *,
-        delete: Listing | None = None,
-        create: bool = False,
-        skip_existing: bool = False,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
-        format: str | None = None,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
+        self, listing: Listing, *, delete: Listing | None = None, create: bool = False, skip_existing: bool = False,
+        column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
+        format: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
         dry_run: bool = False,
     ) -> Change:
         """Adds granules, and in the same change marks those of ``delete`` as deleted."""
@@ -407,19 +348,9 @@ class Dataset:
         return self._change(["ingest", *given, *inputs.words(), *change, "--", self.name, word], inputs)
 
     def delete(
-        self,
-        listing: Listing,
-        *,
-        skip_missing: bool = False,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
-        format: str | None = None,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
-        dry_run: bool = False,
+        self, listing: Listing, *, skip_missing: bool = False, column: str | None = None, only: Only | None = None,
+        total: int | None = None, granule: str | None = None, format: str | None = None, at: Time | None = None,
+        note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Marks granules as deleted. Earlier sets still have them."""
         inputs = Inputs(column, only, total, granule, format)
@@ -429,13 +360,8 @@ class Dataset:
         return self._change(["delete", *given, *inputs.words(), *change, "--", self.name, word], inputs)
 
     def revert(
-        self,
-        set: Set | str | None = None,
-        *,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
-        dry_run: bool = False,
+        self, set: Set | str | None = None, *, at: Time | None = None, note: str | None = None,
+        expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Takes the last change back by a new one, or returns to an earlier set."""
         inputs = Inputs()
@@ -444,18 +370,9 @@ class Dataset:
         return self._change(["revert", *change, "--", self.name, *word], inputs)
 
     def import_history(
-        self,
-        *sources: AnyPath,
-        create: bool = False,
-        skip: str | Sequence[str] | None = None,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
-        format: str | None = None,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
+        self, *sources: AnyPath, create: bool = False, skip: str | Sequence[str] | None = None,
+        column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
+        format: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
         dry_run: bool = False,
     ) -> Change:
         """Builds a history from dated listings, a table of dates, a manifest or a published log."""
@@ -466,18 +383,9 @@ class Dataset:
         return self._change(["import", *given, *inputs.words(), *change, "--", self.name, *words], inputs)
 
     def add_checksums(
-        self,
-        files: Listing,
-        *,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
-        format: str | None = None,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
-        dry_run: bool = False,
+        self, files: Listing, *, column: str | None = None, only: Only | None = None, total: int | None = None,
+        granule: str | None = None, format: str | None = None, at: Time | None = None, note: str | None = None,
+        expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Records sizes and checksums of files: a file such as ``sha256sum`` writes, a table, or ``File`` objects."""
         inputs = Inputs(column, only, total, granule, format)
@@ -541,14 +449,8 @@ class Mirror:
         return next((mirror["source"] for mirror in status["mirrors"] if mirror["default"]), None)
 
     def pull(
-        self,
-        primary: AnyPath | None = None,
-        *,
-        create: bool = False,
-        at: Time | None = None,
-        note: str | None = None,
-        expect: str | None = None,
-        dry_run: bool = False,
+        self, primary: AnyPath | None = None, *, create: bool = False, at: Time | None = None,
+        note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Makes the mirror hold what its primary holds: an address, a published directory, a manifest or a registry."""
         given = options(create=create, at=at, note=note, expect=expect, dry_run=dry_run)

@@ -28,6 +28,10 @@ def test_the_types_are_strict(tmp_path: Path) -> None:
     mypy(tmp_path, "mypy", "--strict", "-p", "accession_registry")
 
 
+def test_what_people_write_is_typed(tmp_path: Path) -> None:
+    mypy(tmp_path, "mypy", "--strict", str(Path(__file__).with_name("cells.py")))
+
+
 def test_the_types_are_those_of_the_module(tmp_path: Path) -> None:
     mypy(tmp_path, "mypy.stubtest", "accession_registry")
 
