@@ -82,4 +82,3 @@ fn printed(help: &clap::Error, mut out: Box<dyn Write + Send>, host: &Host) -> O
         Err(error) => Outcome::failed(&Error::from(error), host),
     }
 }
-

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant, SystemTime};
 use accession::history::WorkCounts;
 use accession::mirror::{PublishedSite, SiteRegistry};
 use accession::{
-    CancelToken, Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot, Timestamp,
+    CancelToken, Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot,
+    Timestamp,
 };
 use accession::{ParseError, Warning, WarningKind, Watcher};
 use serde::Serialize;
@@ -335,7 +336,8 @@ impl Session {
     /// Prints a warning on stderr. The command still succeeds.
     pub fn warn(&self, kind: WarningKind, message: &str) {
         if let Some(host) = &self.host {
-            let warning = serde_json::json!({ "kind": kind.name(), "message": host.shown(message) });
+            let warning =
+                serde_json::json!({ "kind": kind.name(), "message": host.shown(message) });
             return host.warnings.borrow_mut().push(warning);
         }
         if !self.is_json() {

@@ -87,6 +87,8 @@ def error(text: str, is_refused: bool = False) -> Error:
     kind, message, hint = problem["kind"], problem["message"], problem.get("hint") or None
     hint = in_python(hint) if hint else None
     refused = is_refused or "expect" in problem
+    if "expect" in problem:
+        hint = f"if this is right, repeat the call with expect={problem['expect']!r}"
     raised = (Refused if refused else _CLASSES.get(kind, Error))(f"{message}\nhint: {hint}" if hint else message)
     raised.kind, raised.hint, raised.granule = kind, hint, problem.get("granule")
     raised.file, raised.line = problem.get("file"), problem.get("line")

@@ -404,7 +404,8 @@ class Dataset:
         except Refused as refused:
             if refused.expect:
                 planned = [word for word in words if word != "--dry-run" and not word.startswith("--expect=")]
-                planned[1:1] = ["--dry-run", f"--expect={refused.expect}"]
+                before = planned.index("--")
+                planned[before:before] = ["--dry-run", f"--expect={refused.expect}"]
                 [value, *_], warnings = self._commands.call(planned, inputs)
                 refused.change = changed(self._commands, value, warnings)
             raise

@@ -232,7 +232,9 @@ impl Columns {
                 add(Some(algorithm), Some(checksum));
             }
         }
-        let Some(checksums) = self.checksums.map(|index| table.column(index)) else { return Ok(()) };
+        let Some(checksums) = self.checksums.map(|index| table.column(index)) else {
+            return Ok(());
+        };
         if let DataType::Struct(members) = checksums.data_type() {
             for (member, field) in members.iter().enumerate() {
                 let value = text_at(checksums.as_struct().column(member), row);
@@ -378,7 +380,11 @@ fn is_float(found: &DataType) -> bool {
 
 fn not_readable(name: &str, found: &DataType) -> Failure {
     let message = format!("the column {name:?} describes files, but {found} cannot be read");
-    Failure::new("input", message, "give the column the name and the type of one of `Set.files`, or leave it out")
+    Failure::new(
+        "input",
+        message,
+        "give the column the name and the type of one of `Set.files`, or leave it out",
+    )
 }
 
 /// The stream that an object exports, which belongs to this function's caller from now on.

@@ -269,7 +269,7 @@ def test_the_program_of_the_package_runs_and_ends_at_ctrl_c(tmp_path: Path) -> N
     for words, status in ((["ingest", "US", "--id", "A", "--create"], 0), (["compare", "US", "US@2001-01-02"], 2)):
         run = subprocess.run([*command, *words], env=environment, capture_output=True, text=True)
         assert run.returncode == status and "Traceback" not in run.stderr, run.stderr
-    child = subprocess.Popen([*command, "sync", "US", "-"], env=environment, stdin=subprocess.PIPE)
-    time.sleep(1.5)
-    child.send_signal(signal.SIGINT)
-    assert child.wait(10) in (130, -signal.SIGINT)
+    with subprocess.Popen([*command, "sync", "US", "-"], env=environment, stdin=subprocess.PIPE) as child:
+        time.sleep(1.5)
+        child.send_signal(signal.SIGINT)
+        assert child.wait(10) in (130, -signal.SIGINT)

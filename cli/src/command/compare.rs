@@ -10,8 +10,8 @@ use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySi
 use accession::listing::ListingSummary;
 use accession::text::quoted;
 use accession::{
-    DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Registry,
-    SetSpec, Timestamp, WarningKind, Watcher,
+    DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Registry, SetSpec,
+    Timestamp, WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -14,9 +14,7 @@ use super::dataset::DATASET;
 use crate::applied::sides;
 use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
-use crate::output::{
-    Column, annotation_in, digest_in, in_words, selected_in, write_fields,
-};
+use crate::output::{Column, annotation_in, digest_in, in_words, selected_in, write_fields};
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
