@@ -55,7 +55,7 @@ pub fn call(call: Call, out: Box<dyn Write + Send>) -> Outcome {
             None => {}
         }
     }
-    let (arguments, standard_input_uses) = match parsed {
+    let (parsed, standard_input_uses) = match parsed {
         Ok(parsed) => parsed,
         Err(usage) if usage.use_stderr() => {
             let error = unknown_option(&usage, &arguments);
@@ -64,12 +64,12 @@ pub fn call(call: Call, out: Box<dyn Write + Send>) -> Outcome {
         }
         Err(help) => return printed(&help, out, &host),
     };
-    let mut session = Session::inside(arguments.options, host, out);
-    let result = run_command(arguments.command, standard_input_uses, &mut session);
+    let mut session = Session::inside(parsed.options, arguments, host, out);
+    let result = run_command(parsed.command, standard_input_uses, &mut session);
     let finished = session.finish();
     let result = match result.and_then(|exit| finished.map(|()| exit)) {
         Err(error) if session.has_committed() => Err(error.after_commit()),
-        Err(error) => Err(session.with_suggestion(error)),
+        Err(error) => Err(session.with_next_command(error)),
         exit => exit,
     };
     session.conclude_inside(result)

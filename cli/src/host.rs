@@ -70,7 +70,7 @@ impl Outcome {
                 *text = host.shown(text);
             }
         }
-        let error = to_value(&report);
-        Outcome { exit: Exit::Trouble, warnings: host.warnings.take(), error: Some(error) }
+        let (exit, error) = (error.exit(), to_value(&report));
+        Outcome { exit, warnings: host.warnings.take(), error: Some(error) }
     }
 }

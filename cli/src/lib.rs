@@ -48,6 +48,7 @@ macro_rules! object {
     };
 }
 
+mod again;
 mod applied;
 mod args;
 mod call;
@@ -57,6 +58,7 @@ mod hint;
 mod host;
 mod key_file;
 mod kind;
+mod listing_guard;
 mod output;
 mod page;
 mod paths;
@@ -105,9 +107,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         parsed = parse(&mut Arguments::program(HelpLength::of(&arguments)), &arguments);
     }
     match parsed {
-        Ok((arguments, uses)) => {
-            let mut session = Session::new(arguments.options);
-            let result = run_command(arguments.command, uses, &mut session);
+        Ok((parsed, uses)) => {
+            let mut session = Session::new(parsed.options, arguments);
+            let result = run_command(parsed.command, uses, &mut session);
             conclude(result, &mut session)
         }
         Err(mut error) if error.use_stderr() => {
@@ -123,7 +125,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
         Err(help) => {
             let mut session =
-                Session::new(RunOptions { json: wants_json, ..RunOptions::default() });
+                Session::new(RunOptions { json: wants_json, ..RunOptions::default() }, arguments);
             let result = print_help(&help, &mut session);
             conclude(result, &mut session)
         }
@@ -163,7 +165,7 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
             Ok(exit) => exit,
             Err(error) => match session.has_committed() {
                 true => error.after_commit().report(session.is_json()),
-                false => session.with_suggestion(error).report(session.is_json()),
+                false => session.with_next_command(error).report(session.is_json()),
             },
         },
     }

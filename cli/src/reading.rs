@@ -25,6 +25,7 @@ use accession::{
 use accession::{ParseError, Timestamp, Warning, WarningKind};
 
 use super::error::{Context, Error, Result};
+use super::listing_guard::ListingGuard;
 use super::output::{Progress, plural};
 use super::paths::PathArgs;
 use super::session::Session;
@@ -108,7 +109,7 @@ pub struct Entries<'a> {
     files: std::slice::Iter<'a, InputFile>,
     options: ListingOptions,
     paths: &'a PathArgs,
-    missing: MissingPages,
+    missing: MissingPages<'a>,
     open: Option<OpenListing>,
     pages: SearchPages,
     /// Whether what is listed becomes part of a dataset: then the registry itself is refused.
@@ -137,7 +138,7 @@ impl<'a> Entries<'a> {
         files: &'a [InputFile],
         options: ListingOptions,
         paths: &'a PathArgs,
-        missing: MissingPages,
+        missing: MissingPages<'a>,
     ) -> Self {
         let pages = SearchPages::default();
         let (ids, files) = (ids.iter().enumerate(), files.iter());
@@ -348,7 +349,7 @@ pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,
     options: &ListingOptions,
-    missing: MissingPages,
+    missing: MissingPages<'_>,
     session: &Session,
     import: &mut Import,
 ) -> Result<()> {
@@ -394,34 +395,32 @@ fn import_log(
 }
 
 /// What to do with a search result of which pages are missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MissingPages {
+#[derive(Debug, Clone, Copy)]
+pub enum MissingPages<'a> {
     /// Refuse it, since one page is easily mistaken for the whole dataset.
     Refuse,
+    /// Refuse the change of it, unless its result is expected.
+    Guard(&'a ListingGuard),
     /// Accept it, with a warning.
     Warn,
 }
 
-impl MissingPages {
-    /// The meaning of `--partial`.
-    pub fn when(partial: bool) -> Self {
-        if partial { MissingPages::Warn } else { MissingPages::Refuse }
-    }
-
+impl MissingPages<'_> {
     /// Refuses a search result, or warns, if some of its pages are missing.
     ///
     /// # Errors
     ///
     /// They are missing, and to be refused.
     fn check(self, pages: &SearchPages, session: &Session) -> Result<()> {
-        match (pages.missing(), self) {
-            (None, _) => Ok(()),
-            (Some(what), MissingPages::Refuse) => Err(Error::new(ErrorKind::PagesMissing, what)),
-            (Some(what), MissingPages::Warn) => {
-                session.warn(WarningKind::PagesMissing, &what);
-                Ok(())
+        match (pages.check(), self) {
+            (Ok(()), _) => {}
+            (Err(error), MissingPages::Refuse) => return Err(error.into()),
+            (Err(error), MissingPages::Guard(guard)) => guard.refuse(error),
+            (Err(error), MissingPages::Warn) => {
+                session.warn(WarningKind::PagesMissing, &error.to_string());
             }
         }
+        Ok(())
     }
 }
 

@@ -1,5 +1,6 @@
 //! One run of the program: its registry, its clock, its user and its output.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -16,11 +17,13 @@ use accession::{
 use accession::{ParseError, Warning, WarningKind, Watcher};
 use serde::Serialize;
 
+use super::again::again;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
 use super::host::{Host, Outcome};
 use super::output::{
-    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_message,
+    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, one_line, plural,
+    write_message,
 };
 use super::paths::named_path;
 use super::signals::watch_for_interrupt;
@@ -31,6 +34,8 @@ pub const REGISTRY: &str = "accession.db";
 /// One run of the program.
 pub struct Session {
     options: RunOptions,
+    /// What was typed, the name of the program first.
+    arguments: Vec<OsString>,
     began: Instant,
     out: Output,
     committed: Arc<AtomicBool>,
@@ -83,9 +88,10 @@ pub struct RunOptions {
 }
 
 impl Session {
-    pub fn new(options: RunOptions) -> Self {
+    pub fn new(options: RunOptions, arguments: Vec<OsString>) -> Self {
         Session {
             options,
+            arguments,
             began: Instant::now(),
             out: Output::new(),
             committed: Arc::default(),
@@ -95,8 +101,13 @@ impl Session {
     }
 
     /// A session inside another program, whose output is written to `out`.
-    pub fn inside(options: RunOptions, host: Host, out: Box<dyn Write + Send>) -> Self {
-        Session { out: Output::to(out, false), host: Some(host), ..Session::new(options) }
+    pub fn inside(
+        options: RunOptions,
+        arguments: Vec<OsString>,
+        host: Host,
+        out: Box<dyn Write + Send>,
+    ) -> Self {
+        Session { out: Output::to(out, false), host: Some(host), ..Session::new(options, arguments) }
     }
 
     /// How the command of a session inside another program ended.
@@ -297,6 +308,11 @@ impl Session {
         }
     }
 
+    /// The command of this run with more options, to be typed next.
+    pub fn again(&self, options: &[(&str, &str)]) -> String {
+        again(&self.arguments, &self.program(), options)
+    }
+
     /// The path of the registry that [`Session::write`] would create. `None` means that it would
     /// not create one.
     pub fn new_registry(&self, create: Create) -> Result<Option<&Path>> {
@@ -348,6 +364,14 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
+    /// Prints on stderr what was done beside the output, for people.
+    pub fn note(&self, message: &str) {
+        if self.host.is_none() {
+            // If stderr cannot be written, there is nowhere left to report it.
+            let _ = writeln!(io::stderr(), "{}", one_line(message));
+        }
+    }
+
     /// Prints on stderr what to do next, for people.
     pub fn hint(&self, message: &str) {
         if self.host.is_none() {
@@ -382,8 +406,21 @@ impl Session {
         }
     }
 
+    /// The error with the next command: of a refusal, the same command with the set that it would lead to.
+    pub fn with_next_command(&self, error: CliError) -> CliError {
+        let Some((refusal, expect)) = error.refusal() else {
+            return self.with_suggestion(error);
+        };
+        if error.has_own_hint() {
+            return error;
+        }
+        let command = self.again(&[("--expect", &expect.to_string())]);
+        let hint = hint::of_refusal(refusal, &command, &self.program());
+        error.with_hint(hint)
+    }
+
     /// The error about an unknown dataset or identifier, with a hint that names similar ones, if there are any.
-    pub fn with_suggestion(&self, error: CliError) -> CliError {
+    fn with_suggestion(&self, error: CliError) -> CliError {
         let Some(unknown) = error.unknown() else { return error };
         // The command has failed already: that nothing can be suggested is not reported.
         let snapshot = self.open_existing().ok().flatten();

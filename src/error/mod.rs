@@ -15,7 +15,9 @@ use std::sync::Arc;
 pub(crate) use self::detail::Class;
 pub use self::detail::ErrorDetail;
 pub use self::kind::ErrorKind;
-use crate::model::{ContentConflict, GranuleId, ParseError, SourceLocation, quoted};
+use crate::model::{
+    ContentConflict, DatasetName, Expected, GranuleId, ParseError, SourceLocation, quoted,
+};
 
 /// The result of an operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -48,6 +50,8 @@ struct Repr {
     path: Option<PathBuf>,
     line: Option<u64>,
     unknown: Option<String>,
+    expect: Option<Expected>,
+    refused_before: Option<DatasetName>,
     #[cfg(feature = "postgres")]
     server_code: Option<String>,
     is_of_store: bool,
@@ -65,6 +69,8 @@ impl Error {
             path: None,
             line: None,
             unknown: None,
+            expect: None,
+            refused_before: None,
             #[cfg(feature = "postgres")]
             server_code: None,
             is_of_store: false,
@@ -105,6 +111,20 @@ impl Error {
     #[must_use]
     pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
         self.0.unknown = Some(unknown.to_string());
+        self
+    }
+
+    /// Adds the set that the refused change leads to.
+    #[must_use]
+    pub(crate) fn expecting(mut self, expect: Expected) -> Self {
+        self.0.expect = Some(expect);
+        self
+    }
+
+    /// The same refusal, of a dataset of which the listing before was refused, too.
+    #[must_use]
+    pub(crate) fn repeated(mut self, dataset: &DatasetName) -> Self {
+        self.0.refused_before = Some(dataset.clone());
         self
     }
 
@@ -187,6 +207,22 @@ impl Error {
         self.0.unknown.as_deref()
     }
 
+    /// The set that the dataset would hold after a change that a guard refused: the same change that expects it
+    /// ([`ChangeOptions::expect`](crate::ChangeOptions::expect)) is made. `None` if no guard refused it.
+    pub fn expect(&self) -> Option<Expected> {
+        self.0.expect
+    }
+
+    /// Whether a guard refused a change that may be right: everything else is an error.
+    pub fn is_refusal(&self) -> bool {
+        self.0.expect.is_some() || self.kind() == ErrorKind::ClockAhead
+    }
+
+    /// The dataset, if a guard refused a listing, and the listing of the same dataset before it was refused, too.
+    pub fn refused_before(&self) -> Option<&DatasetName> {
+        self.0.refused_before.as_ref()
+    }
+
     /// The SQLSTATE that a server reported. `None` means that the kind says as much.
     #[cfg(feature = "postgres")]
     pub(crate) fn server_code(&self) -> Option<&str> {
@@ -198,8 +234,8 @@ impl Error {
         self.0.is_of_store
     }
 
-    /// Whether a listing was rejected because of its content or its time, so that the dataset lacks it until
-    /// one is accepted.
+    /// Whether a listing was rejected because of its content, so that the dataset lacks it until one is accepted.
+    /// A wrong time is an error of the caller.
     pub fn rejects_listing(&self) -> bool {
         let of_listings = [
             ErrorDetail::FileMetadata,
@@ -210,9 +246,9 @@ impl Error {
             ErrorKind::Empty
             | ErrorKind::TooManyDeletions
             | ErrorKind::TooManyAdditions
-            | ErrorKind::ContentContradicts
-            | ErrorKind::NotAfterLast
-            | ErrorKind::Future => true,
+            | ErrorKind::Unlike
+            | ErrorKind::PagesMissing
+            | ErrorKind::ContentContradicts => true,
             _ => self.detail().is_some_and(|detail| of_listings.contains(&detail)),
         }
     }

@@ -17,7 +17,7 @@ use super::pdr::Pdr;
 use super::table::{self, TableReader};
 use super::warning::WarningCollector;
 use super::{Hits, Record, Row, Rows};
-use crate::error::{Error, ErrorDetail};
+use crate::error::{Error, ErrorDetail, ErrorKind};
 use crate::model::{Day, Event, EventKind, Moment, Timestamp, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
@@ -251,6 +251,15 @@ impl SearchPages {
         }
         self.pages += 1;
         self.next_pages += u64::from(records.has_next_page());
+    }
+
+    /// Refuses a search result of which pages are missing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::PagesMissing`].
+    pub fn check(&self) -> Result<(), Error> {
+        self.missing().map_or(Ok(()), |what| Err(Error::new(ErrorKind::PagesMissing, what)))
     }
 
     /// What is missing, in words. `None` means that nothing is known to be missing.

@@ -1,15 +1,18 @@
 //! Commands that make one change of a dataset: `ingest`, `delete`, `sync`, `revert`.
 
 use accession::text::quoted;
-use accession::{DatasetName, ErrorKind, Listing, ListingBuilder, Moment, Selection, SetSpec};
+use accession::{
+    DatasetName, ErrorKind, Limits, Listing, ListingBuilder, Moment, Selection, SetSpec,
+};
 
 use super::listings::refuse_dated;
 use crate::applied::{Application, apply};
 use crate::args::{
-    ChangeArgs, ChecksumArgs, ContentArgs, FileArgs, IdArgs, LimitArgs, ListingArgs, Reading,
-    ReadingArgs, if_missing, refuse_missing,
+    ChangeArgs, ChecksumArgs, FileArgs, IdArgs, ListingArgs, Reading, ReadingArgs, if_missing,
+    refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
+use crate::listing_guard::ListingGuard;
 use crate::paths::with_hint_of_paths;
 use crate::reading::{InputFile, MissingPages};
 use crate::session::Session;
@@ -72,13 +75,6 @@ pub struct Ingest {
 
     #[command(flatten)]
     files: FileArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
-    /// Accept a search result with missing pages
-    #[arg(long, requires = "listings", hide_short_help = true)]
-    partial: bool,
 }
 
 impl Ingest {
@@ -93,14 +89,8 @@ impl Ingest {
         let deleting = ByName::new("delete", "delete", &self.dataset);
         refuse_missing(&self.delete, session, deleting.reading())?;
         let mut change = accession::Change::new();
-        change.options = self
-            .change
-            .options()
-            .skip_existing(self.skip_existing)
-            .skip_missing(self.skip_missing)
-            .max_replace(self.contradicting.max_replace)
-            .if_missing(if_missing(self.create));
-        let missing = MissingPages::when(self.partial);
+        let guard = ListingGuard::default();
+        let missing = MissingPages::Guard(&guard);
         let files = Some((&self.files, &self.checksums));
         let entries = self.reading.entries(session, ids, listings, files, missing)?.recorded();
         for entry in entries {
@@ -110,8 +100,22 @@ impl Ingest {
         for entry in deleted.of_deletion() {
             change.delete(entry?)?;
         }
+        let options = self
+            .change
+            .options()
+            .limits(limits(listings.iter().chain(&self.delete).count()))
+            .skip_existing(self.skip_existing)
+            .skip_missing(self.skip_missing)
+            .if_missing(if_missing(self.create));
+        change.options = guard.guarding(options);
         make(session, &self.change.application(&self.dataset, self.create), &change)
     }
+}
+
+/// The guard of a change of so many listings: the limits of the dataset, or the default. Ids that are typed are
+/// not guarded.
+fn limits(listings: usize) -> Option<Limits> {
+    (listings > 0).then(Limits::default)
 }
 
 /// The commands that hints name, with the dataset.
@@ -204,7 +208,8 @@ impl Delete {
         let reading = ByName::new("delete", "delete", &self.dataset);
         refuse_missing(listings, session, reading.reading())?;
         let mut change = accession::Change::new();
-        change.options = self.change.options().skip_missing(self.skip_missing);
+        let limits = limits(listings.len());
+        change.options = self.change.options().limits(limits).skip_missing(self.skip_missing);
         let entries = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
         for entry in entries.of_deletion() {
             change.delete(entry?)?;
@@ -216,9 +221,11 @@ impl Delete {
 /// Make a dataset hold exactly what a listing or directory has
 ///
 /// Granules that are listed but not held are added. Granules that are held but not listed are marked as
-/// deleted. A listing is rejected if it is empty, or if it would delete or add too many granules: it is
-/// probably incomplete, or of another dataset. `accession status` shows that until a listing is accepted. A
-/// listing that changes nothing is recorded as confirmed.
+/// deleted. A listing is refused (exit status 3) if it is empty or incomplete, if it would delete or add too
+/// many granules, or replace contents, or if none of the new ids looks like those held: it is probably cut, or
+/// of another dataset. The refusal prints the command with the --expect that accepts exactly this result.
+/// `accession status` shows the refusal until a listing is accepted. A listing that changes nothing is
+/// recorded as confirmed.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -253,12 +260,6 @@ pub struct Sync {
 
     #[command(flatten)]
     files: FileArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
-    #[command(flatten)]
-    limits: LimitArgs,
 }
 
 const LISTINGS: &str = "A file, a directory, or - for standard input. Several files are \
@@ -269,30 +270,28 @@ const SAME: &str = "the dataset holds exactly the listed granules";
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let options = self
-            .change
-            .options()
-            .if_missing(if_missing(self.create))
-            .max_replace(self.contradicting.max_replace);
-        let listing = self.listing(session).inspect_err(|error| {
+        let options = self.change.options().if_missing(if_missing(self.create));
+        let guard = ListingGuard::default();
+        let listing = self.listing(session, &guard).inspect_err(|error| {
             // A wrong argument is not a refused listing.
-            if !options.is_dry_run() && error.kind() != ErrorKind::Usage {
+            if !options.is_dry_run() && error.rejects_listing() {
                 self.note_refused(error, session);
             }
         })?;
+        let options = guard.guarding(options);
         let application = self.change.application(&self.dataset, self.create).with_line();
         apply(session, &application, Some(SAME), |registry| {
-            registry.sync(&self.dataset, &listing, self.limits.limits(), &options)
+            registry.sync(&self.dataset, &listing, Limits::default(), &options)
         })
     }
 
-    fn listing(&self, session: &Session) -> Result<Listing> {
+    fn listing(&self, session: &Session, guard: &ListingGuard) -> Result<Listing> {
         let listings = &self.listings.listings;
         let reading = ByName::new("sync", "ingest", &self.dataset);
         refuse_missing(listings, session, reading.reading())?;
         refuse_dated(listings, &self.dataset, session)?;
         let files = Some((&self.files, &self.checksums));
-        let missing = MissingPages::Refuse;
+        let missing = MissingPages::Guard(guard);
         let entries = self.reading.entries(session, &[], listings, files, missing)?;
         let mut builder = ListingBuilder::new();
         for entry in entries.recorded() {

@@ -89,6 +89,8 @@ struct Contents {
     from: Timestamp,
     until: Option<Timestamp>,
     digest: Digest,
+    /// Its address on the site that resolves identifiers. `None` means that none is known.
+    address: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -190,7 +192,8 @@ impl Args {
         let contents = if is_single {
             Vec::new()
         } else {
-            candidates.iter().map(|it| Contents::of(it, &candidates)).collect()
+            let contents = candidates.iter().map(|it| Contents::of(snapshot, it, &candidates));
+            contents.collect::<accession::Result<Vec<_>>>()?
         };
         Ok(Shown::Set(Box::new(ShownSet {
             identifier,
@@ -249,15 +252,26 @@ impl Args {
 }
 
 impl Contents {
-    fn of(contents: &HeldContents, all: &[HeldContents]) -> Self {
+    fn of(
+        snapshot: &Snapshot,
+        contents: &HeldContents,
+        all: &[HeldContents],
+    ) -> accession::Result<Self> {
         let HeldContents { set, from, until, .. } = contents;
-        Contents {
+        let (identifier, digest) = (set.identifier(), set.digest());
+        let resolver = snapshot.dataset(set.dataset())?.dataset.resolver;
+        let address = resolver.map(|resolver| {
+            let root = resolver.as_str().trim_end_matches('/').to_owned();
+            format!("{root}/DI:{identifier}?digest={digest}")
+        });
+        Ok(Contents {
             set: contents.spec_among(all),
             dataset: set.dataset().to_string(),
             from: *from,
             until: *until,
-            digest: set.digest(),
-        }
+            digest,
+            address,
+        })
     }
 }
 
@@ -327,6 +341,7 @@ const CONTENTS: &[Column] = &[
     Column::text("until").or("now"),
     Column::text("dataset"),
     Column::text("digest"),
+    Column::text("address").if_any(),
 ];
 
 const SUBSETS: &[Column] = &[
