@@ -1,20 +1,19 @@
 use std::io::{self, Write};
 use std::iter;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use accession::citation::listed_dataset;
 use accession::history::{Annotation, SubsetState};
 use accession::{
     Citation, CitationFormat, CitedContents, Granule, Listing, ListingBuilder, Moment, ParseError,
-    Pattern, Selection, Set, SetSpec, SubsetMembers, Watcher,
+    Pattern, Selection, Set, SetSpec, SubsetMembers,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
 use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Output, Progress, counted, in_words, to_value};
+use crate::output::{Output, counted, in_words, to_value};
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -193,8 +192,7 @@ impl Args {
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
-        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-        let list = listing.identify_watched(&watcher)?;
+        let list = listing.identify_watched(&session.watcher())?;
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
@@ -291,6 +289,8 @@ impl Args {
             "annotations": cited_set.instance().annotations,
             "digest": cited_set.digest(),
             "lacks": lacks,
+            "identifier": cited_set.identifier(),
+            "granules": cited_set.granule_count(),
         });
         printed.0.extend(saved.iter().map(|saved| ("saved", to_value(saved))));
         session.present(&printed, write_citation)?;

@@ -13,9 +13,9 @@ use accession::listing::ListingSummary;
 use accession::mirror::Primary;
 use accession::text::quoted;
 use accession::{
-    CancelToken, Clock, DatasetName, DifferenceCounts, ErrorKind, GranuleId, Identifier, IfMissing,
-    Import, Instance, Listing, Moment, Registry, Selection, SetSpec, Snapshot, Timestamp,
-    WarningKind, Watcher,
+    Clock, DatasetName, DifferenceCounts, ErrorKind, GranuleId, Identifier, IfMissing, Import,
+    Instance, Listing, Moment, Registry, Selection, SetSpec, Snapshot, Timestamp, WarningKind,
+    Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -27,7 +27,6 @@ use crate::output::{
     write_rows,
 };
 use crate::paths::OF_PATHS;
-use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
@@ -404,7 +403,7 @@ fn described(
 ) -> Result<Listing> {
     let (Some(root), Some(latest)) = (directory, contents.last()) else { return Ok(listing) };
     let tree = FileTree::new(root);
-    let token = CancelToken::from(watch_for_interrupt()?);
+    let token = session.interrupt()?;
     let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
     let described = fixity::described(&registry, &latest.set, &tree, &listing)?;
     if !has_checksums(&described)? {
@@ -469,8 +468,7 @@ fn compare_unknown(
     source: String,
     listing: &Listing,
 ) -> Result<Exit> {
-    let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-    let found = listing.identify_watched(&watcher)?;
+    let found = listing.identify_watched(&session.watcher())?;
     warn_of_repeated(session, found.repeated);
     let ListingSummary { identifier, digest, .. } = found;
     let identical = expected.agrees_with(identifier, digest) == Some(true);

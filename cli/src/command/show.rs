@@ -1,12 +1,11 @@
 use std::io::Write;
-use std::sync::Arc;
 
 use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
 use accession::history::{ChangeCounts, HeldContents, Period, Periods, Subset};
 use accession::listing::ListingSummary;
 use accession::{
     Digest, ErrorKind, Identifier, Instance, Resolution, Selection, SetSpec, Snapshot, Timestamp,
-    Warning, WarningKind, Watcher,
+    Warning, WarningKind,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,9 +14,7 @@ use super::dataset::DATASET;
 use crate::applied::sides;
 use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
-use crate::output::{
-    Column, Progress, annotation_in, digest_in, in_words, selected_in, write_fields,
-};
+use crate::output::{Column, annotation_in, digest_in, in_words, selected_in, write_fields};
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -134,8 +131,7 @@ impl Args {
                 drop(snapshot);
                 self.known_at.refuse_for_listing()?;
                 let (source, listing) = listed(session, file, self.lists.reading())?;
-                let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-                let summary = listing.identify_watched(&watcher)?;
+                let summary = listing.identify_watched(&session.watcher())?;
                 warn_of_repeated(session, summary.repeated);
                 return Ok(Shown::Listing(ShownListing { source, summary }));
             }
