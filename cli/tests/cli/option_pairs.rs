@@ -213,8 +213,8 @@ const CASES: &[Case] = &[
             ("--primary-dataset", "NONE"),
             ("--timeout", "1"),
         ]],
-        // The mirrors exist, and the manifest was written just now.
-        hidden: &["--create", "--max-age"],
+        // The warning has the same command, with all its options.
+        hidden: &[],
         writes: false,
         unseen: &[],
     },

@@ -245,12 +245,11 @@ impl Import {
             let in_force = transaction.instance_at(key, at)?;
             Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
         })?;
-        if applied.subsets > 0 || applied.annotations.added > 0 {
-            if let Some(refusal) =
-                target.clock_refusal.as_ref().filter(|_| target.options.expect.is_none())
-            {
-                return Err(refusal.clone());
-            }
+        if (applied.subsets > 0 || applied.annotations.added > 0)
+            && target.options.expect.is_none()
+            && let Some(refusal) = &target.clock_refusal
+        {
+            return Err(refusal.clone());
         }
         if applied.annotations.added > 0 {
             // It may be one that was annotated.
