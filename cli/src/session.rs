@@ -107,7 +107,11 @@ impl Session {
         host: Host,
         out: Box<dyn Write + Send>,
     ) -> Self {
-        Session { out: Output::to(out, false), host: Some(host), ..Session::new(options, arguments) }
+        Session {
+            out: Output::to(out, false),
+            host: Some(host),
+            ..Session::new(options, arguments)
+        }
     }
 
     /// How the command of a session inside another program ended.
