@@ -147,7 +147,7 @@ impl ScannedDifferences {
             Difference::OnlyLeft(_) => self.counts.left += 1,
             Difference::OnlyRight(_) => self.counts.right += 1,
             Difference::OtherContent(other) => {
-                self.counts.other += u64::from(matches!(other.compared, ContentMatch::Other(_)))
+                self.counts.other += u64::from(matches!(other.compared, ContentMatch::Other(_)));
             }
         }
         Ok(false)
