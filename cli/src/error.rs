@@ -14,7 +14,7 @@ use accession_server::BindError;
 
 use super::hint;
 pub use super::kind::Kind;
-use super::output::{Failure, Label, json, one_line, write_message};
+use super::output::{Failure, Label, Object, json, one_line, write_message};
 
 /// The result of a part of a command.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -123,7 +123,7 @@ impl Error {
     }
 
     /// How a command ends with it.
-    fn exit(&self) -> Exit {
+    pub fn exit(&self) -> Exit {
         match self.library() {
             Some(error) if error.is_refusal() => Exit::Refused,
             _ => Exit::Trouble,
@@ -160,14 +160,21 @@ impl Error {
 
     /// Reports why a command failed.
     pub fn report(&self, wants_json: bool) -> Exit {
-        let hint = self.hint();
         if !wants_json {
             write_message(Label::Error, &self.to_string());
-            if let Some(hint) = hint {
+            if let Some(hint) = self.hint() {
                 write_message(Label::Hint, hint);
             }
             return self.exit();
         }
+        let report = json::to_string(&BTreeMap::from([("error", self.to_json())]));
+        // If stderr cannot be written, there is nowhere left to report it.
+        let _ = writeln!(io::stderr(), "{report}");
+        self.exit()
+    }
+
+    /// The error as JSON, without members that have no value.
+    pub fn to_json(&self) -> Object {
         let published = self.library().filter(|it| it.kind() == ErrorKind::PublishedDamaged);
         let (file, line) = match (self.location(), published) {
             (Some(SourceLocation::Line { source, line }), _) => {
@@ -181,17 +188,14 @@ impl Error {
         let mut report = object!({
             "kind": self.kind().as_str(),
             "message": self.to_string(),
-            "hint": hint,
+            "hint": self.hint(),
             "file": file,
             "line": line,
             "granule": self.granule(),
             "expect": self.refusal().map(|(_, expect)| expect),
         });
         report.0.retain(|(_, value)| !value.is_null());
-        let report = json::to_string(&BTreeMap::from([("error", report)]));
-        // If stderr cannot be written, there is nowhere left to report it.
-        let _ = writeln!(io::stderr(), "{report}");
-        self.exit()
+        report
     }
 }
 
@@ -272,9 +276,7 @@ pub fn output_failure(failure: &Failure, committed: bool, wants_json: bool) -> E
 /// Reports what clap says about the arguments, which includes `--help` and `--version`.
 pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     if wants_json {
-        let text = error.render().to_string();
-        let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned();
-        Error::usage(message).report(wants_json);
+        Error::usage(usage_text(error)).report(wants_json);
     } else if is_plain {
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = error.print();
@@ -285,6 +287,12 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
         }
     }
     Exit::Trouble
+}
+
+/// What clap says about the arguments, without the label.
+pub fn usage_text(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned()
 }
 
 /// Whether an argument contains nothing that a terminal would interpret.

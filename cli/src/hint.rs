@@ -186,7 +186,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "nothing was changed; an import must be later than the last change of the dataset"
         }
         ErrorKind::NotAfterLast => {
-            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession dataset export --until`"
+            "name a later time with --at, or --at now; if the last change has a wrong date, `accession dataset correct` takes it out"
         }
         ErrorKind::Future if is_read => {
             "nothing was changed; correct the time, or import the file when that time has come"
@@ -271,6 +271,15 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         ErrorDetail::Cancelled => "nothing was changed; try again",
         ErrorDetail::NeverChanged => "`accession ingest` makes its first change",
+        ErrorDetail::NothingToCorrect => {
+            "`accession history DATASET` lists the changes; --after names the last one that is right, or none"
+        }
+        ErrorDetail::FollowsPrimary => {
+            "nothing was changed; when the primary has corrected it, `accession mirror pull DATASET` follows"
+        }
+        ErrorDetail::NotUnused => {
+            "`accession dataset withdraw` ends a dataset, and `accession dataset rename` gives it another name"
+        }
         ErrorDetail::NotRecordedThen => "name a later time with --known-at, or omit it",
         ErrorDetail::NoChecksums => "`accession fixity add` records checksums",
         ErrorDetail::SetInFuture => "name an earlier time",

@@ -7,7 +7,6 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::citation::record;
@@ -23,7 +22,7 @@ use accession::text::quoted;
 use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, Import, ListingEntry, SourceLocation,
 };
-use accession::{ParseError, Timestamp, Warning, WarningKind, Watcher};
+use accession::{ParseError, Timestamp, Warning, WarningKind};
 
 use super::error::{Context, Error, Result};
 use super::listing_guard::ListingGuard;
@@ -117,8 +116,13 @@ pub struct Entries<'a> {
     is_recorded: bool,
     /// Where warnings are kept, in the place of printing them.
     warnings: Option<&'a RefCell<Vec<Warning>>>,
+    /// How many entries were read.
+    read: u64,
     has_ended: bool,
 }
+
+/// How many entries are read before it is checked whether that is cancelled.
+const CHECKED_ROWS: u64 = 4_096;
 
 /// The listing that is being read.
 enum OpenListing {
@@ -150,6 +154,7 @@ impl<'a> Entries<'a> {
             pages,
             is_recorded,
             warnings,
+            read: 0,
             has_ended,
         }
     }
@@ -180,6 +185,10 @@ impl<'a> Entries<'a> {
     }
 
     fn entry(&mut self) -> Result<Option<ListingEntry>> {
+        self.read += 1;
+        if self.read.is_multiple_of(CHECKED_ROWS) {
+            self.session.check_cancelled()?;
+        }
         if let Some((index, text)) = self.ids.next() {
             let location = SourceLocation::Argument { number: index as u64 + 1 };
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
@@ -234,9 +243,8 @@ impl<'a> Entries<'a> {
         let progress = Progress::new();
         progress.begin("reading", "granules", None);
         // If the files are hashed, the progress is that of their bytes.
-        let watcher = Watcher::new().observed_by(Arc::new(self.session.progress()));
         let options = self.options.clone().registry(self.session.location());
-        let files = DirectoryListing::open(directory, &options, &watcher);
+        let files = DirectoryListing::open(directory, &options, &self.session.watcher());
         let files = files.map_err(|error| match error.kind() {
             ErrorKind::NotMounted => Error::from(error).with_hint("mount its file system"),
             _ => error.into(),

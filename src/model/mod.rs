@@ -19,6 +19,7 @@ mod message;
 mod mirror_source;
 mod pattern;
 mod record;
+mod scan;
 mod set;
 mod text;
 mod time;
@@ -51,7 +52,10 @@ pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_cas
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
-pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
+pub use record::{
+    Correction, DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year,
+};
+pub use scan::ScanPeriod;
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
 pub(crate) use time::WrittenTime;

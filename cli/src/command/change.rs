@@ -307,7 +307,8 @@ impl Sync {
         if let Ok(Some(registry)) = session.open_existing()
             && let Ok(registry) = session.recording(&registry, None)
         {
-            let _ = registry.note_refused_listing(&self.dataset, &error.to_string());
+            let reason = session.shown(&error.to_string());
+            let _ = registry.note_refused_listing(&self.dataset, &reason);
         }
     }
 }

@@ -12,7 +12,7 @@ use accession::file::{Algorithm, Coverage};
 use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::history::HeldContents;
 use accession::text::parse_duration;
-use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
+use accession::{Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 
@@ -24,7 +24,6 @@ use crate::args::{
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};
 use crate::paths::PathArgs;
-use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, MissingPages};
 use crate::session::Session;
 
@@ -314,9 +313,9 @@ impl TreeArgs {
 }
 
 /// The registry for reading a directory, which ends once the program is asked to end.
-fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
+pub fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
     let progress = session.progress().ending_at(tree.deadline());
-    let token = CancelToken::from(watch_for_interrupt()?);
+    let token = session.interrupt()?;
     Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }
 
@@ -327,7 +326,7 @@ fn nothing_stated() -> Error {
 }
 
 /// What is shown of each finding.
-const FINDINGS: &[Column] = &[
+pub const FINDINGS: &[Column] = &[
     Column::text("granule"),
     // The path of a file that is its granule is not printed twice.
     Column::text("path").unless("granule"),

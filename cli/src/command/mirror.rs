@@ -1,6 +1,8 @@
 //! `mirror`: a mirror compared with its primary, and brought up to date.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use accession::WarningKind;
 use accession::dataset::Withdrawn;
@@ -9,17 +11,19 @@ use accession::mirror::{
     ComparedMirror, FirstDifference, HistoryPosition, MirrorStatus, Primary, PullOptions,
     PullReport,
 };
-use accession::status::KnownPrimary;
+use accession::status::{FilesFact, KnownPrimary, MirrorFacts};
+use accession::text::parse_duration;
 use accession::{DatasetName, Expected, GranuleId, Instance, Snapshot, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, write_differences, write_sides};
+use super::facts::{DiskCheck, improvement, write_check};
 use crate::applied::{
     Application, Created, hint_of_dry_run, write_change, write_created, write_dry_run,
     write_identifier, write_kept, write_unchanged,
 };
-use crate::args::{ExpectArgs, PrimaryArgs, if_missing};
+use crate::args::{ExpectArgs, PrimaryArgs, if_missing, named_path};
 use crate::error::{Context, Error, Exit, Result};
 use crate::hint;
 use crate::output::{AsText, Output, Streamed, counted, in_words};
@@ -39,12 +43,17 @@ commands! {
 /// of other content (the same granules, and files with other bytes), behind (the primary once held the
 /// mirror's set), ahead (the mirror once held the primary's set), or diverged. Before that, the primary is
 /// compared with what this mirror read of it before: it is stale if it shows an earlier state, and rewritten
-/// if a change that was read is no longer there. The exit status is 0 only if they are identical and no check
-/// found files of the mirror that are not as recorded.
+/// if a change that was read is no longer there.
+///
+/// Three facts say whether the copy matches: the names and the recorded checksums are compared with the primary,
+/// and the files on disk are as their last check found them. With --files, they are checked now. The exit status
+/// is 0 only if the mirror is identical and no fact is bad. Files that were never checked are bad only with
+/// --checked-within.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
-///   accession mirror compare THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
+///   accession mirror compare THEM.FOOL2.002 --files /data/fool2
+///   accession mirror compare THEM.FOOL2.002 --checked-within 90d
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct CompareMirror {
@@ -53,6 +62,14 @@ pub struct CompareMirror {
 
     #[command(flatten)]
     primary: PrimaryArgs,
+
+    /// Check the files in this directory first
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    files: Option<PathBuf>,
+
+    /// The time in which all files must have been checked: 36h or 90d
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    checked_within: Option<Duration>,
 
     /// List all granules that differ, not only 20 of each side
     #[arg(long)]
@@ -64,11 +81,20 @@ impl CompareMirror {
         let source = self.primary.source(&self.dataset, session)?;
         let registry = session.open()?;
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
-        let mut comparison = registry.compare_mirror(&self.dataset, &source)?;
+        let oldest = self.checked_within.map(|age| registry.now().before(age));
+        let root = self.files.as_deref();
+        let check = root.map(|root| DiskCheck::run(session, &self.dataset, root)).transpose()?;
+        let comparison = registry.compare_mirror(&self.dataset, &source)?;
+        let mut comparison = comparison.checked_since(oldest);
         let mut sides = TwoSides::lists(comparison.by_ref(), ["here", "at the primary"], limit)?;
-        let compared = comparison.finish()?;
+        let mut compared = comparison.finish()?;
+        if let Some(found) = check.as_ref().and_then(DiskCheck::unrecorded) {
+            compared.facts.files = found;
+        }
         let is_identical = compared.is_identical();
-        let ComparedMirror { dataset, status, counts, open_findings, warnings, .. } = compared;
+        let ComparedMirror { dataset, status, counts, facts, warnings, .. } = compared;
+        let roots = registry.snapshot()?.checked_roots(&dataset)?;
+        let improve = improvement(&session.program(), &dataset, &facts.files, &roots);
         sides.counts = counts;
         session.warn_all(warnings);
         let standing_if = |is: MirrorStatus| status.standing.filter(|_| status.status == is);
@@ -79,7 +105,10 @@ impl CompareMirror {
         session.present(
             &ComparedMirrorJson {
                 dataset: &dataset,
-                status: status.status,
+                status: in_one_word(status.status, &facts, is_identical),
+                facts: &facts,
+                improve: improve.as_deref(),
+                check: check.as_ref(),
                 mirror: status.mirror.as_ref(),
                 primary: &status.primary,
                 behind_by: behind.map(|it| it.changes_ago),
@@ -97,17 +126,30 @@ impl CompareMirror {
                 other_content: Streamed::of(|| sides.other_content()),
                 contradictions: Streamed::of(|| sides.contradictions()),
                 contents: sides.counts.contents,
-                open_findings,
             },
             write_compared,
         )?;
-        if open_findings > 0 && !session.is_json() {
+        if let Some(improve) = improve.filter(|_| !session.is_json()) {
             // After what it is about.
             session.finish()?;
             let program = session.program();
-            session.hint(&format!("`{program} status {dataset}` lists the files"));
+            session.hint(&match facts.files {
+                FilesFact::Bad { .. } => format!(
+                    "`{program} status {dataset}` lists the files; once they are replaced, `{improve}` checks them"
+                ),
+                _ => format!("`{improve}` checks the files"),
+            });
         }
         Ok(if is_identical { Exit::Done } else { Exit::Differs })
+    }
+}
+
+/// How a mirror compares with its primary, in one word: it is identical only if its files are not bad.
+fn in_one_word(status: MirrorStatus, facts: &MirrorFacts, is_identical: bool) -> String {
+    match (status, facts.files) {
+        (MirrorStatus::Identical, FilesFact::Bad { .. }) => "damaged".to_owned(),
+        (MirrorStatus::Identical, _) if !is_identical => "unchecked".to_owned(),
+        _ => status.to_string(),
     }
 }
 
@@ -115,7 +157,10 @@ impl CompareMirror {
 #[derive(Serialize)]
 struct ComparedMirrorJson<'a> {
     dataset: &'a DatasetName,
-    status: MirrorStatus,
+    status: String,
+    facts: &'a MirrorFacts,
+    improve: Option<&'a str>,
+    check: Option<&'a DiskCheck>,
     mirror: Option<&'a Instance>,
     primary: &'a Instance,
     behind_by: Option<u64>,
@@ -134,16 +179,13 @@ struct ComparedMirrorJson<'a> {
     contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
-    open_findings: u64,
 }
 
 fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
-    write_status(out, compared)?;
     let dataset = in_words(&compared["dataset"]);
-    if compared["open_findings"] != 0 {
-        let files = counted(&compared["open_findings"], "file");
-        writeln!(out, "{dataset}: {files} not as recorded")?;
-    }
+    write_check(out, &compared["check"])?;
+    writeln!(out, "{dataset}: {}", in_words(&compared["facts"]["text"]))?;
+    write_status(out, compared)?;
     let nothing_yet = json!({ "dataset": dataset });
     let mirror = Some(&compared["mirror"]).filter(|mirror| !mirror.is_null());
     let mirror = mirror.unwrap_or(&nothing_yet);
@@ -162,10 +204,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
     let (missing, unexpected) = (count("missing_count"), count("unexpected_count"));
     let status = in_words(&compared["status"]);
     match status.as_str() {
-        "identical" if count("open_findings") > 0 => {
-            writeln!(out, "records identical, files on disk not: {both}")?;
-        }
-        "identical" => writeln!(out, "identical: {both}")?,
+        "identical" | "damaged" | "unchecked" => writeln!(out, "{status}: {both}")?,
         "other-content" => {
             let other = count("other_content_count");
             writeln!(out, "other content: equal names, other bytes in {other}")?;
@@ -194,7 +233,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
         let files = count("compared");
         writeln!(out, "names equal; bytes compared for {files} of {}", count("matched"))?;
     }
-    if status == "identical" {
+    if ["identical", "damaged", "unchecked"].contains(&status.as_str()) {
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")

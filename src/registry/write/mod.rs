@@ -7,6 +7,7 @@ mod annotate;
 mod applied;
 mod change;
 mod cite;
+mod correct;
 mod engine;
 mod fixity;
 mod guard;
@@ -26,6 +27,7 @@ pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotation
 pub use applied::{ChangeExamples, ChangeReport, ReturnedGranules, Skipped};
 pub use change::Change;
 pub use cite::{SavedSubset, SubsetCitation, SubsetMembers, SubsetState};
+pub use correct::{CorrectionReport, HistoryCounts};
 pub use fixity::{FileCheck, NewCheck};
 pub(crate) use guard::MAX_EXAMPLES;
 pub use import::{Import, ImportCounts};

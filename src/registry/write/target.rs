@@ -248,7 +248,7 @@ impl<'a> Target<'a> {
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
                 Some((stored, latest)) if !(creates && gives_up(&stored, name)) => {
-                    let StoredDataset { key, dataset, withdrawn, limits } = stored;
+                    let StoredDataset { key, dataset, withdrawn, limits, .. } = stored;
                     refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
                     check_clock(latest.as_ref())?;
                     (key, dataset.name, limits, latest, false)
