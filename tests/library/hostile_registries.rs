@@ -299,7 +299,7 @@ fn other_objects_in_the_file_are_not_changed_and_never_run() {
         INSERT INTO theirs (a) VALUES ('x');
         ANALYZE";
     let (_directory, path) = altered(sql);
-    let registry = Registry::open(&path, clock()).unwrap();
+    let registry = Registry::open(&path, clock().confirmed()).unwrap();
     step(&registry, "dataset", 1, ["B"], ["A"]);
     assert_eq!(registry.check_file().unwrap(), []);
     assert!(registry.verify(&name("dataset")).unwrap().ok);

@@ -61,7 +61,8 @@ pub fn with_file(
 pub fn stating(entries: impl IntoIterator<Item = ListingEntry>) -> Change {
     let mut change = Change::stating(Coverage::Named);
     let max_replace = Some(Limit::Percent(100));
-    change.options = change.options.limits(Limits { max_replace, ..Limits::NONE });
+    let limits = Limits { max_replace, ..Limits::NONE };
+    change.options = change.options.limits(limits).note("processed again".to_owned());
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
     change
 }
