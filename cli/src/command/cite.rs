@@ -261,7 +261,7 @@ impl Args {
         session.warn_all(cited.warnings(at, now));
         let cited_set = cited.period.set.clone();
         let contents = match is_stored {
-            true => registry.snapshot()?.cited_contents(&cited, at)?,
+            true => registry.cited_contents(&cited, at)?,
             false => CitedContents::default(),
         };
         let citation = Citation::new(cited, at, now.day())

@@ -40,7 +40,8 @@ fn without_migrations() -> Option<Scene> {
     }
     let state = "
         DROP FUNCTION
-            accession.refuse, accession.refuse_but_deletion, accession.refuse_but_signatures;
+            accession.refuse, accession.refuse_but_deletion, accession.refuse_but_signatures,
+            accession.refuse_but_unused;
         ALTER TABLE accession.registry DROP CONSTRAINT registry_version_check;
         UPDATE accession.registry SET version = 0";
     client.batch_execute(state).unwrap();

@@ -71,7 +71,7 @@ impl DatasetPage {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
                 Ok(cited) => {
-                    let contents = snapshot.cited_contents(&cited, at)?;
+                    let contents = snapshot.registry().cited_contents(&cited, at)?;
                     Some(Citation::new(cited, at, now.day()).with_contents(contents))
                 }
                 Err(error) if error.kind() == ErrorKind::NoHistory => None,

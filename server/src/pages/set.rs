@@ -130,7 +130,7 @@ impl SetPage {
             RequestedBy::Identifier => None,
             RequestedBy::Time(at) => Some(at),
         };
-        let contents = snapshot.cited_contents(&cited, at)?;
+        let contents = snapshot.registry().cited_contents(&cited, at)?;
         let citation = Citation::new(cited.clone(), at, now.day()).with_contents(contents);
         let shown = match detail {
             Detail::Page => Some(Details::read(snapshot, &cited, periods)?),

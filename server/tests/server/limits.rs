@@ -89,7 +89,7 @@ fn a_published_registry_does_not_say_who_recorded_anything() {
     noted.options = noted.options.note("a note".to_owned());
     served
         .registry
-        .with_clock(Clock::fixed(second(900_000_000)))
+        .with_clock(Clock::fixed(second(900_000_000)).confirmed())
         .recorded_by("mallory".parse().unwrap())
         .change(&name("US.FOOL2.002"), &noted.at(second(900_000_000)))
         .unwrap();

@@ -117,8 +117,9 @@ impl Snapshot {
     }
 }
 
-impl Snapshot {
-    /// What a citation of a set as of a time says of its contents.
+impl Registry {
+    /// What a citation of a set as of a time says of its contents. No snapshot needs to be open: what a set
+    /// contained at a past time does not change.
     ///
     /// # Errors
     ///
@@ -134,7 +135,8 @@ impl Snapshot {
             Some(Moment::Day(_)) if cited.is_only_set(at) => false,
             Some(Moment::Day(_)) => {
                 let (identifier, dataset) = (set.identifier(), Some(set.dataset().clone()));
-                self.contents(&Selection::Identifier { identifier, dataset, at })?.len() > 1
+                self.snapshot()?.contents(&Selection::Identifier { identifier, dataset, at })?.len()
+                    > 1
             }
             _ => false,
         };
@@ -143,7 +145,7 @@ impl Snapshot {
 
     /// Whether each file of a set has a checksum.
     fn covers_files(&self, set: &Set) -> Result<bool> {
-        for granule in self.registry().files_after(set, None).take(MAX_SEARCHED) {
+        for granule in self.files_after(set, None).take(MAX_SEARCHED) {
             let files = granule?.content;
             let files = files.files();
             if files.is_empty() || files.iter().any(|file| file.checksums().is_empty()) {
