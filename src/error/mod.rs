@@ -2,7 +2,8 @@
 //!
 //! An error is worded where it is raised. A caller decides by its [`ErrorKind`], never by the text of its
 //! message. What to do about it depends on the program: each front end has its own hints, which it chooses by
-//! the kind, the [`ErrorDetail`] and the location.
+//! the kind, the [`ErrorDetail`] and the location. Only an input that does not look like a list of granules has a
+//! hint of its own ([`Error::hint`]): how to list the same files with other programs.
 
 mod detail;
 mod kind;
@@ -48,6 +49,7 @@ struct Repr {
     path: Option<PathBuf>,
     line: Option<u64>,
     unknown: Option<String>,
+    hint: Option<String>,
     #[cfg(feature = "postgres")]
     server_code: Option<String>,
     is_of_store: bool,
@@ -65,6 +67,7 @@ impl Error {
             path: None,
             line: None,
             unknown: None,
+            hint: None,
             #[cfg(feature = "postgres")]
             server_code: None,
             is_of_store: false,
@@ -105,6 +108,13 @@ impl Error {
     #[must_use]
     pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
         self.0.unknown = Some(unknown.to_string());
+        self
+    }
+
+    /// Adds what to do, which depends on the input and not on the program that reads it.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
         self
     }
 
@@ -187,6 +197,11 @@ impl Error {
         self.0.unknown.as_deref()
     }
 
+    /// What to do about an input that does not look like a list. `None` means that the program knows it better.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
     /// The SQLSTATE that a server reported. `None` means that the kind says as much.
     #[cfg(feature = "postgres")]
     pub(crate) fn server_code(&self) -> Option<&str> {
@@ -208,6 +223,8 @@ impl Error {
         ];
         match self.kind() {
             ErrorKind::Empty
+            | ErrorKind::NotAList
+            | ErrorKind::Incomplete
             | ErrorKind::TooManyDeletions
             | ErrorKind::TooManyAdditions
             | ErrorKind::ContentContradicts

@@ -2,7 +2,7 @@
 
 use std::io::{Cursor, Write};
 
-use super::{Hits, InputFormat, ListingOptions, OpenedFile, Records, open};
+use super::{Findings, InputFormat, ListingOptions, OpenedFile, Records, open};
 use crate::model::WarningKind;
 
 /// The ids with their locations.
@@ -340,17 +340,63 @@ fn dates_that_would_lose_something_are_refused() {
 
 #[test]
 fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
-    let read = |text: &str| {
-        let mut records = records(text, "page.json").unwrap();
-        records.by_ref().for_each(|record| assert!(record.is_ok()));
-        (records.hits(), records.has_next_page())
+    let missing = |pages: &[&str]| {
+        let mut findings = Findings::default();
+        for page in pages {
+            let mut records = records((*page).to_owned(), "page.json").unwrap();
+            records.by_ref().for_each(|record| assert!(record.is_ok()));
+            findings.add("page.json", records.findings());
+        }
+        findings.missing().unwrap_or_default()
     };
-    let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(Hits { hits: 3, items: 1, is_first: false }), false));
-    let page = r#"{"hits":1,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(Hits { hits: 1, items: 1, is_first: false }), false));
-    let page = r#"{"type":"FeatureCollection","features":[{"id":"A"}],"links":[{"rel":"self"},{"rel":"next"}]}"#;
-    assert_eq!(read(page), (None, true));
+    let page = |beside: &str| {
+        format!(r#"{{"type":"FeatureCollection",{beside}"features":[{{"id":"A"}},{{"id":"B"}}]}}"#)
+    };
+    let all = page("");
+    assert_eq!(missing(&[&all]), "");
+    for total in [
+        r#""numberMatched":3,"#,
+        r#""context":{"matched":3,"returned":2},"#,
+        r#""properties":{"totalResults":"3"},"#,
+        r#""hits":{"total":{"value":3,"relation":"eq"}},"#,
+        r#""opensearch:totalResults":3,"#,
+        r#""total_count":3,"#,
+        r#""@odata.count":3,"#,
+    ] {
+        assert!(missing(&[&page(total)]).starts_with("the search found 3 granules"), "{total}");
+        assert_eq!(missing(&[&page(&total.replace('3', "2"))]), "", "{total}");
+    }
+    for next in [
+        r#""links":[{"rel":"self"},{"rel":"next","href":"x"}],"#,
+        r#""links":{"self":"x","next":"y"},"#,
+        r#""_links":{"next":{"href":"y"}},"#,
+        r#""next":"y","#,
+        r#""@odata.nextLink":"y","#,
+        r#""nextPageToken":"y","#,
+        r#""pagination":{"hasMore":true},"#,
+        r#""IsTruncated":true,"#,
+        r#""_scroll_id":"y","#,
+        r#""meta":{"links":[{"rel":"next"}]},"#,
+        r#""numberMatched":2,"links":[{"rel":"next"}],"#,
+    ] {
+        let next = page(next);
+        assert!(missing(&[&next]).contains("names a next page"), "{next}");
+        // The last page has no link.
+        if !next.contains("numberMatched") {
+            assert_eq!(missing(&[&next, &all]), "", "{next}");
+        }
+    }
+    for last in [
+        r#""next":null,"#,
+        r#""next":"","#,
+        r#""hasMore":false,"#,
+        r#""links":[{"rel":"self"}],"#,
+        r#""links":{"next":null},"#,
+        r#""numberMatched":2,"_scroll_id":"y","#,
+        r#""total":1,"#,
+    ] {
+        assert_eq!(missing(&[&page(last)]), "", "{last}");
+    }
 }
 
 #[test]

@@ -70,7 +70,7 @@ macro_rules! warning_kinds {
 
 // In the order of their names.
 warning_kinds! {
-    /// Checksums do not name their algorithm, and have as many digits as those of another one.
+    /// The algorithm of checksums follows only from their length.
     AlgorithmGuessed = "algorithm-guessed",
     /// Annotations of the primary were not kept: those of their instances would be too long together.
     AnnotationsLeftOut = "annotations-left-out",

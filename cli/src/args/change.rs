@@ -49,7 +49,15 @@ impl ChangeArgs {
     /// The change as it was asked for.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
         let DryRunArgs { dry_run, .. } = self.dry_run;
-        Application { dataset, at: self.at, create, dry_run, has_line: false, reads_history: false }
+        Application {
+            dataset,
+            at: self.at,
+            create,
+            dry_run,
+            has_line: false,
+            reads_history: false,
+            findings: None,
+        }
     }
 }
 

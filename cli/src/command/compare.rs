@@ -134,6 +134,8 @@ struct ComparedSets<'a> {
     matched: u64,
     only_left: Granules<'a>,
     only_right: Granules<'a>,
+    /// How many of them differ only in Unicode normalisation or letter case.
+    spelling_pairs: u64,
     digest_equal: bool,
     other_content: Granules<'a>,
     #[serde(flatten)]
@@ -414,6 +416,7 @@ fn report(
             matched,
             only_left: listed(only_left, Ids::of(|| sides.only_left())),
             only_right: listed(only_right, Ids::of(|| sides.only_right())),
+            spelling_pairs: sides.spelling_pairs,
             digest_equal: is_digest_equal,
             other_content: listed(contents.other, Ids::of(|| sides.other_content())),
             contents,
@@ -436,6 +439,11 @@ fn report(
             if !tried.is_empty() {
                 writeln!(session.out(), "nearest: {tried}")?;
             }
+        }
+        if sides.spelling_pairs > 0 {
+            let verb = if sides.spelling_pairs == 1 { "differs" } else { "differ" };
+            let pairs = plural(sides.spelling_pairs, "pair");
+            writeln!(session.out(), "{pairs} {verb} only in Unicode normalisation or letter case")?;
         }
         let ContentCounts { compared, other, not_comparable, .. } = contents;
         if !is_digest_equal && compared + not_comparable > 0 {

@@ -25,7 +25,7 @@ use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};
 use crate::paths::{OF_PATHS, PathArgs};
 use crate::program::watch_for_interrupt;
-use crate::reading::{Entries, InputFile, MissingPages};
+use crate::reading::{Entries, InputFile, MissingPages, Recording};
 use crate::session::Session;
 
 commands! {
@@ -102,17 +102,19 @@ impl AddFiles {
         refuse_missing(listings, session, Reading { command: &command, by_id: None })?;
         let entries =
             Entries::new(session, &[], listings, options, &self.paths, MissingPages::Warn);
-        for entry in entries {
-            let entry = entry?;
+        let read = entries.read(|entry| {
             if entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
                 change.describe(entry)?;
             }
-        }
+            Ok(())
+        })?;
+        let recording = Recording { session, dataset: &self.dataset };
+        let findings = read.accepted_for(recording, || Ok(None))?;
         if change.count() == 0 {
             return Err(nothing_stated());
         }
         let application = self.change.application(&self.dataset, false);
-        apply(session, &application, Some(KNOWN), |registry| {
+        apply(session, &application.read(&findings), Some(KNOWN), |registry| {
             registry.change(&self.dataset, &change)
         })
     }
@@ -195,6 +197,7 @@ impl ComputeChecksums {
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(mut_group("FormatArgs", |group| group.requires("found")))]
+#[command(mut_group("RowArgs", |group| group.requires("found")))]
 #[command(mut_group("FileColumns", |group| group.requires("found")))]
 #[command(mut_group("PathArgs", |group| group.requires("found")))]
 pub struct CheckFiles {
@@ -296,9 +299,8 @@ impl CheckFiles {
         // The ids are of no interest: what is compared are the paths, or what the options keep of them.
         let paths = PathArgs::default();
         let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
-        for entry in entries {
-            found.add(&entry?, |path| self.paths.id_of(path))?;
-        }
+        let read = entries.read(|entry| Ok(found.add(&entry, |path| self.paths.id_of(path))?))?;
+        read.accepted()?;
         if found.is_empty() {
             return Err(nothing_stated());
         }

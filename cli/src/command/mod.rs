@@ -6,6 +6,7 @@ mod check;
 mod cite;
 mod compare;
 mod dataset;
+mod dates_in_names;
 mod export;
 mod fixity;
 mod granules;

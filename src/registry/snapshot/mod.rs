@@ -18,6 +18,7 @@ mod history;
 mod periods;
 mod select;
 mod side_by_side;
+mod spelling;
 mod view;
 
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
