@@ -257,6 +257,9 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         ErrorDetail::Disk => {
             "`df` shows whether the disk is full; if it is not, look for its errors in the log of the system"
         }
+        ErrorDetail::DanglingLink => {
+            "`find DIR -xtype l` lists all such links: mount or restore their targets, or remove the links"
+        }
         ErrorDetail::NotEncrypted => "use https; --insecure accepts http",
         ErrorDetail::Proxy => {
             "nothing was changed; HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is http://USER:PASSWORD@HOST:PORT, and NO_PROXY names hosts that need no proxy"

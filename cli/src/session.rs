@@ -18,8 +18,7 @@ use serde::Serialize;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
 use super::output::{
-    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, to_value,
-    write_fields, write_message,
+    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_message,
 };
 use super::paths::named_path;
 
@@ -351,46 +350,32 @@ impl Session {
         PrintedList(Table::new(columns, self.out.columns()))
     }
 
-    /// Prints a single result: as JSON, or a line for each of the columns that it has.
-    pub fn fields(&mut self, columns: &[Column], value: &impl Serialize) -> Result<Exit> {
-        self.print(value, |out| write_fields(out, columns, value))
-    }
-
     /// Prints what was asked for: as JSON, or as text that is made from the same value.
     pub fn present(&mut self, value: &impl Serialize, text: AsText) -> Result<Exit> {
-        self.print(value, |out| text(out, &to_value(value)))
+        if self.is_json() {
+            self.json(value)?;
+        }
+        self.text_of(value, text)?;
+        Ok(Exit::Done)
     }
 
     /// Prints what a command did: as JSON, as text that is made from the same value, or with `--quiet` not at
     /// all.
     pub fn present_done(&mut self, done: &impl Serialize, text: AsText) -> Result<Exit> {
-        self.confirm(done, |out| text(out, &to_value(done)))
-    }
-
-    /// Prints what was asked for: as JSON, or as text.
-    pub fn print(
-        &mut self,
-        value: &impl Serialize,
-        text: impl FnOnce(&mut Output) -> io::Result<()>,
-    ) -> Result<Exit> {
-        if self.is_json() {
-            self.json(value)?;
-        } else {
-            text(&mut self.out)?;
-        }
-        Ok(Exit::Done)
-    }
-
-    /// Prints what a command did: as JSON, as text, or with `--quiet` not at all.
-    pub fn confirm(
-        &mut self,
-        done: &impl Serialize,
-        text: impl FnOnce(&mut Output) -> io::Result<()>,
-    ) -> Result<Exit> {
         match self.is_quiet() && !self.is_json() {
             true => Ok(Exit::Done),
-            false => self.print(done, text),
+            false => self.present(done, text),
         }
+    }
+
+    /// Prints text that is made from a value, unless stdout carries JSON: then a list prints the value.
+    pub fn text_of(&mut self, value: &impl Serialize, text: AsText) -> Result<()> {
+        if !self.is_json() {
+            // A list that is read while it is serialized can fail.
+            let value = serde_json::to_value(value).map_err(io::Error::from)?;
+            text(&mut self.out, &value)?;
+        }
+        Ok(())
     }
 
     /// Writes a line of JSON.

@@ -1,10 +1,11 @@
 //! Words that people type for commands: those of other programs, and of commands that are part of a group.
 //!
-//! A word is looked up here only if it is not a command, so a command always takes precedence.
+//! A word is looked up here only if it is not a command, so a command always takes precedence. A word in a group
+//! is listed with the name of the group.
 
 use std::ffi::OsString;
 
-use clap::CommandFactory;
+use clap::{ArgMatches, CommandFactory};
 
 use super::error::Error;
 use super::program::Arguments;
@@ -32,6 +33,12 @@ const WORDS: &[(&str, Meaning)] = &[
             "`accession ingest NAME LISTING` adds granules, and `accession dataset create NAME` a dataset",
         ),
     ),
+    (
+        "apply",
+        Advice(
+            "`accession sync NAME LISTING --dry-run` shows what would change, and `accession sync NAME LISTING` records it",
+        ),
+    ),
     ("backup", Advice("`accession registry backup FILE` backs up the registry")),
     (
         "change",
@@ -39,6 +46,17 @@ const WORDS: &[(&str, Meaning)] = &[
             "`accession ingest NAME LISTING --delete LISTING` adds and deletes granules in one change",
         ),
     ),
+    (
+        "checkout",
+        Advice("`accession granules NAME@TIME` lists the granules that a dataset held at a time"),
+    ),
+    (
+        "clone",
+        Advice(
+            "`accession mirror pull NAME ADDRESS --create` follows a dataset of another archive",
+        ),
+    ),
+    ("commit", Advice("`accession sync NAME LISTING` records a change")),
     ("copy", Advice("`accession registry copy SOURCE TARGET` copies a registry")),
     (
         "create",
@@ -46,7 +64,20 @@ const WORDS: &[(&str, Meaning)] = &[
             "`accession sync NAME LISTING --create` creates a dataset from a listing, and `accession dataset create NAME` an empty one",
         ),
     ),
+    (
+        "dataset add",
+        Advice(
+            "`accession dataset create NAME` creates a dataset, and `accession ingest NAME LISTING` adds granules",
+        ),
+    ),
+    ("dataset delete", Advice(WITHDRAW)),
+    ("dataset rm", Advice(WITHDRAW)),
+    ("dataset show", Advice("`accession show NAME` describes a dataset")),
     ("export", Advice("`accession dataset export NAME` prints the history of a dataset")),
+    (
+        "fixity list",
+        Advice("`accession granules SET --format checksums` lists the checksums of a set"),
+    ),
     (
         "granule-id",
         Advice(
@@ -76,12 +107,42 @@ const WORDS: &[(&str, Meaning)] = &[
         ),
     ),
     (
+        "mirror add",
+        Advice(
+            "`accession mirror pull NAME ADDRESS --create` follows a dataset of another archive",
+        ),
+    ),
+    ("mirror list", Advice("`accession status` lists the primaries of mirrors")),
+    ("mirror status", Advice("`accession status` lists the primaries of mirrors")),
+    (
+        "mirror sync",
+        Advice("`accession mirror pull NAME` makes a mirror hold what its primary holds"),
+    ),
+    (
         "payment-id",
         Advice(
             "`accession ids payment` issues payment ids, and `accession ids explain ID` explains one",
         ),
     ),
+    ("proof check", Advice("`accession proof verify FILE` verifies a proof")),
     ("prove", Advice("`accession proof create SET` writes a proof about a set")),
+    ("pull", Advice("`accession mirror pull NAME` makes a mirror hold what its primary holds")),
+    ("push", Advice("`accession publish DIR` writes a website, from which mirrors pull")),
+    (
+        "registry create",
+        Advice(
+            "`accession sync NAME LISTING --create` creates the registry with its first dataset",
+        ),
+    ),
+    (
+        "registry init",
+        Advice(
+            "`accession sync NAME LISTING --create` creates the registry with its first dataset",
+        ),
+    ),
+    ("registry list", Advice("`accession dataset list` lists the datasets of the registry")),
+    ("registry status", Advice("`accession status` shows the latest changes of all datasets")),
+    ("registry verify", Advice("`accession verify` verifies the registry")),
     (
         "remove",
         Advice(
@@ -96,10 +157,18 @@ const WORDS: &[(&str, Meaning)] = &[
     ("sign", Advice("`accession proof sign --key FILE` signs the history")),
     ("subsets", Advice("`accession show NAME` lists the cited subsets of a dataset")),
     (
+        "tag",
+        Advice(
+            "`accession annotate SET TEXT` adds a note to a set, and `accession cite SET` prints its identifier",
+        ),
+    ),
+    (
         "withdraw",
         Advice("`accession dataset withdraw NAME --note WHY` closes a dataset to changes"),
     ),
 ];
+
+const WITHDRAW: &str = "`accession dataset withdraw NAME --note WHY` closes a dataset, and `accession delete NAME LISTING` deletes granules";
 
 /// What arguments mean whose command is one of the words.
 pub enum Meant {
@@ -112,11 +181,8 @@ pub enum Meant {
 /// What arguments mean that clap does not accept. `None` means that their command is none of the words.
 pub fn meant(arguments: &[OsString]) -> Option<Meant> {
     let program = Arguments::command();
-    let is_command = |word: &str| program.find_subcommand(word).is_some();
-    let with_any_word = program.clone().allow_external_subcommands(true);
-    let matches = with_any_word.try_get_matches_from(arguments).ok()?;
-    let (word, rest) = matches.subcommand().filter(|(word, _)| !is_command(word))?;
-    let rest = rest.get_many::<OsString>("").unwrap_or_default().len();
+    let matches = with_any_word(program.clone()).try_get_matches_from(arguments).ok()?;
+    let (word, rest) = unknown_word(&program, &matches)?;
     let (before, after) = arguments.split_at(arguments.len() - rest);
     let before = before.split_last().map_or(before, |(_, before)| before);
     let (_, meaning) = WORDS.iter().find(|(other, _)| *other == word)?;
@@ -136,6 +202,29 @@ pub fn meant(arguments: &[OsString]) -> Option<Meant> {
     let mut meant: Vec<Vec<OsString>> = commands.iter().map(of_command).collect();
     let last = meant.pop()?;
     Some(Meant::Arguments(meant.into_iter().find(accepts).unwrap_or(last)))
+}
+
+/// The program, in which each group accepts any word as a command.
+fn with_any_word(command: clap::Command) -> clap::Command {
+    match command.has_subcommands() {
+        true => command.allow_external_subcommands(true).mut_subcommands(with_any_word),
+        false => command,
+    }
+}
+
+/// The first word that is not a command, after the group that it is in, and the number of arguments after it.
+fn unknown_word(program: &clap::Command, matches: &ArgMatches) -> Option<(String, usize)> {
+    let (word, below) = matches.subcommand()?;
+    match program.find_subcommand(word) {
+        Some(group) => {
+            let (word, rest) = unknown_word(group, below)?;
+            Some((format!("{} {word}", group.get_name()), rest))
+        }
+        None => {
+            let rest = below.get_many::<OsString>("").unwrap_or_default();
+            Some((word.to_owned(), rest.len()))
+        }
+    }
 }
 
 #[cfg(test)]
@@ -201,7 +290,10 @@ mod tests {
             ("accession --json add A", "there is no command add"),
             ("accession nothing", "nothing"),
             ("accession history list", "nothing"),
-            ("accession dataset add", "nothing"),
+            ("accession dataset add A", "there is no command dataset add"),
+            ("accession --json mirror status", "there is no command mirror status"),
+            ("accession dataset nothing", "nothing"),
+            ("accession dataset create add", "nothing"),
             ("accession --unknown add", "nothing"),
         ] {
             assert_eq!(meant_by(line), command, "{line}");

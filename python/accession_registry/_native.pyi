@@ -283,7 +283,7 @@ class Set:
     def files(self) -> Rows[FileRecord]: ...
     def fixity_check(
         self,
-        root: _Path | None = None,
+        root: _Path,
         *,
         root_name: str | None = None,
         jobs: int | None = None,
@@ -291,8 +291,6 @@ class Set:
         for_: _Duration | None = None,
         unexpected: bool = False,
         mounted: bool = False,
-        found: _Files | None = None,
-        format: str | None = None,
     ) -> FixityCheck: ...
     def fixity_list(
         self,

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use accession::file::{Algorithm, Coverage};
 use accession::fixity::{
-    self, CheckOptions, CheckSummary, Depth, FileFinding, FileTree, FixityRun, FoundFiles,
-    ListStyle, each_checksum,
+    self, CheckOptions, CheckSummary, Depth, FileFinding, FileTree, FixityRun, ListStyle,
+    each_checksum,
 };
 use accession::{Change, ChangeOptions, DatasetName, EventKind, Set, Snapshot};
 use pyo3::prelude::*;
@@ -116,31 +116,6 @@ pub fn check<'py>(
         Ok((found(check)?, not_recorded))
     })?;
     warn_all(py, not_recorded.as_slice())?;
-    checked(py, result)
-}
-
-/// Compares the recorded checksums with those of a list.
-///
-/// # Errors
-///
-/// The list cannot be read.
-pub fn compare<'py>(
-    opened: &Opened,
-    set: &Set,
-    found: &Bound<'py, PyAny>,
-    format: Option<&str>,
-) -> Result<Bound<'py, PyAny>, Failure> {
-    let py = found.py();
-    let mut files = FoundFiles::new();
-    let taken = ids::take_files(found, format, &mut Target::Found(&mut files))?;
-    let (result, warnings) = run(py, move |token| {
-        let warnings = taken.read(&mut Target::Found(&mut files), &token)?;
-        let registry = opened.reader(token)?;
-        let mut compared = files.compare_with(&registry, set.clone())?;
-        let findings = compared.by_ref().collect::<Result<Vec<_>, _>>()?;
-        Ok(((findings, compared.summary()), warnings))
-    })?;
-    warn_all(py, &warnings)?;
     checked(py, result)
 }
 

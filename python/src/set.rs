@@ -174,7 +174,7 @@ impl Set {
     }
 
     /// Checks files below a directory against their recorded sizes and checksums, and records what was
-    /// checked and found; or with `found` in place of `root`, checksums that another program computed.
+    /// checked and found.
     ///
     /// With `for_`, the check goes on where the last one of this directory ended, and begins no further
     /// file after that time. `root_name` is the name under which it is recorded.
@@ -191,27 +191,18 @@ impl Set {
     /// >>> [(finding.path, finding.status) for finding in dataset.set().fixity_check("data").findings]
     /// [('A.nc', 'checksum')]
     #[pyo3(
-        signature = (root = None, *, found = None, format = None, **options),
-        text_signature = "($self, root=None, *, root_name=None, jobs=None, size_only=False, for_=None, unexpected=False, mounted=False, found=None, format=None)"
+        signature = (root, **options),
+        text_signature = "($self, root, *, root_name=None, jobs=None, size_only=False, for_=None, unexpected=False, mounted=False)"
     )]
     fn fixity_check<'py>(
         &self,
         py: Python<'py>,
-        root: Option<PathBuf>,
-        found: Option<&Bound<'py, PyAny>>,
-        format: Option<&str>,
+        root: PathBuf,
         options: Option<&Bound<'py, PyDict>>,
     ) -> Result<Bound<'py, PyAny>, Failure> {
         let names = "root_name jobs size_only for_ unexpected mounted";
         let options = Keywords::of(options, &[names])?;
-        match (root, found) {
-            (Some(root), None) => fixity::check(py, &self.opened, &self.set, root, &options),
-            (None, Some(found)) => fixity::compare(&self.opened, &self.set, found, format),
-            _ => {
-                let message = "a check needs either a directory, or the checksums that were found";
-                Err(Failure::usage(message, "name the directory, or give found=…"))
-            }
-        }
+        fixity::check(py, &self.opened, &self.set, root, &options)
     }
 
     /// The recorded checksums as `sha256sum --check` reads them, or with `format="bagit"` as a manifest of

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use accession::fixity::FoundFiles;
 use accession::listing::{Records, SearchPages};
 use accession::text::quoted;
 use accession::{
@@ -23,8 +22,6 @@ pub enum Target<'a> {
     Listing(&'a mut ListingBuilder, Option<&'a Location>),
     /// Granules of one kind of a change, and the registry.
     Change(&'a mut Change, EventKind, &'a Location),
-    /// What was found of files, whatever granules they belong to.
-    Found(&'a mut FoundFiles),
 }
 
 impl Target<'_> {
@@ -64,7 +61,6 @@ impl Target<'_> {
                     false => Ok(()),
                 }
             }
-            Target::Found(found) => found.add(&entry, |path| path),
         };
         Ok(added?)
     }

@@ -81,8 +81,6 @@ def test_a_part_of_a_set_is_checked_each_night(dataset: ar.Dataset, root: Path) 
         dataset.set().fixity_check(root, for_="soon")
     with raises("usage"):
         dataset.set().fixity_check(root, for_="1h", unexpected=True)
-    with raises("usage", match="found"):
-        dataset.set().fixity_check()
 
 
 def test_a_directory_that_is_not_mounted_is_not_a_million_findings(dataset: ar.Dataset, tmp_path: Path) -> None:
@@ -120,18 +118,6 @@ def test_what_contradicts_a_record_is_refused_until_it_is_accepted(dataset: ar.D
         dataset.fixity_add([ar.FileRecord("A.nc", "/A.nc", 1, {})])
     with raises("usage", match="no size and no checksum"):
         dataset.fixity_add([])
-
-
-def test_a_check_compares_what_another_program_found(dataset: ar.Dataset, root: Path, tmp_path: Path) -> None:
-    dataset.fixity_compute(root)
-    known = dataset.set().files()
-    assert dataset.set().fixity_check(found=known).ok
-    with raises("input", match="item:1: str is not an id"):
-        dataset.set().fixity_check(found=["A.nc"])  # type: ignore[arg-type]
-    sums = tmp_path / "rclone.txt"
-    sums.write_text(f"{sha256(b'abd')}  A.nc\n{sha256(b'defg')}  B.nc\n")
-    found = dataset.set().fixity_check(found=sums)
-    assert [(row.path, row.status) for row in found.findings] == [("A.nc", "checksum"), ("C.nc", "missing")]
 
 
 def test_a_failed_pull_is_a_problem_of_the_mirror(registry: ar.Registry, tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ impl SetSpec {
             Meaning::Path { path, refusal: Some(_) } if path.exists() => {
                 return Ok(Source::Path(path.clone()));
             }
-            Meaning::Path { refusal: Some(refusal), .. } => return Err(refused(self, refusal)),
+            Meaning::Path { refusal: Some(refusal), .. } => return Err(is_neither(self, refusal)),
             _ => {}
         }
         let path = self.path();
@@ -161,7 +161,9 @@ impl SetSpec {
             Meaning::Identifier(_) => "an identifier",
             Meaning::Digest(_) => "a digest",
             Meaning::StandardInput => "standard input",
-            Meaning::Path { refusal: Some(refusal), .. } => return Err(refused(self, refusal)),
+            Meaning::Path { refusal: Some(refusal), .. } => {
+                return Err(not_a_set(self, refusal));
+            }
             Meaning::Path { .. } => "a path",
         };
         let message =
@@ -256,7 +258,7 @@ impl Snapshot {
             Meaning::StandardInput => return Err(not_of_registry("standard input")),
             Meaning::Path { path, refusal } => {
                 return Err(match refusal {
-                    Some(refusal) => refused(spec, refusal),
+                    Some(refusal) => not_a_set(spec, refusal),
                     None => not_of_registry(&quoted(&path.to_string_lossy()).to_string()),
                 });
             }
@@ -350,8 +352,14 @@ fn unknown_name(name: &DatasetName) -> Error {
     Error::dataset_unknown(name)
 }
 
+/// Why a text names no set, where no file can be meant.
+fn not_a_set(spec: &SetSpec, refusal: &ParseError) -> Error {
+    let message = format!("{} is not a set: {refusal}", quoted(spec.as_str()));
+    Error::new(ErrorKind::Usage, message).about(spec.as_str())
+}
+
 /// Why a text names neither a set nor a file.
-fn refused(spec: &SetSpec, refusal: &ParseError) -> Error {
+fn is_neither(spec: &SetSpec, refusal: &ParseError) -> Error {
     let message = format!("{} is neither a set nor a file: {refusal}", quoted(spec.as_str()));
     Error::new(ErrorKind::Usage, message).about(spec.as_str())
 }

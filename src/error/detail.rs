@@ -89,6 +89,8 @@ details! {
     EmptyListing: Empty;
     /// The disk failed to read, write or sync. A full disk may report this too.
     Disk: Io;
+    /// A directory has a symbolic link whose target does not exist.
+    DanglingLink: Io;
     /// The address of a primary, or one to which it redirects, is `http`.
     NotEncrypted: Address;
     /// The proxy that the environment names cannot be used, or does not connect to the server.

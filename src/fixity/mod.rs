@@ -2,7 +2,7 @@
 //!
 //! [`check`](check()) reads the files of a set of a registry below a directory, returns what is wrong with them in
 //! the order of the granules, and records it. [`compute`] computes and records the checksums of files that have
-//! none. [`FoundFiles`] compares what another program computed.
+//! none.
 //!
 //! # Examples
 //!
@@ -44,7 +44,6 @@ mod check;
 mod described;
 mod digest;
 mod files_of_set;
-mod found;
 mod list;
 mod reader;
 mod root;
@@ -56,7 +55,6 @@ pub use check::{CheckSummary, Depth, FileFinding};
 pub(crate) use check::{CheckedFile, Purpose, RecordedFile};
 pub use described::described;
 pub use files_of_set::{CheckOptions, FileTree, FixityRun, check, compute, nearest};
-pub use found::{ComparedFiles, FoundFiles};
 pub use list::{ListStyle, ListedChecksums, each_checksum};
 pub(crate) use reader::{FileReader, ReadOptions};
 pub(crate) use root::{MountCheck, Root};

@@ -265,7 +265,14 @@ impl Walk {
                 .in_path(&path)
         };
         let is_link = entry.file_type().map_err(cannot)?.is_symlink();
-        let metadata = fs::metadata(&path).map_err(cannot)?;
+        let metadata = fs::metadata(&path).map_err(|source| {
+            if is_link && source.kind() == std::io::ErrorKind::NotFound {
+                let shown = quoted(&path.to_string_lossy()).to_string();
+                let message = format!("{shown} is a link to a file that does not exist");
+                return Error::new(ErrorDetail::DanglingLink, message).in_path(&path);
+            }
+            cannot(source)
+        })?;
         if is_link && metadata.is_dir() {
             self.skipped.directory_links += 1;
             return Ok(Entry::Skipped);
@@ -318,6 +325,22 @@ mod tests {
         let mut walk = Walk::begin(directory.path(), true, None).unwrap();
         let error = walk.look_at("", &entry).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Io);
+        assert_eq!(error.path(), Some(path.as_path()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_without_a_target_is_an_error_of_its_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("link");
+        std::os::unix::fs::symlink("gone", &path).unwrap();
+        let entry = open(directory.path()).unwrap().next().unwrap().unwrap();
+        let mut walk = Walk::begin(directory.path(), true, None).unwrap();
+        let error = walk.look_at("", &entry).map(drop).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.detail()),
+            (ErrorKind::Io, Some(ErrorDetail::DanglingLink))
+        );
         assert_eq!(error.path(), Some(path.as_path()));
     }
 }

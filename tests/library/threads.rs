@@ -1,7 +1,7 @@
 //! Values of the library move between threads.
 
 use accession::dataset::DatasetMetadata;
-use accession::fixity::{ComparedFiles, FileTree, FixityRun, FoundFiles};
+use accession::fixity::{FileTree, FixityRun};
 use accession::history::Exported;
 use accession::history::{Export, FileList, SideBySide};
 use accession::listing::{Events, Findings, OpenedFile, Records};
@@ -45,7 +45,7 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     owned_and_send::<(Error, ErrorKind)>();
     sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
     shared::<Primary>();
-    owned_and_send::<(ComparedFiles, FileTree, FoundFiles)>();
+    owned_and_send::<FileTree>();
     owned_and_send::<(Events, OpenedFile, Records, Findings)>();
     owned_and_send::<(DatasetStatus, FileCheck, StatementLog)>();
     owned_and_send::<(SigningKey, Policy, StatementProof, StatementTree)>();

@@ -1,16 +1,21 @@
+use std::collections::BTreeMap;
 use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
+use std::sync::Arc;
 
 use accession::citation::{self, FoundCitation, ParsedField, Reference};
-use accession::citation::{CheckedCitations, Checker, CitationVerdict};
-use accession::history::Period;
+use accession::citation::{Checker, CitationVerdict};
+use accession::history::Periods;
 use accession::text::quoted;
 use accession::{SetSpec, WarningKind};
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::SiteArgs;
 use crate::error::{Error, Exit, Result};
-use crate::output::{json, lines_below, one_line, plural, selected_in};
+use crate::output::{
+    Output, counted, in_words, json, lines_below, one_line, plural, selected_in, to_value,
+};
 use crate::reading::{CitationText, InputFile, read_references};
 use crate::session::Session;
 use crate::temporary_file;
@@ -61,12 +66,12 @@ impl Args {
             }
             number += 1;
             let verdict = checker.check(number, &item.pasted)?;
-            let row = Row { verdict, key: item.key.as_deref(), line: item.line };
+            let row = Row::of(verdict, item);
             if session.is_json() {
                 json::write(&mut spool, &row)?;
                 writeln!(spool)?;
             } else {
-                write_verdict(&mut spool, &row)?;
+                write_verdict(&mut spool, &to_value(&row.shortened()))?;
             }
         }
         let left_out = items.len() as u64 - number;
@@ -82,12 +87,13 @@ impl Args {
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         spool.rewind()?;
         io::copy(&mut spool, session.out())?;
-        if !session.is_json() {
-            write_same_sets(session.out(), &checked)?;
-        }
-        if number == 0 && !session.is_json() {
-            writeln!(session.out(), "no reference cites a dataset here")?;
-        }
+        let sets = checked.sets.into_iter().filter(|set| set.citations.len() > 1);
+        let summary = object!({
+            "citations": number,
+            "ok": checked.ok,
+            "same_sets": sets.collect::<Vec<_>>(),
+        });
+        session.present(&BTreeMap::from([("summary", summary)]), write_summary)?;
         Ok(if checked.ok { Exit::Done } else { Exit::Differs })
     }
 
@@ -163,72 +169,99 @@ impl Item {
 struct Row<'a> {
     #[serde(flatten)]
     verdict: CitationVerdict,
+    questionable: bool,
+    interval_count: u64,
     key: Option<&'a str>,
     line: Option<u64>,
 }
 
-/// Writes which citations have the same granules.
-fn write_same_sets(out: &mut impl Write, checked: &CheckedCitations) -> io::Result<()> {
-    for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
-        let numbers: Vec<String> = set.citations.iter().map(ToString::to_string).collect();
-        let (last, first) = numbers
-            .split_last()
-            .map_or(("", String::new()), |(last, first)| (last.as_str(), first.join(", ")));
-        writeln!(out, "{first} and {last} cite the same {}", plural(set.granules, "granule"))?;
+impl<'a> Row<'a> {
+    fn of(verdict: CitationVerdict, item: &'a Item) -> Self {
+        let (key, line) = (item.key.as_deref(), item.line);
+        let (questionable, interval_count) =
+            (verdict.is_questionable, verdict.intervals.rows.len() as u64);
+        Row { verdict, questionable, interval_count, key, line }
+    }
+
+    /// The same with the intervals that are printed as text.
+    fn shortened(mut self) -> Self {
+        if self.verdict.intervals.rows.len() > MAX_INTERVALS {
+            let rows = self.verdict.intervals.rows.iter().take(MAX_INTERVALS).cloned();
+            self.verdict.intervals = Arc::new(Periods { rows: rows.collect() });
+        }
+        self
+    }
+}
+
+/// Writes which citations have the same granules, or that there are no citations.
+fn write_summary(out: &mut Output, checked: &Value) -> io::Result<()> {
+    let checked = &checked["summary"];
+    for set in checked["same_sets"].as_array().into_iter().flatten() {
+        let numbers = set["citations"].as_array().map_or(&[][..], Vec::as_slice);
+        let numbers: Vec<String> = numbers.iter().map(in_words).collect();
+        let Some((last, first)) = numbers.split_last() else { continue };
+        let granules = counted(&set["granules"], "granule");
+        writeln!(out, "{} and {last} cite the same {granules}", first.join(", "))?;
+    }
+    if checked["citations"] == 0 {
+        writeln!(out, "no reference cites a dataset here")?;
     }
     Ok(())
 }
 
-fn write_verdict(out: &mut impl Write, row: &Row<'_>) -> io::Result<()> {
-    let verdict = &row.verdict;
-    write!(out, "{}  ", verdict.citation)?;
-    if let Some(line) = row.line {
-        let key = row.key.map(|key| format!("{}, ", one_line(key))).unwrap_or_default();
+fn write_verdict(out: &mut impl Write, verdict: &Value) -> io::Result<()> {
+    let text = |member: &str| verdict[member].as_str().map(|text| one_line(text).to_string());
+    write!(out, "{}  ", verdict["citation"])?;
+    if let Some(line) = verdict["line"].as_u64() {
+        let key = text("key").map(|key| format!("{key}, ")).unwrap_or_default();
         write!(out, "({key}line {line})  ")?;
     }
-    if let Some(identifier) = verdict.identifier {
-        write!(out, "{identifier}  ")?;
+    for member in ["identifier", "digest"] {
+        if let Some(text) = text(member) {
+            write!(out, "{text}  ")?;
+        }
     }
-    if let Some(digest) = &verdict.digest {
-        write!(out, "{digest}  ")?;
-    }
-    match (&verdict.problem, verdict.known) {
+    match (text("problem"), verdict["known"] == true) {
         (Some(problem), _) if problem == CitationVerdict::NO_IDENTIFIER => {
-            let doi = verdict.doi.as_ref().map(ToString::to_string).unwrap_or_default();
-            writeln!(out, "cites {doi} without an identifier")?;
+            writeln!(out, "cites {} without an identifier", text("doi").unwrap_or_default())?;
         }
-        (Some(problem), false) => writeln!(out, "unknown: {}", one_line(problem))?,
-        (Some(problem), true) if verdict.is_questionable => {
-            writeln!(out, "QUESTIONABLE: {}", one_line(problem))?;
+        (Some(problem), false) => writeln!(out, "unknown: {problem}")?,
+        (Some(problem), true) if verdict["questionable"] == true => {
+            writeln!(out, "QUESTIONABLE: {problem}")?;
         }
-        (Some(problem), true) => writeln!(out, "DISAGREES: {}", one_line(problem))?,
-        (None, _) => match &verdict.date {
-            Some(date) if verdict.agrees.is_none() => {
+        (Some(problem), true) => writeln!(out, "DISAGREES: {problem}")?,
+        (None, _) => match text("date") {
+            Some(date) if verdict["agrees"].is_null() => {
                 writeln!(out, "known; whether it agrees with its date {date} is not known")?;
             }
             Some(date) => writeln!(out, "known, and agrees with its date {date}")?,
             None => writeln!(out, "known; it has no date")?,
         },
     }
-    if let Some(note) = &verdict.note {
-        writeln!(out, "   note: {}", one_line(note))?;
+    if let Some(note) = text("note") {
+        writeln!(out, "   note: {note}")?;
     }
-    for resolved in verdict.intervals.rows.iter().take(MAX_INTERVALS) {
-        write_interval(out, resolved)?;
-    }
-    match verdict.intervals.rows.len().saturating_sub(MAX_INTERVALS) {
+    let intervals = verdict["intervals"].as_array().map_or(&[][..], Vec::as_slice);
+    intervals.iter().try_for_each(|period| write_interval(out, period))?;
+    let count = verdict["interval_count"].as_u64().unwrap_or(0);
+    match count.saturating_sub(intervals.len() as u64) {
         0 => Ok(()),
         more => writeln!(out, "   and {more} more; --json lists all"),
     }
 }
 
-fn write_interval(out: &mut impl Write, resolved: &Period) -> io::Result<()> {
-    let granules = plural(resolved.set.granule_count(), "granule");
-    write!(out, "   {}  {}  {granules}", resolved.set.dataset(), resolved.in_force())?;
-    let row = serde_json::to_value(resolved).unwrap_or_default();
-    match resolved.set.subset() {
-        None => writeln!(out)?,
-        Some(_) => writeln!(out, ", a subset, {}", selected_in(&row["subset"]))?,
+fn write_interval(out: &mut impl Write, period: &Value) -> io::Result<()> {
+    let [dataset, from] = ["dataset", "from"].map(|member| in_words(&period[member]));
+    let until = match (period["until"].as_str(), period["withdrawn"]["timestamp"].as_str()) {
+        (Some(until), _) => until.to_owned(),
+        (None, Some(withdrawn)) => format!("it was withdrawn at {withdrawn}"),
+        (None, None) => "now".to_owned(),
+    };
+    let granules = counted(&period["granules"], "granule");
+    write!(out, "   {dataset}  {from} until {until}  {granules}")?;
+    match &period["subset"] {
+        Value::Null => writeln!(out)?,
+        subset => writeln!(out, ", a subset, {}", selected_in(subset))?,
     }
-    lines_below(&row).try_for_each(|it| writeln!(out, "      {it}"))
+    lines_below(period).try_for_each(|it| writeln!(out, "      {it}"))
 }

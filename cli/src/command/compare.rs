@@ -1,8 +1,7 @@
 //! `compare`, which compares two or more sets, listings and directories.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -19,7 +18,10 @@ use serde_json::{Value, json};
 
 use crate::args::ListArgs;
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Ids, Object, Progress, plural};
+use crate::output::{
+    Column, Object, Output, Progress, Streamed, counted, for_shell, in_words, plural, write_fields,
+    write_rows,
+};
 use crate::paths::OF_PATHS;
 use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
@@ -51,7 +53,7 @@ use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 #[command(mut_arg("no_files", |arg| arg.long("names-only").help("Compare the names of granules only").hide_short_help(false)))]
 pub struct Compare {
     /// The sets: see `accession --help`
-    #[arg(value_name = "SET", required = true, num_args = 2..)]
+    #[arg(value_names = ["SET", "SET"], required = true, num_args = 1..)]
     sets: Vec<SetSpec>,
 
     #[command(flatten)]
@@ -96,33 +98,6 @@ struct HeldPeriod {
     until: Option<Timestamp>,
     /// The number of different contents.
     contents: usize,
-    /// The period in words.
-    #[serde(skip)]
-    held: String,
-}
-
-impl Compared {
-    fn held(&self) -> Option<&HeldPeriod> {
-        match self {
-            Compared::Set { held, .. } => held.as_ref(),
-            Compared::List { .. } => None,
-        }
-    }
-
-    fn side(&self, name: &str) -> Value {
-        match self {
-            Compared::Set { instance, .. } => side(name, instance),
-            Compared::List { source, identifier, .. } => {
-                json!({ "side": name, "identifier": identifier, "dataset": source })
-            }
-        }
-    }
-}
-
-/// One of two sides, as a row of a table.
-pub fn side(name: &str, instance: &Instance) -> Value {
-    let Instance { identifier, dataset, timestamp, .. } = instance;
-    json!({ "side": name, "identifier": identifier, "dataset": dataset, "timestamp": timestamp })
 }
 
 /// The result of a comparison, as JSON.
@@ -132,22 +107,18 @@ struct ComparedSets<'a> {
     left: &'a Compared,
     right: &'a Compared,
     matched: u64,
-    only_left: Granules<'a>,
-    only_right: Granules<'a>,
+    only_left_count: u64,
+    only_right_count: u64,
     /// How many of them differ only in Unicode normalisation or letter case.
     spelling_pairs: u64,
+    other_content_count: u64,
+    only_left: Streamed<'a, GranuleId>,
+    only_right: Streamed<'a, GranuleId>,
     digest_equal: bool,
-    other_content: Granules<'a>,
+    other_content: Streamed<'a, GranuleId>,
+    contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
-}
-
-/// The granules that only one side has; in a summary, their number.
-#[derive(Serialize)]
-#[serde(untagged)]
-enum Granules<'a> {
-    Count(u64),
-    Ids(Ids<'a>),
 }
 
 /// A listing that was read.
@@ -170,6 +141,11 @@ enum Side {
 
 impl Compare {
     pub fn run(mut self, session: &mut Session) -> Result<Exit> {
+        if let [only] = &self.sets[..] {
+            let only = for_shell(only.as_str());
+            return Err(Error::usage(format!("{only} is the only set, and two are compared"))
+                .with_hint(one_more(&only)));
+        }
         let names_only = self.lists.names_only();
         let limit = match (self.summary, self.limit) {
             (true, _) => 0,
@@ -294,6 +270,14 @@ impl Compare {
     }
 }
 
+/// What to do if only one set is named.
+fn one_more(only: &str) -> String {
+    match only.contains(['~', '@', '/', ':', ' ']) || only == "-" {
+        true => format!("name another set: `accession compare {only} NAME`"),
+        false => format!("`accession compare {only}~1 {only}` shows what the last change did"),
+    }
+}
+
 /// The side of an identifier or a digest that the registry does not know, or where there is no registry.
 fn unknown(spec: &SetSpec, error: Error) -> Result<Side> {
     let kind = error.kind();
@@ -379,16 +363,17 @@ fn compare_unknown(
     let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
     let found = listing.identify_watched(&watcher)?;
     warn_of_repeated(session, found.repeated);
-    let ListingSummary { identifier, digest, granules, .. } = found;
+    let ListingSummary { identifier, digest, .. } = found;
     let identical = expected.agrees_with(identifier, digest) == Some(true);
-    session.print(&ComparedName { identical, expected, source, found }, |out| {
-        if identical {
-            writeln!(out, "identical: {}", plural(granules, "granule"))?;
+    let compared = ComparedName { identical, expected, source, found };
+    session.present(&compared, |out, compared| {
+        if compared["identical"] == true {
+            writeln!(out, "identical: {}", counted(&compared["granules"], "granule"))?;
         } else {
+            let expected = in_words(&compared["expected"]);
             writeln!(out, "different: the granules of {expected} are not known here")?;
         }
-        writeln!(out, "identifier  {identifier}")?;
-        writeln!(out, "digest      {digest}")
+        write_fields(out, &[Column::text("identifier"), Column::text("digest")], compared)
     })?;
     Ok(if identical { Exit::Done } else { Exit::Differs })
 }
@@ -404,74 +389,92 @@ fn report(
     let DifferenceCounts { granules, contents, .. } = sides.counts;
     let Counts { matched, only_left, only_right, .. } = granules;
     let is_identical = sides.counts.is_identical();
-    if session.is_json() {
-        let listed = |count, ids| match is_summary {
-            true => Granules::Count(count),
-            false => Granules::Ids(ids),
-        };
-        session.json(&ComparedSets {
-            identical: is_identical,
-            left: &left,
-            right: &right,
-            matched,
-            only_left: listed(only_left, Ids::of(|| sides.only_left())),
-            only_right: listed(only_right, Ids::of(|| sides.only_right())),
-            spelling_pairs: sides.spelling_pairs,
-            digest_equal: is_digest_equal,
-            other_content: listed(contents.other, Ids::of(|| sides.other_content())),
-            contents,
-        })?;
-    } else {
-        let held: Vec<&HeldPeriod> =
-            [&left, &right].into_iter().filter_map(Compared::held).collect();
-        let tried: Vec<String> =
-            held.iter().map(|it| format!("the contents held {}", it.held)).collect();
-        let tried = tried.join(" and ");
-        if is_identical {
-            let to = if tried.is_empty() { "" } else { " to " };
-            let granules = plural(matched, "granule");
-            writeln!(session.out(), "identical{to}{tried}: {granules}")?;
-        } else {
-            writeln!(
-                session.out(),
-                "different: {matched} in both, {only_left} only left, {only_right} only right"
-            )?;
-            if !tried.is_empty() {
-                writeln!(session.out(), "nearest: {tried}")?;
-            }
-        }
-        if sides.spelling_pairs > 0 {
-            let verb = if sides.spelling_pairs == 1 { "differs" } else { "differ" };
-            let pairs = plural(sides.spelling_pairs, "pair");
-            writeln!(session.out(), "{pairs} {verb} only in Unicode normalisation or letter case")?;
-        }
-        let ContentCounts { compared, other, not_comparable, .. } = contents;
-        if !is_digest_equal && compared + not_comparable > 0 {
-            writeln!(
-                session.out(),
-                "sizes or checksums: compared for {compared} of {matched}, different in {other}"
-            )?;
-        }
-        if !is_identical {
-            write_sides(session, [left.side("left"), right.side("right")])?;
-        }
-        if !is_summary {
-            let marks = [["<", "only left"], [">", "only right"]];
-            write_differences(session.out(), sides, marks)?;
-        }
-    }
+    let compared = ComparedSets {
+        identical: is_identical,
+        left: &left,
+        right: &right,
+        matched,
+        only_left_count: only_left,
+        only_right_count: only_right,
+        spelling_pairs: sides.spelling_pairs,
+        other_content_count: contents.other,
+        only_left: Streamed::of(|| sides.only_left()),
+        only_right: Streamed::of(|| sides.only_right()),
+        digest_equal: is_digest_equal,
+        other_content: Streamed::of(|| sides.other_content()),
+        contradictions: Streamed::of(|| sides.contradictions()),
+        contents,
+    };
+    session.present(&compared, if is_summary { write_summary } else { write_compared })?;
     Ok(if is_identical { Exit::Done } else { Exit::Differs })
 }
 
-/// Writes the two sides of a comparison.
-pub fn write_sides(session: &mut Session, sides: [Value; 2]) -> Result<()> {
+fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
+    write_summary(out, compared)?;
+    let lists = [["<", "only_left", "only left"], [">", "only_right", "only right"]];
+    write_differences(out, compared, lists)
+}
+
+/// Writes how many granules of two sides differ.
+fn write_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
+    let is_identical = compared["identical"] == true;
+    let count = |member: &str| compared[member].as_u64().unwrap_or(0);
+    let held = ["left", "right"].map(|side| &compared[side]["held"]);
+    let held = held.into_iter().filter(|held| !held.is_null()).map(|held| {
+        let until = held["until"].as_str().unwrap_or("now");
+        format!("the contents held {} to {until}", in_words(&held["from"]))
+    });
+    let tried = held.collect::<Vec<_>>().join(" and ");
+    let matched = count("matched");
+    if is_identical {
+        let to = if tried.is_empty() { "" } else { " to " };
+        writeln!(out, "identical{to}{tried}: {}", plural(matched, "granule"))?;
+    } else {
+        let (left, right) = (count("only_left_count"), count("only_right_count"));
+        writeln!(out, "different: {matched} in both, {left} only left, {right} only right")?;
+        if !tried.is_empty() {
+            writeln!(out, "nearest: {tried}")?;
+        }
+    }
+    let pairs = count("spelling_pairs");
+    if pairs > 0 {
+        let verb = if pairs == 1 { "differs" } else { "differ" };
+        let pairs = plural(pairs, "pair");
+        writeln!(out, "{pairs} {verb} only in Unicode normalisation or letter case")?;
+    }
+    let files = count("compared");
+    if compared["digest_equal"] != true && files + count("not_comparable") > 0 {
+        let other = count("other_content_count");
+        writeln!(
+            out,
+            "sizes or checksums: compared for {files} of {matched}, different in {other}"
+        )?;
+    }
+    if is_identical {
+        return Ok(());
+    }
+    write_sides(out, ["left", "right"].map(|side| (side, &compared[side])))
+}
+
+/// Writes the two sides of a comparison, each with its name.
+pub fn write_sides(out: &mut Output, sides: [(&str, &Value); 2]) -> io::Result<()> {
     const COLUMNS: &[Column] = &[
         Column::text("side"),
         Column::text("identifier").or("no history yet"),
         Column::text("dataset"),
         Column::text("as of").of("timestamp"),
     ];
-    session.rows(COLUMNS, sides.map(Ok)).map(drop)
+    let rows = sides.map(|(name, side)| {
+        // A listing has a source instead of a dataset.
+        let dataset = side.get("dataset").or(side.get("source"));
+        json!({
+            "side": name,
+            "identifier": side["identifier"],
+            "dataset": dataset,
+            "timestamp": side["timestamp"],
+        })
+    });
+    write_rows(out, COLUMNS, &rows)
 }
 
 /// A set, named as itself: a subset is not the instance from which it is selected. Which of its contents it is
@@ -482,48 +485,39 @@ fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compar
     let (identifier, digest, granules) = (set.identifier(), set.digest(), set.granule_count());
     let instance = Instance { identifier, digest, granules, ..set.instance().clone() };
     let is_found = contents.len() > 1 && sides.counts.contents.compared > 0;
-    let held = is_found.then(|| HeldPeriod {
-        from,
-        until,
-        contents: contents.len(),
-        held: compared.held(),
-    });
+    let held = is_found.then_some(HeldPeriod { from, until, contents: contents.len() });
     Compared::Set { instance: Box::new(instance), held }
 }
 
-/// Writes what differs: each granule with the mark of its side, and how many more there are.
+/// Writes what differs: each granule with the mark of its side, and how many more there are. Each list has a mark,
+/// the member with its granules, and the words for them.
 pub fn write_differences(
-    out: &mut impl Write,
-    sides: &TwoSides,
-    [left, right]: [[&str; 2]; 2],
-) -> Result<()> {
-    let Counts { only_left, only_right, .. } = sides.counts.granules;
-    let others = ["~", "with other bytes"];
-    write_marked(out, sides.only_left(), only_left, left)?;
-    write_marked(out, sides.only_right(), only_right, right)?;
-    write_marked(out, sides.contradictions(), sides.counts.contents.other, others)
+    out: &mut Output,
+    compared: &Value,
+    lists: [[&str; 3]; 2],
+) -> io::Result<()> {
+    for [mark, member, kind] in lists {
+        write_marked(out, (&compared[member], &compared[format!("{member}_count")]), [mark, kind])?;
+    }
+    let contradictions = (&compared["contradictions"], &compared["other_content_count"]);
+    write_marked(out, contradictions, ["~", "with other bytes"])
 }
 
 /// Writes lines with a mark, and how many more there are of their kind.
-fn write_marked<T: Display>(
-    out: &mut impl Write,
-    lines: impl Iterator<Item = accession::Result<T>>,
-    total: u64,
+fn write_marked(
+    out: &mut Output,
+    (lines, total): (&Value, &Value),
     [mark, kind]: [&str; 2],
-) -> Result<()> {
-    let mut written = 0;
-    for line in lines {
-        writeln!(out, "{mark} {}", line?)?;
-        written += 1;
+) -> io::Result<()> {
+    let lines = lines.as_array().map_or(&[][..], Vec::as_slice);
+    lines.iter().try_for_each(|line| writeln!(out, "{mark} {}", in_words(line)))?;
+    match total.as_u64().unwrap_or(0).saturating_sub(lines.len() as u64) {
+        0 => Ok(()),
+        more => writeln!(out, "and {more} more {kind}"),
     }
-    match total - written {
-        0 => {}
-        more => writeln!(out, "and {more} more {kind}")?,
-    }
-    Ok(())
 }
 
-/// One of the sides, as a row of a table.
+/// One of several sides.
 #[derive(Serialize)]
 struct SideRow {
     name: String,
@@ -580,6 +574,17 @@ fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<
     Ok((sides, rows))
 }
 
+/// The result of a comparison of several sides, as JSON after the granules that differ.
+#[derive(Serialize)]
+struct ComparedSides {
+    identical: bool,
+    same: u64,
+    different: u64,
+    compared: Option<u64>,
+    sides: Vec<SideRow>,
+    patterns: Vec<Object>,
+}
+
 /// Prints how several sides differ.
 fn report_many(
     session: &mut Session,
@@ -588,16 +593,17 @@ fn report_many(
     limit: u64,
     is_summary: bool,
 ) -> Result<Exit> {
+    const GRANULES: &[Column] = &[Column::text("granule"), Column::text("sides")];
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
     let (mut listed, mut left) = (Vec::new(), limit);
     for uneven in sides.by_ref() {
         let uneven = uneven?;
-        if left > 0 && session.is_json() {
+        if left > 0 {
             let granule = ("granule", json!(uneven.granule_id));
-            session.json(&by_name(granule, &names, &uneven.sides))?;
-        } else if left > 0 {
-            listed.push((uneven.granule_id, marks(&uneven.sides)));
+            let row = by_name(granule, &names, &uneven.sides);
+            // As text, the sides are listed before the granules.
+            if session.is_json() { session.json(&row)? } else { listed.push(row) }
         }
         left = left.saturating_sub(1);
         *patterns.entry(uneven.sides).or_default() += 1;
@@ -607,56 +613,48 @@ fn report_many(
         warn_of_repeated(session, row.granules.saturating_sub(*granules));
         row.granules = *granules;
     }
-    if session.is_json() {
-        for (pattern, granules) in patterns.iter().filter(|_| is_summary) {
-            session.json(&by_name(("granules", json!(granules)), &names, pattern))?;
-        }
-    } else {
-        let same = sides.same();
-        match different {
-            0 => writeln!(session.out(), "identical: {}", plural(same, "granule"))?,
-            _ => {
-                writeln!(
-                    session.out(),
-                    "different: {same} the same on all sides, {different} not"
-                )?;
-            }
-        }
-        let all = same + different;
-        if let Some(compared) = sides.compared().filter(|compared| *compared < all) {
-            writeln!(session.out(), "sizes or checksums: compared for {compared} of {all}")?;
-        }
-        let shown = listed.len() as u64;
-        write_report(session, rows, &patterns, listed)?;
-        match different - shown {
-            more if more > 0 && !is_summary => writeln!(session.out(), "and {more} more")?,
-            _ => {}
-        }
+    let of_pattern = |(pattern, granules): (&Vec<Presence>, &u64)| {
+        by_name(("granules", json!(granules)), &names, pattern)
+    };
+    let summary = ComparedSides {
+        identical: different == 0,
+        same: sides.same(),
+        different,
+        compared: sides.compared(),
+        sides: rows,
+        patterns: patterns.iter().map(of_pattern).collect(),
+    };
+    session.present(&BTreeMap::from([("summary", summary)]), write_many)?;
+    let more = different.saturating_sub(listed.len() as u64);
+    session.rows(GRANULES, listed.into_iter().map(Ok))?;
+    if more > 0 && !is_summary && !session.is_json() {
+        writeln!(session.out(), "and {more} more")?;
     }
     Ok(if different == 0 { Exit::Done } else { Exit::Differs })
 }
 
-fn write_report(
-    session: &mut Session,
-    rows: Vec<SideRow>,
-    patterns: &BTreeMap<Vec<Presence>, u64>,
-    listed: Vec<(GranuleId, String)>,
-) -> Result<()> {
+/// Writes how many granules of several sides differ.
+fn write_many(out: &mut Output, compared: &Value) -> io::Result<()> {
     const SIDES: &[Column] = &[
         Column::text("side").of("name"),
         Column::text("identifier"),
         Column::text("as of").of("timestamp"),
         Column::number("granules"),
     ];
-    const COUNTS: &[Column] = &[Column::number("granules").of("1"), Column::text("sides").of("0")];
-    const GRANULES: &[Column] = &[Column::text("granule").of("0"), Column::text("sides").of("1")];
-    session.rows(SIDES, rows.into_iter().map(Ok))?;
-    if !patterns.is_empty() {
-        let counts = patterns.iter().map(|(pattern, granules)| Ok((marks(pattern), granules)));
-        session.rows(COUNTS, counts)?;
+    const PATTERNS: &[Column] = &[Column::number("granules"), Column::text("sides")];
+    let summary = &compared["summary"];
+    let [same, different] =
+        ["same", "different"].map(|member| summary[member].as_u64().unwrap_or(0));
+    match different {
+        0 => writeln!(out, "identical: {}", plural(same, "granule"))?,
+        _ => writeln!(out, "different: {same} the same on all sides, {different} not")?,
     }
-    if !listed.is_empty() {
-        session.rows(GRANULES, listed.into_iter().map(Ok))?;
+    let all = same + different;
+    if let Some(compared) = summary["compared"].as_u64().filter(|compared| *compared < all) {
+        writeln!(out, "sizes or checksums: compared for {compared} of {all}")?;
+    }
+    for (member, columns) in [("sides", SIDES), ("patterns", PATTERNS)] {
+        write_rows(out, columns, summary[member].as_array().into_iter().flatten())?;
     }
     Ok(())
 }
@@ -667,12 +665,13 @@ fn marks(sides: &[Presence]) -> String {
     marks.join(" ")
 }
 
-/// The sides that have a granule, or some, and those with other bytes, as JSON.
+/// The marks of the sides, those that have a granule, or some, and those with other bytes, as JSON.
 fn by_name(of: (&'static str, Value), names: &[String], sides: &[Presence]) -> Object {
     let with = |is_meant: fn(&Presence) -> bool| -> Value {
         let meant = names.iter().zip(sides).filter(|(_, side)| is_meant(side));
         meant.map(|(name, _)| name.as_str()).collect()
     };
     let having = ("in", with(|side| *side != Presence::Absent));
-    Object(vec![of, having, ("other_content", with(|side| *side == Presence::OtherBytes))])
+    let other = ("other_content", with(|side| *side == Presence::OtherBytes));
+    Object(vec![of, ("sides", json!(marks(sides))), having, other])
 }

@@ -8,7 +8,6 @@ use accession::dataset::{
     Creator, DatasetRecord, GranuleUrl, Keyword, Licence, Temporal, WebAddress, Year,
 };
 use accession::dataset::{Edit as Change, SharedDoi, Withdrawn};
-use accession::text::quoted;
 use accession::{DatasetName, Limit, Limits, Registry};
 use accession::{Doi, Warning};
 use serde::Serialize;
@@ -88,13 +87,9 @@ impl CreateDataset {
         })?;
         let listed = session.open()?.snapshot()?.dataset(&dataset.name)?;
         let created = Created { registry: is_new_registry, dataset: true };
-        let registry = session.registry_path();
-        session.confirm(&CreatedDataset { listed: &listed, created }, |out| {
-            if created.registry {
-                writeln!(out, "created registry {}", quoted(&registry.to_string_lossy()))?;
-            }
-            writeln!(out, "created dataset {}", dataset.name)?;
-            write_fields(out, DATASET, &listed)
+        session.present_done(&CreatedDataset { listed: &listed, created }, |out, listed| {
+            writeln!(out, "created dataset {}", in_words(&listed["name"]))?;
+            write_fields(out, DATASET, listed)
         })
     }
 }
@@ -208,7 +203,7 @@ fn edit_and_confirm(
     session.write(Create::Never, clock.time(), |registry, _| Ok(make(registry)?))?;
     let listed = session.open()?.snapshot()?.dataset(name)?;
     session.warn_all(Warning::of_former_name(name, &listed.dataset.name));
-    session.confirm(&listed, |out| write_fields(out, DATASET, &listed))
+    session.present_done(&listed, |out, listed| write_fields(out, DATASET, listed))
 }
 
 /// What is recorded, and how.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use accession::WarningKind;
 use accession::file::{Algorithm, Coverage};
-use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun, FoundFiles};
+use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::history::HeldContents;
 use accession::text::parse_duration;
 use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
@@ -23,9 +23,9 @@ use crate::args::{
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};
-use crate::paths::{OF_PATHS, PathArgs};
+use crate::paths::PathArgs;
 use crate::program::watch_for_interrupt;
-use crate::reading::{Entries, InputFile, MissingPages, Recording};
+use crate::reading::{Entries, MissingPages, Recording};
 use crate::session::Session;
 
 commands! {
@@ -179,34 +179,28 @@ impl ComputeChecksums {
 /// Each file is read once, for all its checksums; a row is printed for each that is not as recorded:
 /// missing, size, checksum, unreadable (also what is not a regular file, and a link that leads out of
 /// the directory), changing (it was written while it was read), no-record (nothing is recorded to
-/// check it by), or cannot-compute (only checksums of unknown algorithms are). With --found, the
-/// checksums that another program computed are compared instead, and no file is read. The exit
-/// status is 1 if a row is printed.
+/// check it by), or cannot-compute (only checksums of unknown algorithms are). The exit status is 1 if a
+/// row is printed. `accession compare SET LISTING` compares a list of checksums that another program computed.
 ///
 /// A check of the checksums of all files that a dataset holds now is recorded, once a minute;
 /// `accession status` lists what it found. With --for, it goes on where the last one of this root has
 /// ended, and stops after that time; at the end of the set, the next one begins again. A file that was
-/// begun is finished. Checks of earlier sets and of subsets, with --size-only and with --found are not
-/// recorded, nor is any if the registry cannot be written. One check at a time is recorded of a root.
+/// begun is finished. Checks of earlier sets and of subsets, and with --size-only, are not recorded, nor is any
+/// if the registry cannot be written. One check at a time is recorded of a root.
 ///
 /// Examples:
 ///   accession fixity check US.FOOL2.002 --root /data/fool2
 ///   accession fixity check US.FOOL2.002@2001-01-05 --root /data/fool2 --size-only --unexpected
 ///   accession fixity check US.FOOL2.002 --root /data/fool2 --for 2h
-///   rclone hashsum sha256 bucket:fool2 | accession fixity check US.FOOL2.002 --found -
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
-#[command(mut_group("FormatArgs", |group| group.requires("found")))]
-#[command(mut_group("RowArgs", |group| group.requires("found")))]
-#[command(mut_group("FileColumns", |group| group.requires("found")))]
-#[command(mut_group("PathArgs", |group| group.requires("found")))]
 pub struct CheckFiles {
     /// The set: see `accession --help`
     set: SetSpec,
 
     /// The directory that has the files; their paths are relative to it
-    #[arg(long, value_name = "DIR", value_parser = named_path(), required_unless_present = "found")]
-    root: Option<PathBuf>,
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    root: PathBuf,
 
     #[command(flatten)]
     tree: TreeArgs,
@@ -231,25 +225,6 @@ pub struct CheckFiles {
     /// The name under which checks of this directory are recorded [default: HOST:PATH]
     #[arg(long, hide_short_help = true, value_name = "NAME", value_parser = NonEmptyStringValueParser::new())]
     root_name: Option<String>,
-
-    /// Compare with a list of checksums that another program computed; - is stdin (can be repeated)
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = [
-            "root", "jobs", "mounted", "size_only", "unexpected", "duration", "root_name"
-        ]
-    )]
-    found: Vec<InputFile>,
-
-    #[command(flatten)]
-    format: FormatArgs,
-
-    #[command(flatten)]
-    columns: FileColumns,
-
-    #[command(flatten)]
-    paths: PathArgs,
 }
 
 /// Reads how long files are checked: without any time, none would be.
@@ -263,14 +238,7 @@ fn duration(text: &str) -> Result<Duration, Refusal> {
 
 impl CheckFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        match &self.root {
-            Some(root) => self.check_directory(root, session),
-            None => self.check_list(session),
-        }
-    }
-
-    fn check_directory(&self, root: &Path, session: &mut Session) -> Result<Exit> {
-        let tree = self.tree.read(root, self.duration);
+        let tree = self.tree.read(&self.root, self.duration);
         let depth = if self.size_only { Depth::Size } else { Depth::Content };
         let options = CheckOptions::new()
             .depth(depth)
@@ -291,34 +259,6 @@ impl CheckFiles {
         };
         let run = fixity::check(&registry, select, (tree, options))?;
         print_run(session, run, "checked", nearest)
-    }
-
-    fn check_list(&self, session: &mut Session) -> Result<Exit> {
-        let mut found = FoundFiles::new();
-        let options = self.columns.reading(self.format.options());
-        // The ids are of no interest: what is compared are the paths, or what the options keep of them.
-        let paths = PathArgs::default();
-        let entries = Entries::new(session, &[], &self.found, options, &paths, MissingPages::Warn);
-        let read = entries.read(|entry| Ok(found.add(&entry, |path| self.paths.id_of(path))?))?;
-        read.accepted()?;
-        if found.is_empty() {
-            return Err(nothing_stated());
-        }
-        let registry = session.open()?;
-        let contents = self.contents(session, &registry.snapshot()?)?;
-        let nearest = match contents.len() {
-            1 => 0,
-            _ => found.nearest(&registry, &contents)?,
-        };
-        let nearest = &contents[nearest];
-        let compared = found.compare_with(&registry, nearest.set.clone());
-        let mut compared = compared.map_err(|error| match error.kind() {
-            ErrorKind::Input if error.detail().is_none() => Error::from(error).with_hint(OF_PATHS),
-            _ => error.into(),
-        })?;
-        session.rows(FINDINGS, compared.by_ref())?;
-        let nearest = Some(nearest).filter(|_| contents.len() > 1);
-        print_summary(session, compared.summary(), "checked", nearest)
     }
 
     fn contents(&self, session: &Session, snapshot: &Snapshot) -> Result<Vec<HeldContents>> {

@@ -15,7 +15,7 @@ use serde_json::json;
 
 use crate::args::{DetectedListArgs, KnownAtArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, Progress};
+use crate::output::{Column, Progress, in_words};
 use crate::session::Session;
 use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 
@@ -231,9 +231,9 @@ impl Args {
         };
         progress.end();
         match self.filter.count {
-            true => {
-                session.print(&json!({ "granules": counted }), |out| writeln!(out, "{counted}"))
-            }
+            true => session.present(&json!({ "granules": counted }), |out, count| {
+                writeln!(out, "{}", in_words(&count["granules"]))
+            }),
             false => Ok(Exit::Done),
         }
     }

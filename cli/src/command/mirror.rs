@@ -6,22 +6,22 @@ use accession::WarningKind;
 use accession::dataset::Withdrawn;
 use accession::history::{ContentCounts, Counts, TwoSides};
 use accession::mirror::{
-    ComparedMirror, FirstDifference, HistoryComparison, HistoryPosition, MirrorStatus, Primary,
-    PullOptions, PullPolicy, PullReport,
+    ComparedMirror, FirstDifference, HistoryPosition, MirrorStatus, Primary, PullOptions,
+    PullPolicy, PullReport,
 };
 use accession::status::KnownPrimary;
-use accession::{DatasetName, Instance, Limit, Snapshot};
+use accession::{DatasetName, GranuleId, Instance, Limit, Snapshot};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::compare::{MAX_LISTED, side, write_differences, write_sides};
+use super::compare::{MAX_LISTED, write_differences, write_sides};
 use crate::applied::{
     Application, Created, write_change, write_created, write_dry_run, write_identifier, write_kept,
     write_unchanged,
 };
 use crate::args::{LimitArgs, PrimaryArgs, if_missing};
 use crate::error::{Context, Exit, Result};
-use crate::output::{AsText, Ids, Output, in_words, plural};
+use crate::output::{AsText, Output, Streamed, counted, in_words};
 use crate::session::{ChangeTime, Session};
 
 commands! {
@@ -70,116 +70,142 @@ impl CompareMirror {
         let ComparedMirror { dataset, status, counts, open_findings, warnings, .. } = compared;
         sides.counts = counts;
         session.warn_all(warnings);
-        if session.is_json() {
-            let behind = status.standing.filter(|_| status.status == MirrorStatus::Behind);
-            session.json(&ComparedMirrorJson {
+        let standing_if = |is: MirrorStatus| status.standing.filter(|_| status.status == is);
+        let period = |it: HistoryPosition| json!({ "from": it.since, "until": it.until });
+        let behind = standing_if(MirrorStatus::Behind);
+        let ahead = standing_if(MirrorStatus::Ahead);
+        let Counts { matched, only_left, only_right, .. } = sides.counts.granules;
+        session.present(
+            &ComparedMirrorJson {
+                dataset: &dataset,
                 status: status.status,
                 mirror: status.mirror.as_ref(),
                 primary: &status.primary,
-                behind_by: behind.map(|standing| standing.changes_ago),
-                in_force_at_primary: behind
-                    .map(|standing| json!({ "from": standing.since, "until": standing.until })),
+                behind_by: behind.map(|it| it.changes_ago),
+                in_force_at_primary: behind.map(period),
+                ahead_by: ahead.map(|it| it.changes_ago),
+                in_force_here: ahead.map(period),
                 first_difference: status.first_difference,
-                matched: sides.counts.granules.matched,
-                missing: Ids::of(|| sides.only_right()),
-                unexpected: Ids::of(|| sides.only_left()),
+                matched,
+                missing_count: only_right,
+                unexpected_count: only_left,
+                other_content_count: sides.counts.contents.other,
+                missing: Streamed::of(|| sides.only_right()),
+                unexpected: Streamed::of(|| sides.only_left()),
                 digest_equal: status.is_digest_equal(),
-                other_content: Ids::of(|| sides.other_content()),
+                other_content: Streamed::of(|| sides.other_content()),
+                contradictions: Streamed::of(|| sides.contradictions()),
                 contents: sides.counts.contents,
                 open_findings,
-            })?;
-        } else {
-            write_found(session.out(), &status, &sides, open_findings)?;
-            write_open(session, &dataset, open_findings)?;
-            let mirror = match &status.mirror {
-                Some(instance) => side("mirror", instance),
-                None => json!({ "side": "mirror", "dataset": dataset }),
-            };
-            write_sides(session, [mirror, side("primary", &status.primary)])?;
-            let marks = [["unexpected ", "unexpected here"], ["missing    ", "missing here"]];
-            write_differences(session.out(), &sides, marks)?;
+            },
+            write_compared,
+        )?;
+        if open_findings > 0 && !session.is_json() {
+            // After what it is about.
+            session.finish()?;
+            let program = session.program();
+            session.hint(&format!("`{program} status {dataset}` lists the files"));
         }
         Ok(if is_identical { Exit::Done } else { Exit::Differs })
     }
 }
 
-/// If files of a mirror are not as recorded, prints their number and the command that lists them.
-fn write_open(session: &mut Session, dataset: &DatasetName, open: u64) -> Result<()> {
-    if open > 0 {
-        let files = plural(open, "file");
-        let program = session.program();
-        let what =
-            format!("{dataset}: {files} not as recorded; `{program} status {dataset}` lists them");
-        writeln!(session.out(), "{what}")?;
-    }
-    Ok(())
-}
-
 /// The result of `mirror compare`, as JSON.
 #[derive(Serialize)]
 struct ComparedMirrorJson<'a> {
+    dataset: &'a DatasetName,
     status: MirrorStatus,
     mirror: Option<&'a Instance>,
     primary: &'a Instance,
     behind_by: Option<u64>,
     in_force_at_primary: Option<Value>,
+    ahead_by: Option<u64>,
+    in_force_here: Option<Value>,
     first_difference: Option<FirstDifference>,
     matched: u64,
-    missing: Ids<'a>,
-    unexpected: Ids<'a>,
+    missing_count: u64,
+    unexpected_count: u64,
+    other_content_count: u64,
+    missing: Streamed<'a, GranuleId>,
+    unexpected: Streamed<'a, GranuleId>,
     digest_equal: bool,
-    other_content: Ids<'a>,
+    other_content: Streamed<'a, GranuleId>,
+    contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
     open_findings: u64,
 }
 
-fn write_found(
-    out: &mut impl Write,
-    found: &HistoryComparison,
-    sides: &TwoSides,
-    open_findings: u64,
-) -> io::Result<()> {
-    let contents = sides.counts.contents;
-    let Counts { matched, only_left: unexpected, only_right: missing, .. } = sides.counts.granules;
-    let both = plural(matched, "granule");
-    match found.status {
-        MirrorStatus::Identical if open_findings > 0 => {
+fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
+    write_status(out, compared)?;
+    let dataset = in_words(&compared["dataset"]);
+    if compared["open_findings"] != 0 {
+        let files = counted(&compared["open_findings"], "file");
+        writeln!(out, "{dataset}: {files} not as recorded")?;
+    }
+    let nothing_yet = json!({ "dataset": dataset });
+    let mirror = Some(&compared["mirror"]).filter(|mirror| !mirror.is_null());
+    let mirror = mirror.unwrap_or(&nothing_yet);
+    write_sides(out, [("mirror", mirror), ("primary", &compared["primary"])])?;
+    let lists = [
+        ["unexpected ", "unexpected", "unexpected here"],
+        ["missing    ", "missing", "missing here"],
+    ];
+    write_differences(out, compared, lists)
+}
+
+/// Writes how a mirror compares with its primary.
+fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
+    let count = |member: &str| compared[member].as_u64().unwrap_or(0);
+    let both = counted(&compared["matched"], "granule");
+    let (missing, unexpected) = (count("missing_count"), count("unexpected_count"));
+    let status = in_words(&compared["status"]);
+    match status.as_str() {
+        "identical" if count("open_findings") > 0 => {
             writeln!(out, "records identical, files on disk not: {both}")?;
         }
-        MirrorStatus::Identical => writeln!(out, "identical: {both}")?,
-        MirrorStatus::OtherContent => {
-            writeln!(out, "other content: equal names, other bytes in {}", contents.other)?;
+        "identical" => writeln!(out, "identical: {both}")?,
+        "other-content" => {
+            let other = count("other_content_count");
+            writeln!(out, "other content: equal names, other bytes in {other}")?;
         }
-        MirrorStatus::Behind => {
-            writeln!(out, "behind{}", by_changes("at the primary", found.standing))?;
+        "behind" => {
+            let period = &compared["in_force_at_primary"];
+            let by = by_changes("at the primary", &compared["behind_by"], period);
+            writeln!(out, "behind{by}")?;
         }
-        MirrorStatus::Ahead => writeln!(out, "ahead{}", by_changes("here", found.standing))?,
-        MirrorStatus::Diverged => writeln!(out, "diverged")?,
-        MirrorStatus::Stale => {
-            writeln!(out, "stale: an older state of the log than was read before")?;
+        "ahead" => {
+            let by = by_changes("here", &compared["ahead_by"], &compared["in_force_here"]);
+            writeln!(out, "ahead{by}")?;
         }
-        MirrorStatus::Rewritten => {
-            let change = found.first_difference.map_or_else(String::new, |it| format!(": {it}"));
-            writeln!(out, "rewritten{change}")?;
+        "stale" => writeln!(out, "stale: an older state of the log than was read before")?,
+        "rewritten" => {
+            let first = &compared["first_difference"];
+            let [change, at] = ["change", "timestamp"].map(|member| in_words(&first[member]));
+            writeln!(
+                out,
+                "rewritten: change {change}, at {at}, is not the one that was read before"
+            )?;
         }
+        status => writeln!(out, "{status}")?,
     }
-    if found.contents.is_some() {
-        writeln!(out, "names equal; bytes compared for {} of {matched}", contents.compared)?;
+    if missing + unexpected == 0 && compared["digest_equal"] != true {
+        let files = count("compared");
+        writeln!(out, "names equal; bytes compared for {files} of {}", count("matched"))?;
     }
-    if found.status == MirrorStatus::Identical {
+    if status == "identical" {
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
 }
 
 /// How many changes one side is behind the other, and when the identifier was in force `location`.
-fn by_changes(location: &str, standing: Option<HistoryPosition>) -> String {
-    let Some(HistoryPosition { since, until, changes_ago, .. }) = standing else {
+fn by_changes(location: &str, changes: &Value, period: &Value) -> String {
+    if changes.is_null() {
         return String::new();
-    };
-    let until = until.map_or("now".to_owned(), |until| until.to_string());
-    let changes = plural(changes_ago, "change");
+    }
+    let until = period["until"].as_str().unwrap_or("now");
+    let (changes, since) = (counted(changes, "change"), in_words(&period["from"]));
     format!(" by {changes}: in force {location} {since} until {until}")
 }
 

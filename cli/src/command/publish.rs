@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -17,7 +17,7 @@ use accession_server::{Config, Registration, Server, ServerLimits};
 use accession_server::{SiteSettings, publish_pages};
 use serde_json::{Value, json};
 
-use crate::args::{edit, edit_as, named_or_all, named_path, public_url, resolver};
+use crate::args::{Refusal, edit, edit_as, named_or_all, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Kind, Result};
 use crate::key_file::check_private;
 use crate::output::{Output, counted, for_shell, in_words};
@@ -153,8 +153,8 @@ pub struct Serve {
     #[arg(value_name = "DATASET")]
     datasets: Vec<DatasetName>,
 
-    /// The address and the port to listen on; port 0 is any free port
-    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8000")]
+    /// The address and the port to listen on, or a port of this machine; port 0 is any free port
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:8000", value_parser = listen_address)]
     listen: SocketAddr,
 
     /// The address for readers, behind a proxy [default: http:// and the listening address]
@@ -183,6 +183,17 @@ pub struct Serve {
     /// A file with the token that clients need to save subsets
     #[arg(long, value_name = "FILE", requires = "register", value_parser = named_path())]
     register_token: Option<PathBuf>,
+}
+
+/// Reads where a server listens. A port alone, and the name localhost, mean the loopback address.
+fn listen_address(text: &str) -> Result<SocketAddr, Refusal> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    match port.parse::<u16>() {
+        Ok(port) => Ok((Ipv4Addr::LOCALHOST, port).into()),
+        Err(_) => text.parse().map_err(|_| {
+            "write a port, such as 8080, for this machine only, or 0.0.0.0:8080 for every network".into()
+        }),
+    }
 }
 
 impl Serve {
@@ -286,4 +297,27 @@ fn log(session: &Session) {
         true => log.json().flatten_event(true).try_init(),
         false => log.try_init(),
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_alone_is_one_of_this_machine() {
+        let read = |text: &str| listen_address(text).map(|address| address.to_string());
+        for (text, address) in [
+            ("8080", "127.0.0.1:8080"),
+            ("0", "127.0.0.1:0"),
+            ("localhost:8080", "127.0.0.1:8080"),
+            ("0.0.0.0:80", "0.0.0.0:80"),
+            ("[::1]:80", "[::1]:80"),
+        ] {
+            assert_eq!(read(text).unwrap(), address, "{text}");
+        }
+        for text in [":8080", "localhost", "65536", "localhost:65536", "example.org:80", ""] {
+            let message = read(text).unwrap_err().to_string();
+            assert!(message.contains("0.0.0.0:8080"), "{text}: {message}");
+        }
+    }
 }

@@ -136,10 +136,12 @@ const STATUS: &[Column] = &[
     Column::text("changed").of("changed/recorded").by(to_the_second),
     Column::text("confirmed").of("confirmed/timestamp").by(to_the_second).if_any(),
     Column::text("identical").by(to_the_second).if_any(),
-    Column::prose("problems").by(|problems| {
-        let problems = problems.as_array().into_iter().flatten();
-        problems.map(in_words).collect::<Vec<_>>().join("; ")
-    }),
+    Column::prose("problems")
+        .by(|problems| {
+            let problems = problems.as_array().into_iter().flatten();
+            problems.map(in_words).collect::<Vec<_>>().join("; ")
+        })
+        .or_below(),
 ];
 
 /// What is shown of each file that is not as recorded.

@@ -2,12 +2,12 @@
 
 mod published;
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use accession::text::quoted;
-use accession::verify::DatasetVerification;
 use accession::verify::VerificationTotals;
 use accession::{DatasetFilter, DatasetName, ErrorKind, ParseError, Registry};
 use serde_json::Value;
@@ -15,7 +15,7 @@ use serde_json::Value;
 use self::published::{Published, verify_published};
 use crate::args::{named_or_all, named_path};
 use crate::error::{Error, Exit, Kind, Result};
-use crate::output::{Column, for_shell, one_line, plural};
+use crate::output::{Column, Output, counted, for_shell, in_words, one_line, plural};
 use crate::session::Session;
 
 /// Recompute every identifier
@@ -116,19 +116,22 @@ impl Args {
         let mut verifications = registry.verify_all_on(jobs, filter)?;
         for verification in verifications.by_ref() {
             let verification = verification?;
-            if !session.is_json() {
-                write_findings(session.out(), &verification)?;
-            }
+            // The findings precede the table, which is written when its columns are known.
+            session.text_of(&verification, write_findings)?;
             list.add(session, &verification)?;
         }
         let verified = verifications.verified();
         list.finish(session)?;
-        if !session.is_json() {
-            if let Some(left_out) = verified.left_out {
-                writeln!(session.out(), "not checked: {left_out}")?;
-            }
-            write_summary(session.out(), &verified)?;
-        }
+        let VerificationTotals { datasets, identifiers, findings, unreachable, left_out, .. } =
+            verified;
+        let summary = object!({
+            "datasets": datasets,
+            "identifiers": identifiers,
+            "findings": findings,
+            "unreachable": unreachable,
+            "not_checked": left_out,
+        });
+        session.present(&BTreeMap::from([("summary", summary)]), write_summary)?;
         match verified {
             VerificationTotals { findings: 1.., .. } => Ok(Exit::Differs),
             VerificationTotals { unreachable: datasets @ 1.., .. } => {
@@ -147,16 +150,16 @@ fn name_of(argument: &Path) -> Result<DatasetName, ParseError> {
     argument.to_string_lossy().parse()
 }
 
-fn write_findings(out: &mut impl Write, verification: &DatasetVerification) -> io::Result<()> {
-    let subject = verification.dataset.as_ref().map_or(FILE, DatasetName::as_str);
-    for finding in &verification.mismatches {
+fn write_findings(out: &mut Output, verification: &Value) -> io::Result<()> {
+    let subject = verification["dataset"].as_str().unwrap_or(FILE);
+    for finding in verification["mismatches"].as_array().into_iter().flatten() {
         write!(out, "{subject}: ")?;
-        match (&finding.granule, finding.timestamp) {
+        match (finding["granule"].as_str(), finding["timestamp"].as_str()) {
             (Some(granule), _) => write!(out, "{}: ", quoted(granule))?,
             (None, Some(timestamp)) => write!(out, "{timestamp}: ")?,
             (None, None) => {}
         }
-        writeln!(out, "{}", one_line(&finding.text))?;
+        writeln!(out, "{}", one_line(&in_words(&finding["text"])))?;
     }
     Ok(())
 }
@@ -174,16 +177,19 @@ fn result(mismatches: &Value) -> String {
     }
 }
 
-fn write_summary(out: &mut impl Write, verified: &VerificationTotals) -> io::Result<()> {
-    let datasets = plural(verified.datasets, "dataset");
-    let identifiers = plural(verified.identifiers, "identifier");
-    match verified.findings {
-        0 if verified.unreachable > 0 => {
-            writeln!(out, "{datasets}, {identifiers}: {} not verified", verified.unreachable)
-        }
-        0 => writeln!(out, "{datasets}, {identifiers}: all ok"),
-        findings => {
-            writeln!(out, "{datasets}, {identifiers}: NOT ok, {}", plural(findings, "finding"))
-        }
+fn write_summary(out: &mut Output, verified: &Value) -> io::Result<()> {
+    let verified = &verified["summary"];
+    if let Some(not_checked) = verified["not_checked"].as_str() {
+        writeln!(out, "not checked: {not_checked}")?;
     }
+    let datasets = counted(&verified["datasets"], "dataset");
+    let identifiers = counted(&verified["identifiers"], "identifier");
+    let result = match (&verified["findings"], &verified["unreachable"]) {
+        (none, unreachable) if *none == 0 && *unreachable != 0 => {
+            format!("{unreachable} not verified")
+        }
+        (none, _) if *none == 0 => "all ok".to_owned(),
+        (findings, _) => format!("NOT ok, {}", counted(findings, "finding")),
+    };
+    writeln!(out, "{datasets}, {identifiers}: {result}")
 }

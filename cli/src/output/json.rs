@@ -2,7 +2,6 @@
 
 use std::io::{self, Write};
 
-use accession::GranuleId;
 use accession::text::is_escaped;
 use serde::Serialize;
 use serde::ser::{Error as _, SerializeSeq};
@@ -34,26 +33,26 @@ impl Serialize for Object {
     }
 }
 
-/// Ids of granules, as a list.
-pub struct Ids<'a>(Box<dyn Fn() -> GranuleIds + 'a>);
+/// A list whose values are read while it is written.
+pub struct Streamed<'a, T>(Box<dyn Fn() -> Values<T> + 'a>);
 
-type GranuleIds = Box<dyn Iterator<Item = accession::Result<GranuleId>>>;
+type Values<T> = Box<dyn Iterator<Item = accession::Result<T>>>;
 
-impl<'a> Ids<'a> {
-    /// The ids that this reads, from the first one.
+impl<'a, T> Streamed<'a, T> {
+    /// The values that this reads, from the first one.
     pub fn of<I>(read: impl Fn() -> I + 'a) -> Self
     where
-        I: Iterator<Item = accession::Result<GranuleId>> + 'static,
+        I: Iterator<Item = accession::Result<T>> + 'static,
     {
-        Ids(Box::new(move || Box::new(read())))
+        Streamed(Box::new(move || Box::new(read())))
     }
 }
 
-impl Serialize for Ids<'_> {
+impl<T: Serialize> Serialize for Streamed<'_, T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
-        for granule_id in (self.0)() {
-            list.serialize_element(&granule_id.map_err(S::Error::custom)?)?;
+        for value in (self.0)() {
+            list.serialize_element(&value.map_err(S::Error::custom)?)?;
         }
         list.end()
     }

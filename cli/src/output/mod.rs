@@ -11,10 +11,10 @@ mod text;
 mod value;
 
 pub use accession::text::plural;
-pub use json::{Ids, Object};
+pub use json::{Object, Streamed};
 pub use progress::Progress;
 pub use stdout::{Failure, Output};
-pub use table::{Column, Table, to_the_second, write_fields};
+pub use table::{Column, Table, to_the_second, write_fields, write_rows};
 pub use text::{
     Label, annotation_in, digest_in, for_shell, lines_below, one_line, selected_in, write_message,
 };

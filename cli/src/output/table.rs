@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+use super::stdout::Output;
 use super::text::{annotations_below, digests_below, one_line};
 use super::value::{in_words, to_value};
 
@@ -31,6 +32,8 @@ pub struct Column {
     is_number: bool,
     /// Whether it has messages, which are cut where there is no room for them.
     is_prose: bool,
+    /// Whether a message that is cut is repeated below its row, whole.
+    is_whole: bool,
     /// Whether it is left out if no row has anything in it.
     is_optional: bool,
     /// Where in the value it is: members, separated by `/`. Empty means the whole value.
@@ -46,8 +49,9 @@ impl Column {
     /// Strings that are never broken, such as identifiers.
     pub const fn text(name: &'static str) -> Self {
         let (absent, repeated, words) = ("", None, in_words as fn(&Value) -> String);
-        let (is_number, is_prose, is_optional, member) = (false, false, false, name);
-        Column { name, is_number, is_prose, is_optional, member, absent, repeated, words }
+        let (is_number, is_prose, is_whole, is_optional) = (false, false, false, false);
+        let member = name;
+        Column { name, is_number, is_prose, is_whole, is_optional, member, absent, repeated, words }
     }
 
     /// Numbers.
@@ -58,6 +62,11 @@ impl Column {
     /// Messages, which end with `…` if the terminal is too narrow for them.
     pub const fn prose(name: &'static str) -> Self {
         Column { is_prose: true, ..Column::text(name) }
+    }
+
+    /// The same column, of which a message that is cut is repeated below its row, whole.
+    pub const fn or_below(self) -> Self {
+        Column { is_whole: true, ..self }
     }
 
     /// The same column, left out of a list of which no row has anything in it.
@@ -121,6 +130,17 @@ pub fn write_fields(
         lines.try_for_each(|line| writeln!(out, "{:width$}  {}", column.name, one_line(line)))?;
     }
     Ok(())
+}
+
+/// Writes a table of rows.
+pub fn write_rows<'a>(
+    out: &mut Output,
+    columns: &'static [Column],
+    rows: impl IntoIterator<Item = &'a Value>,
+) -> io::Result<()> {
+    let mut table = Table::new(columns, out.columns());
+    rows.into_iter().try_for_each(|row| table.add(out, row))?;
+    table.finish(out)
 }
 
 /// A time to the second, where it is not copied.
@@ -209,6 +229,12 @@ impl Table {
         for TableRow { cells, below } in std::mem::take(&mut self.rows) {
             let cells: Vec<&str> = cells.iter().map(String::as_str).collect();
             self.write_cells(out, &cells, &widths)?;
+            let shown = self.columns.iter().zip(&cells).zip(&widths);
+            let cut = shown.filter(|((column, cell), width)| {
+                column.is_whole && **width > 0 && cell.width() > **width
+            });
+            cut.map(|((_, cell), _)| cell)
+                .try_for_each(|cell| writeln!(out, "{:GAP$}{cell}", ""))?;
             below.iter().try_for_each(|line| writeln!(out, "{:GAP$}{line}", ""))?;
         }
         Ok(())
@@ -313,6 +339,20 @@ a.long.id.that.is.copied         1  one…
         let printed = printed_as(COLUMNS, None, &[&["A", "1", &long]]);
         assert_eq!(printed.lines().map(UnicodeWidthStr::width).max(), Some(99));
         assert!(printed.ends_with("値…\n"), "{printed}");
+    }
+
+    #[test]
+    fn a_message_that_is_cut_is_whole_below_its_row_if_the_column_says_so() {
+        const WHOLE: &[Column] = &[Column::text("id"), Column::prose("problems").or_below()];
+        let rows: &[&[&str]] = &[&["A", "one two three four five"], &["B", "six"]];
+        assert_eq!(
+            printed_as(WHOLE, Some(20), rows),
+            "id  problems\nA   one two three f…\n  one two three four five\nB   six\n"
+        );
+        assert_eq!(
+            printed_as(WHOLE, Some(60), rows),
+            "id  problems\nA   one two three four five\nB   six\n"
+        );
     }
 
     #[test]

@@ -169,7 +169,10 @@ fn a_mirror_can_be_compared_if_the_registry_is_read_only() {
     let output = as_nobody(&sandbox, 0o555, "--json mirror compare M us.jsonl");
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stderr(&output).contains("mirror-not-remembered"), "{}", stderr(&output));
-    assert!(output.stdout.starts_with(b"{\"status\":\"identical\""), "{output:?}");
+    assert!(
+        output.stdout.starts_with(b"{\"dataset\":\"M\",\"status\":\"identical\""),
+        "{output:?}"
+    );
 }
 
 #[test]

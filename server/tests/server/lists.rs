@@ -169,6 +169,9 @@ fn a_comparison_lists_each_difference_once() {
     assert_eq!(same["digest_equal"], true);
     assert_eq!(served.get("/compare/US.FOOL2.002").status, 400);
     assert_eq!(served.get("/compare/NO...US.FOOL2.002").status, 404);
+    let refused = served.get("/compare/FO%20O...US.FOOL2.002");
+    assert_eq!(refused.status, 400);
+    assert!(refused.text().contains("is not a set: "), "{}", refused.text());
 }
 
 #[test]

@@ -1,14 +1,16 @@
 //! `ids explain`: what made an id.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use accession::GranuleId;
-use accession::ids::granule::{CollectionId, Formula, explain, split};
+use accession::ids::granule::{CollectionId, explain, split};
 use accession::ids::payment::PaymentId;
 use accession::text::quoted;
+use serde_json::Value;
 
 use super::payment::{DECODED, SchemeArgs};
 use crate::error::{Error, Exit, Result};
+use crate::output::{Column, Output, write_fields};
 use crate::session::Session;
 
 /// Explain a payment id, or a NASA Cumulus granule id
@@ -46,7 +48,7 @@ impl Explain {
             .with_hint("leave out --collection")),
             (Ok(id), None) => {
                 let decoded = self.scheme.scheme().decode(id, session.now()?)?;
-                session.fields(DECODED, &decoded)
+                session.present(&decoded, |out, decoded| write_fields(out, DECODED, decoded))
             }
             (Err(_), Some(collection)) => {
                 explain_granule(&GranuleId::new(self.id.as_str())?, &collection, session)
@@ -70,11 +72,6 @@ fn explain_granule(
         "" => None,
         suffix => explain(producer, suffix, collection),
     };
-    let made = match formula {
-        Some(Formula::B) => "B: a hash of the granule and the collection (July 2025)",
-        Some(Formula::C) => "C: a hash of the collection (as released)",
-        None => "neither B nor C: another collection, or a hash of the time too",
-    };
     let explained = object!({
         "granule": granule,
         "producer_granule": producer,
@@ -82,10 +79,18 @@ fn explain_granule(
         "collection": collection.to_string(),
         "formula": formula.map(|formula| formula.to_string()),
     });
-    session.print(&explained, |out| {
-        writeln!(out, "producer    {producer}")?;
-        writeln!(out, "suffix      {suffix}")?;
-        writeln!(out, "formula     {made}")
-    })?;
+    session.present(&explained, write_explained)?;
     Ok(if formula.is_some() { Exit::Done } else { Exit::Differs })
+}
+
+fn write_explained(out: &mut Output, explained: &Value) -> io::Result<()> {
+    const PARTS: &[Column] =
+        &[Column::text("producer").of("producer_granule"), Column::text("suffix")];
+    write_fields(out, PARTS, explained)?;
+    let made = match explained["formula"].as_str() {
+        Some("B") => "B: a hash of the granule and the collection (July 2025)",
+        Some(_) => "C: a hash of the collection (as released)",
+        None => "neither B nor C: another collection, or a hash of the time too",
+    };
+    writeln!(out, "formula     {made}")
 }

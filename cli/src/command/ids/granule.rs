@@ -4,10 +4,11 @@ use std::io::Write;
 
 use accession::ids::granule::{CollectionId, HashLength, unique};
 use accession::{GranuleId, ListingEntry, Timestamp};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::args::{IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 use crate::error::{Error, Exit, Result};
+use crate::output::in_words;
 use crate::reading::MissingPages;
 use crate::session::Session;
 
@@ -63,21 +64,16 @@ impl MakeGranuleIds {
         })?;
         read.accepted()?;
         let now = session.now()?;
-        let mut table = Vec::new();
-        if !session.is_json() {
-            table.push(["granule_id".to_owned(), "producer_granule_id".to_owned()]);
-        }
+        let mut rows = Vec::new();
         for (index, producer) in (0..).zip(&entries) {
             let granule_id = self.unique_id(producer, index, now)?;
-            let producer = &producer.granule_id;
-            if session.is_json() {
-                let made = json!({ "granule": granule_id, "producer_granule": producer });
-                session.json(&made)?;
-            } else {
-                table.push([granule_id.to_string(), producer.to_string()]);
-            }
+            rows.push(json!({ "granule": granule_id, "producer_granule": producer.granule_id }));
         }
-        write_table(session.out(), &table)?;
+        if session.is_json() {
+            rows.iter().try_for_each(|row| session.json(row))?;
+        } else {
+            write_table(session.out(), &rows)?;
+        }
         Ok(Exit::Done)
     }
 
@@ -98,10 +94,13 @@ impl MakeGranuleIds {
     }
 }
 
-/// Writes rows as CSV.
-fn write_table(out: &mut impl Write, rows: &[[String; 2]]) -> Result<()> {
+/// Writes rows as CSV, which `ingest` reads.
+fn write_table(out: &mut impl Write, rows: &[Value]) -> Result<()> {
     let mut table = csv::Writer::from_writer(out);
-    let written = rows.iter().try_for_each(|row| table.write_record(row));
+    let cells = |row: &Value| ["granule", "producer_granule"].map(|member| in_words(&row[member]));
+    let written = table.write_record(["granule_id", "producer_granule_id"]);
+    let written =
+        written.and_then(|()| rows.iter().try_for_each(|row| table.write_record(cells(row))));
     let written = written.map_err(std::io::Error::from).and_then(|()| table.flush());
     written.map_err(Error::from)
 }

@@ -8,7 +8,7 @@ use accession::listing::old_payment_ids;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Exit, Result};
-use crate::output::Column;
+use crate::output::{Column, in_words};
 use crate::reading::{InputFile, open};
 use crate::session::Session;
 
@@ -91,7 +91,9 @@ impl IssuePaymentIds {
             let lease = registry.lease_payment_ids(scheme, worker, left)?;
             left -= lease.ids.len() as u64;
             for decoded in &lease.ids {
-                session.print(decoded, |out| writeln!(out, "{}", decoded.id))?;
+                session.present(decoded, |out, decoded| {
+                    writeln!(out, "{}", in_words(&decoded["id"]))
+                })?;
             }
             if let Some(more_at) = lease.more_at.filter(|_| left > 0) {
                 // The ids that were issued are printed before the wait.

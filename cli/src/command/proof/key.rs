@@ -7,6 +7,7 @@ use accession::proof::SigningKey;
 
 use crate::error::{Exit, Result};
 use crate::key_file;
+use crate::output::in_words;
 use crate::session::Session;
 
 /// Make a private key, and print its verification key
@@ -60,5 +61,5 @@ impl Pubkey {
 fn show(session: &mut Session, key: &SigningKey) -> Result<Exit> {
     let key = key.verification_key();
     let shown = object!({ "key": key.to_string(), "name": key.name() });
-    session.print(&shown, |out| writeln!(out, "{key}"))
+    session.present(&shown, |out, shown| writeln!(out, "{}", in_words(&shown["key"])))
 }

@@ -1,7 +1,7 @@
 //! `proof sign`: states which sets are new, and signs the log of statements.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -12,11 +12,12 @@ use accession::proof::{SignedCheckpoint, StatementLog};
 use accession::text::quoted;
 use accession::{ErrorKind, Registry, Timestamp};
 use accession::{ParseError, WarningKind};
+use serde_json::Value;
 
 use crate::args::timeout;
 use crate::error::{Error, Exit, Result};
 use crate::key_file::{self, KeyInUse};
-use crate::output::plural;
+use crate::output::{Output, counted, in_words, plural};
 use crate::reading::{InputFile, read_policy};
 use crate::session::Session;
 
@@ -93,15 +94,12 @@ impl Sign {
                 "readers verify by the policy: add a line `log VKEY`, with the key that `accession proof pubkey` prints",
             ));
         }
-        let mut recovered = 0;
+        let mut recovered = None;
         if let Some(place) = &self.recover {
-            recovered =
+            let taken =
                 self.recover(&registry, (place, &last), &origin, (&policy, &parsed), now)?;
+            recovered = Some(taken);
             session.note_commit();
-            if !session.is_quiet() && !session.is_json() {
-                let taken = plural(recovered, "statement");
-                writeln!(session.out(), "took back {taken} that were published")?;
-            }
         }
         let mut log = state_sets(&registry, &last)?;
         let mut clock_ahead_of = log.clock_ahead_of;
@@ -139,7 +137,7 @@ impl Sign {
         self.add_cosignatures(session, &parsed, &log, &mut signed.note)
             .map_err(|refused| refused.into_error(&signed.checkpoint, &keys))?;
         registry.save_checkpoint(&log.tree, &signed)?;
-        report(session, &parsed, [recovered, log.added], &signed)
+        report(session, &parsed, (recovered, log.added), &signed)
     }
 
     /// Refuses a key that has signed the log, and of which nobody remembers what it signed last.
@@ -297,7 +295,7 @@ fn policy_of_keys(keys: &[KeyInUse]) -> Result<(String, Policy)> {
 fn report(
     session: &mut Session,
     policy: &Policy,
-    [recovered, added]: [u64; 2],
+    (recovered, added): (Option<u64>, u64),
     signed: &SignedCheckpoint,
 ) -> Result<Exit> {
     let SignedCheckpoint { checkpoint: LogCheckpoint { origin, size, .. }, note, .. } = signed;
@@ -311,16 +309,21 @@ fn report(
         "witnesses": witnesses,
         "quorum": is_met,
     });
-    session.confirm(&printed, |out| {
-        let seen = match &witnesses[..] {
-            [] => "no witness".to_owned(),
-            names => format!("seen by {}", names.join(", ")),
-        };
-        let quorum = if is_met { "" } else { ", not enough for the quorum of the policy" };
-        writeln!(
-            out,
-            "stated {added} new of {}; signed {origin}; {seen}{quorum}",
-            plural(*size, "statement")
-        )
-    })
+    session.present_done(&printed, write_signed)
+}
+
+fn write_signed(out: &mut Output, signed: &Value) -> io::Result<()> {
+    let recovered = &signed["recovered"];
+    if !recovered.is_null() {
+        writeln!(out, "took back {} that were published", counted(recovered, "statement"))?;
+    }
+    let seen = match in_words(&signed["witnesses"]) {
+        none if none.is_empty() => "no witness".to_owned(),
+        names => format!("seen by {names}"),
+    };
+    let is_met = signed["quorum"] == true;
+    let quorum = if is_met { "" } else { ", not enough for the quorum of the policy" };
+    let [stated, origin] = ["stated", "origin"].map(|member| in_words(&signed[member]));
+    let size = counted(&signed["size"], "statement");
+    writeln!(out, "stated {stated} new of {size}; signed {origin}; {seen}{quorum}")
 }

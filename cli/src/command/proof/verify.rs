@@ -1,15 +1,17 @@
 //! `proof verify`: verifies a proof, without a registry.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use accession::Moment;
 use accession::listing::unzipped;
 use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::moment;
 use crate::error::{Context, Error, Exit, Result};
+use crate::output::{Output, in_words};
 use crate::reading::{InputFile, open, parsed, read_policy, read_text};
 use crate::session::Session;
 
@@ -53,6 +55,8 @@ pub struct Verify {
 #[derive(Serialize)]
 struct ExaminedProof {
     proved: bool,
+    /// What is proved, in words.
+    sentence: Option<String>,
     #[serde(flatten)]
     verdict: ProofVerdict,
 }
@@ -89,15 +93,20 @@ impl Verify {
         let listed = self.list.as_ref().map(listed).transpose()?;
         let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
         let is_proved = verdict.problems.is_empty();
-        if session.is_json() {
-            session.json(&ExaminedProof { proved: is_proved, verdict })?;
-        } else if is_proved {
-            writeln!(session.out(), "{verdict}")?;
-        } else {
-            for problem in &verdict.problems {
-                writeln!(session.out(), "NOT proved: {}", problem.text)?;
-            }
-        }
+        let sentence = is_proved.then(|| verdict.to_string());
+        let examined = ExaminedProof { proved: is_proved, sentence, verdict };
+        session.present(&examined, write_examined)?;
         Ok(if is_proved { Exit::Done } else { Exit::Differs })
     }
+}
+
+fn write_examined(out: &mut Output, examined: &Value) -> io::Result<()> {
+    if let Some(sentence) = examined["sentence"].as_str() {
+        return writeln!(out, "{sentence}");
+    }
+    let problems = examined["problems"].as_array().into_iter().flatten();
+    for problem in problems {
+        writeln!(out, "NOT proved: {}", in_words(&problem["text"]))?;
+    }
+    Ok(())
 }

@@ -3,12 +3,13 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use accession::publish::{OtherFile, verify, verify_statements};
+use accession::publish::{verify, verify_statements};
 use accession::text::quoted;
 use accession::{DatasetFilter, DatasetName, Registry};
+use serde_json::Value;
 
 use crate::error::{Context, Error, Exit, Result};
-use crate::output::{one_line, plural};
+use crate::output::{AsText, Output, counted, in_words, one_line};
 use crate::session::Session;
 
 /// A published site, or one dataset of it.
@@ -58,15 +59,13 @@ pub fn verify_published(
     session: &mut Session,
 ) -> Result<Exit> {
     let Published { site, datasets } = published;
+    let text: AsText = if session.is_quiet() { write_differences } else { write_found };
     let mut exit = Exit::Done;
     verify(registry, site, datasets, |found| -> Result<()> {
         if !found.ok {
             exit = Exit::Differs;
         }
-        let (dataset, changes) = (&found.dataset, plural(found.changes, "change"));
-        let what = (!session.is_quiet()).then(|| format!("{dataset}: {changes}"));
-        let state = (found.ok, found.current);
-        session.print(&found, |out| write_found(out, what, state, &found.differences))?;
+        session.present(&found, text)?;
         Ok(())
     })?;
     // They name all datasets.
@@ -78,29 +77,33 @@ pub fn verify_published(
         if !found.ok {
             exit = Exit::Differs;
         }
-        let what = (!session.is_quiet()).then(|| plural(found.statements, "statement"));
-        let state = (found.ok, found.current);
-        session.print(&found, |out| write_found(out, what, state, &found.differences))?;
+        session.present(&found, text)?;
     }
     Ok(exit)
 }
 
-/// Writes what was found, and, unless `what` is omitted, whether it is well.
-fn write_found(
-    out: &mut impl Write,
-    what: Option<String>,
-    state: (bool, bool),
-    differences: &[OtherFile],
-) -> io::Result<()> {
-    for difference in differences {
-        let line = difference.line.map_or(String::new(), |line| format!(", line {line}"));
-        writeln!(out, "{}{line}: {}", difference.file, one_line(&difference.text))?;
-    }
-    let Some(what) = what else { return Ok(()) };
-    let state = match state {
+/// Writes what was found of a dataset or of the statements.
+fn write_found(out: &mut Output, found: &Value) -> io::Result<()> {
+    write_differences(out, found)?;
+    let what = match found["dataset"].as_str() {
+        Some(dataset) => format!("{dataset}: {}", counted(&found["changes"], "change")),
+        None => counted(&found["statements"], "statement"),
+    };
+    let state = match (found["ok"] == true, found["current"] == true) {
         (false, _) => "NOT ok",
         (true, true) => "ok",
         (true, false) => "ok, but not all that the registry has now",
     };
     writeln!(out, "{what}: {state}")
+}
+
+/// Writes the files that are not as they were published.
+fn write_differences(out: &mut Output, found: &Value) -> io::Result<()> {
+    for difference in found["differences"].as_array().into_iter().flatten() {
+        let line = &difference["line"];
+        let line = if line.is_null() { String::new() } else { format!(", line {line}") };
+        let text = in_words(&difference["text"]);
+        writeln!(out, "{}{line}: {}", in_words(&difference["file"]), one_line(&text))?;
+    }
+    Ok(())
 }
