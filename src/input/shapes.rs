@@ -635,3 +635,17 @@ fn is_line_of_ids(line: &str) -> bool {
     let mut others = endings.peekable();
     is_extension && others.peek().is_some() && others.all(|other| other == first)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_reference_has_the_heading_and_the_code_of_every_shape() {
+        let reference = include_str!("../../docs/reference/inputs.md");
+        for FindingKind { name, heading, .. } in kinds() {
+            assert!(reference.contains(&format!("\n## {heading}\n")), "{heading}");
+            assert!(reference.contains(&format!("`{name}`")), "{name}");
+        }
+    }
+}

@@ -60,9 +60,14 @@ const FIELDS: Values = &[
 /// How a listing is read.
 const READING: Values = &[
     ("--column", "name"),
+    ("--comment", "#"),
     ("--granule", "name"),
+    ("--no-header", ""),
+    ("--only", "name=A"),
+    ("--skip-lines", "1"),
     ("--strip-prefix", "data"),
     ("--strip-suffix", ".nc"),
+    ("--total", "1"),
 ];
 
 const FORMAT: Values = &[("--format", "csv")];
@@ -74,6 +79,7 @@ const FILES: Values = &[
     ("--etag", ""),
     ("--path-column", "path"),
     ("--size-column", "size"),
+    ("--split", ";"),
 ];
 
 const INVENTORY: Values = &[("--root", "files"), ("--no-files", "")];
