@@ -3,7 +3,7 @@
 use std::io::{Cursor, Write};
 
 use super::{Findings, InputFormat, ListingOptions, OpenedFile, Records, open};
-use crate::model::WarningKind;
+use crate::error::ErrorKind;
 
 /// The ids with their locations.
 fn located(bytes: &[u8], name: &str, options: &ListingOptions) -> Result<Vec<String>, String> {
@@ -196,8 +196,11 @@ fn a_file_that_looks_wrong_is_reported_after_reading() {
     let mut sums = records("11  A\n22  B\n", "MD5SUMS").unwrap();
     assert_eq!(sums.warnings(), []);
     assert_eq!(sums.by_ref().count(), 2);
-    let kinds: Vec<WarningKind> = sums.warnings().iter().map(|warning| warning.kind).collect();
-    assert_eq!(kinds, [WarningKind::Separators]);
+    let mut findings = Findings::default();
+    findings.add("MD5SUMS", sums.findings());
+    let refusal = findings.refusal().unwrap();
+    assert_eq!(refusal.kind(), ErrorKind::NotAList);
+    assert!(refusal.to_string().starts_with("MD5SUMS:1: \"11  A\" has a number and a name"));
     let mut plain = records("A\nB\n", "ids.txt").unwrap();
     assert_eq!(plain.by_ref().count(), 2);
     assert_eq!(plain.warnings(), []);
