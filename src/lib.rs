@@ -160,25 +160,26 @@ pub use crate::error::ErrorDetail;
 pub use crate::error::{ErrorKind, Result};
 pub use crate::input::ListingOptions;
 pub use crate::model::{
-    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, FileRecord, GranuleId, Holding,
-    Identifier, Instance, Limit, Limits, ListingEntry, Moment, ParseError, Pattern, Set,
-    SourceLocation, Timestamp, Warning, WarningKind,
+    DatasetFilter, DatasetName, Day, Digest, Doi, Event, EventKind, Expected, FileRecord,
+    GranuleId, Holding, Identifier, Instance, Limit, Limits, ListingEntry, Moment, ParseError,
+    Pattern, Set, SourceLocation, Timestamp, Warning, WarningKind,
 };
 pub use crate::registry::{
-    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
-    DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
-    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
+    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, CitedContents, Clock,
+    Difference, DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions,
+    IfMissing, Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry,
+    Selected, Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
 pub mod dataset {
     pub use crate::model::{
-        Confirmation, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword, Licence,
-        MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
+        Confirmation, Correction, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword,
+        Licence, MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
     };
     pub use crate::registry::{
-        Edit, FirstRegistration, LastSubsets, Neighbours, SharedDoi, Withdrawn,
+        CorrectionReport, Edit, FirstRegistration, HistoryCounts, LastSubsets, Neighbours,
+        SharedDoi, Withdrawn,
     };
 }
 
@@ -204,14 +205,14 @@ pub mod listing {
 pub mod history {
     pub use crate::model::{
         Annotation, ChangeCounts, DigestPrefix, FoundPeriod, FoundPosition, GranulePrefix, IdPage,
-        IdentifierPrefix, Subset, SubsetCriteria,
+        IdentifierPrefix, ScanPeriod, Subset, SubsetCriteria,
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
         DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, ImportCounts,
         KeptAnnotations, NewAnnotation, NotedPeriod, Period, Periods, Presence, ReturnedGranules,
-        SavedSubset, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
-        UnevenGranule, WorkCounts,
+        SavedSubset, ScannedCounts, ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation,
+        SubsetState, TwoSides, UnevenGranule, WorkCounts,
     };
 }
 
@@ -219,8 +220,9 @@ pub mod history {
 pub mod status {
     pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
-        DatasetStatus, FileCheck, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
-        NewCheck, OpenFinding, RootState, StatusThresholds,
+        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, LastChange,
+        MirrorFacts, MirrorVerdict, Mirrored, NamesFact, NewCheck, OpenFinding, RootState,
+        StatusThresholds,
     };
 }
 

@@ -6,21 +6,21 @@ use accession::history::ChangeCounts;
 use accession::history::{KeptAnnotations, Skipped};
 use accession::listing::{FileRead, Findings};
 use accession::text::quoted;
-use accession::{ChangeReport, DatasetName, ErrorKind, Identifier, Instance, Registry, Timestamp};
+use accession::{
+    ChangeReport, DatasetName, ErrorKind, Expected, Identifier, Instance, Registry, Timestamp,
+};
 use accession::{Digest, WarningKind};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::error::{Exit, Result};
 use super::output::{AsText, Object, Output, counted, in_words};
-use super::session::{ChangeTime, Create, Session};
+use super::session::{Create, Session};
 
 /// One change of a dataset, as it was asked for.
 pub struct Application<'a> {
     /// The dataset, as it was typed.
     pub dataset: &'a DatasetName,
-    /// The time at which the change takes effect. `None` means now.
-    pub at: Option<ChangeTime>,
     /// Whether the registry and the dataset are created if they do not exist.
     pub create: bool,
     /// Whether the change is rolled back.
@@ -58,6 +58,9 @@ struct AppliedJson<'a> {
     /// The first granules of each kind, or all of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     examples: Option<Object>,
+    /// What `--expect` accepts of a change that was tried.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expect: Option<Expected>,
     skipped: Skipped,
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -121,7 +124,7 @@ impl<'a> Application<'a> {
     ) -> Result<(T, Created)> {
         let create = Create::when(self.create);
         let is_new_registry = session.new_registry(create)?.is_some();
-        let made = session.write(create, self.at, |registry, _| change(registry))?;
+        let made = session.write(create, None, |registry, _| change(registry))?;
         let applied = made.as_ref();
         let (changed, dataset) = (applied.instance().is_some(), applied.created_dataset);
         if dataset && changed && !self.dry_run {
@@ -188,6 +191,7 @@ impl<'a> Application<'a> {
                     "replaced": first.replaced,
                 })
             }),
+            expect: (dry_run && changed).then(|| applied.expect()),
             skipped: applied.skipped,
             created,
             kept: self.reads_history.then(|| {
@@ -202,6 +206,15 @@ impl<'a> Application<'a> {
         }
         session.present_done(&done, text)
     }
+}
+
+/// Says how exactly the change that was tried is made.
+pub fn hint_of_dry_run(session: &Session, applied: &ChangeReport, dry_run: bool) {
+    if !dry_run || applied.instance().is_none() || session.is_json() || session.is_quiet() {
+        return;
+    }
+    let command = session.again(&[("--expect", &applied.expect().to_string())]);
+    session.hint(&format!("`{command}` makes exactly this change"));
 }
 
 /// Makes one change at one time, and prints it. `unchanged` is why nothing changed, if nothing did; `None`
@@ -224,18 +237,22 @@ pub fn apply(
         Skipped { missing: 1.., .. } => "none of the granules is held",
         _ => "the input contains no granules",
     });
-    application.report(session, &applied, created, Some(unchanged), Object(vec![]), |out, done| {
-        write_read(out, done)?;
-        write_created(out, done)?;
-        if done["changed"] == true {
-            write_change(out, done)?;
-        } else {
-            write_unchanged(out, done)?;
-        }
-        write_contents(out, done)?;
-        write_identifier(out, done)?;
-        write_dry_run(out, done)
-    })
+    let also = Object(vec![]);
+    let exit =
+        application.report(session, &applied, created, Some(unchanged), also, |out, done| {
+            write_read(out, done)?;
+            write_created(out, done)?;
+            if done["changed"] == true {
+                write_change(out, done)?;
+            } else {
+                write_unchanged(out, done)?;
+            }
+            write_contents(out, done)?;
+            write_identifier(out, done)?;
+            write_dry_run(out, done)
+        })?;
+    hint_of_dry_run(session, &applied, application.dry_run);
+    Ok(exit)
 }
 
 /// Writes what was read: of each listing the format, the number of ids, and the first and the last id.

@@ -9,12 +9,12 @@ use std::process::ExitCode;
 
 use accession::ParseError;
 use accession::text::is_escaped;
-use accession::{ErrorDetail, ErrorKind, GranuleId, SourceLocation};
+use accession::{ErrorDetail, ErrorKind, Expected, GranuleId, SourceLocation};
 use accession_server::BindError;
 
 use super::hint;
 pub use super::kind::Kind;
-use super::output::{Failure, Label, json, one_line, write_message};
+use super::output::{Failure, Label, Object, json, one_line, write_message};
 
 /// The result of a part of a command.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -29,6 +29,8 @@ struct Failed {
     cause: Cause,
     context: Vec<String>,
     hint: Option<String>,
+    /// Whether the hint says how to go on with what is not done yet.
+    continues: bool,
 }
 
 /// What failed.
@@ -54,7 +56,7 @@ impl Error {
     }
 
     fn of(cause: Cause) -> Self {
-        Error(Box::new(Failed { cause, context: Vec::new(), hint: None }))
+        Error(Box::new(Failed { cause, context: Vec::new(), hint: None, continues: false }))
     }
 
     /// An error in the arguments, or in the files that they name.
@@ -68,10 +70,17 @@ impl Error {
         self
     }
 
+    /// The same error with what to type to go on with what is not done yet, also after something was committed.
+    pub fn with_continuation(mut self, hint: impl Into<String>) -> Self {
+        self.0.continues = true;
+        self.with_hint(hint)
+    }
+
     /// The same error after something was committed, so that nobody takes it for a refusal. What was
     /// interrupted, or was stated and not signed, says so itself.
     pub fn after_commit(self) -> Self {
-        if self.kind() == ErrorKind::Interrupted || self.kind() == ErrorKind::TreeDiffers {
+        let says_so = [ErrorKind::Interrupted, ErrorKind::TreeDiffers];
+        if self.0.continues || says_so.iter().any(|kind| self.kind() == *kind) {
             return self;
         }
         self.with_hint(OF_COMMITTED)
@@ -95,10 +104,30 @@ impl Error {
         self.library()?.granule()
     }
 
-    /// Whether a listing was rejected because of its content or its time.
+    /// Whether a listing was rejected because of its content.
     pub fn rejects_listing(&self) -> bool {
-        self.library()
-            .map_or(self.kind() == ErrorKind::NotAfterLast, |error| error.rejects_listing())
+        let is_of_content =
+            [ErrorKind::Input, ErrorKind::NotMounted].map(|kind| self.kind() == kind);
+        is_of_content.contains(&true) || self.library().is_some_and(|it| it.rejects_listing())
+    }
+
+    /// The refusal of a guard, with the set that the dataset would hold. `None` if no guard refused a change.
+    pub fn refusal(&self) -> Option<(&accession::Error, Expected)> {
+        let error = self.library()?;
+        Some((error, error.expect()?))
+    }
+
+    /// Whether a command knows what to do about it better than the kind says.
+    pub fn has_own_hint(&self) -> bool {
+        self.0.hint.is_some()
+    }
+
+    /// How a command ends with it.
+    pub fn exit(&self) -> Exit {
+        match self.library() {
+            Some(error) if error.is_refusal() => Exit::Refused,
+            _ => Exit::Trouble,
+        }
     }
 
     /// Whether a file was to have dates, and has none.
@@ -131,14 +160,21 @@ impl Error {
 
     /// Reports why a command failed.
     pub fn report(&self, wants_json: bool) -> Exit {
-        let hint = self.hint();
         if !wants_json {
             write_message(Label::Error, &self.to_string());
-            if let Some(hint) = hint {
+            if let Some(hint) = self.hint() {
                 write_message(Label::Hint, hint);
             }
-            return Exit::Trouble;
+            return self.exit();
         }
+        let report = json::to_string(&BTreeMap::from([("error", self.to_json())]));
+        // If stderr cannot be written, there is nowhere left to report it.
+        let _ = writeln!(io::stderr(), "{report}");
+        self.exit()
+    }
+
+    /// The error as JSON, without members that have no value.
+    pub fn to_json(&self) -> Object {
         let published = self.library().filter(|it| it.kind() == ErrorKind::PublishedDamaged);
         let (file, line) = match (self.location(), published) {
             (Some(SourceLocation::Line { source, line }), _) => {
@@ -152,16 +188,14 @@ impl Error {
         let mut report = object!({
             "kind": self.kind().as_str(),
             "message": self.to_string(),
-            "hint": hint,
+            "hint": self.hint(),
             "file": file,
             "line": line,
             "granule": self.granule(),
+            "expect": self.refusal().map(|(_, expect)| expect),
         });
         report.0.retain(|(_, value)| !value.is_null());
-        let report = json::to_string(&BTreeMap::from([("error", report)]));
-        // If stderr cannot be written, there is nowhere left to report it.
-        let _ = writeln!(io::stderr(), "{report}");
-        Exit::Trouble
+        report
     }
 }
 
@@ -242,9 +276,7 @@ pub fn output_failure(failure: &Failure, committed: bool, wants_json: bool) -> E
 /// Reports what clap says about the arguments, which includes `--help` and `--version`.
 pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
     if wants_json {
-        let text = error.render().to_string();
-        let message = text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned();
-        Error::usage(message).report(wants_json);
+        Error::usage(usage_text(error)).report(wants_json);
     } else if is_plain {
         // If stderr cannot be written, there is nowhere left to report it.
         let _ = error.print();
@@ -255,6 +287,12 @@ pub fn usage(error: &clap::Error, is_plain: bool, wants_json: bool) -> Exit {
         }
     }
     Exit::Trouble
+}
+
+/// What clap says about the arguments, without the label.
+pub fn usage_text(error: &clap::Error) -> String {
+    let text = error.render().to_string();
+    text.trim_end().strip_prefix("error: ").unwrap_or(&text).to_owned()
 }
 
 /// Whether an argument contains nothing that a terminal would interpret.
@@ -271,6 +309,8 @@ pub enum Exit {
     Differs = 1,
     /// Incorrect usage, invalid input, an I/O error, or output that could not be written.
     Trouble = 2,
+    /// A guard refused a change that may be right.
+    Refused = 3,
 }
 
 impl From<Exit> for ExitCode {

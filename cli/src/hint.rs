@@ -19,7 +19,37 @@ pub fn of_library(error: &Error) -> Option<&str> {
     }
 }
 
-const INCOMPLETE: &str = "nothing was changed; name the files of all pages";
+const INCOMPLETE: &str = "name the files of all pages";
+
+/// The hint for a refusal of a guard. `command` is the same command that expects the set that it leads to, and
+/// `program` is how a command begins.
+pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
+    if let Some(hint) = error.hint() {
+        return format!("{hint}; if it is right, `{command}` makes exactly this change");
+    }
+    let option = match error.kind() {
+        ErrorKind::SimilarName => {
+            let name = error.unknown().unwrap_or("NAME");
+            return format!(
+                "if it is another dataset, create it: `{program} dataset create {name}`"
+            );
+        }
+        ErrorKind::ClockAhead => {
+            return format!("correct the clock; if it is right, `{command}` makes this change");
+        }
+        ErrorKind::TooManyDeletions => Some("--max-delete 20%"),
+        ErrorKind::TooManyAdditions => Some("--max-add 200%"),
+        ErrorKind::ContentContradicts => Some("--max-replace 20%"),
+        _ => None,
+    };
+    let hint = format!("if this is right, `{command}` makes exactly this change");
+    match option.zip(error.refused_before()) {
+        None => hint,
+        Some((option, dataset)) => {
+            format!("{hint}; `{program} dataset edit {dataset} {option}` sets a limit that lasts")
+        }
+    }
+}
 
 /// The hint for an error that only the command line can detect.
 pub const fn of_command(kind: Kind) -> Option<&'static str> {
@@ -41,10 +71,6 @@ pub fn of_warning(warning: &Warning, program: &str) -> Option<String> {
         (WarningKind::CameBack, (Some(dataset), Some(at))) => format!(
             "if they were never gone, `{program} annotate {dataset}@{at} WHY --questionable` marks that set"
         ),
-        (WarningKind::MirrorNotChanged, _) => {
-            "`accession mirror compare` shows the differences, and --reset replaces what the mirror holds".to_owned()
-        }
-        (WarningKind::OtherContent, _) => "--max-replace N or P% takes the primary's".to_owned(),
         (WarningKind::OtherIdentifiers, (Some(dataset), _)) => {
             format!("`{program} history {dataset}` lists them")
         }
@@ -124,7 +150,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "`accession granules DATASET@TIME` lists the granules held at that time"
         }
         ErrorKind::ClockAhead => {
-            "nothing was changed; correct the clock, or confirm it by a change with --at now if it is right"
+            "correct the clock; if it is right, `accession dataset edit NAME --at now` confirms it"
         }
         ErrorKind::PaymentId => {
             "name the layout and the epoch of the ids with --layout and --epoch"
@@ -138,20 +164,18 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "nothing was changed; the log contradicts itself, or the dataset has another history: tell the primary"
         }
         ErrorKind::NotAsExpected => {
-            "nothing was changed; either another process changed the dataset, or the input is wrong"
+            "nothing was changed; the dataset or the input has changed: try the command without --expect, to see what it does now"
         }
         ErrorKind::Empty => "name a file, a directory, or - for standard input",
-        ErrorKind::TooManyDeletions => {
-            "nothing was changed; check that the listing is complete: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-delete N or P% allows more"
+        ErrorKind::TooManyDeletions | ErrorKind::TooManyAdditions | ErrorKind::Unlike => {
+            "`accession compare DATASET FILE` lists all that differ; if it is right, expect the set that the error names"
         }
-        ErrorKind::TooManyAdditions => {
-            "nothing was changed; check that the listing is of this dataset: `accession compare DATASET FILE`, or `accession mirror compare` of the dataset, lists all that differ; if it is right, --max-add N or P% allows more"
-        }
+        ErrorKind::SimilarName => "if it is another dataset, `accession dataset create` creates it",
         ErrorKind::BeingChecked => {
             "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
         }
         ErrorKind::ContentContradicts => {
-            "nothing was changed; `accession compare DATASET FILE --json` lists all that differ; either a file is damaged, or it was processed again: then --max-replace N or P% with --note WHY takes its new bytes, and the history keeps the old"
+            "`accession compare DATASET FILE --json` lists all that differ; either a file is damaged, or it was processed again: then expect the set that the error names"
         }
         ErrorKind::NotStated => "`accession proof sign` states what is new, and signs it",
         ErrorKind::TreeDiffers => {
@@ -161,7 +185,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "nothing was changed; an import must be later than the last change of the dataset"
         }
         ErrorKind::NotAfterLast => {
-            "name a later time with --at, or --at now; to add an earlier change, build the history again with `accession dataset export --until`"
+            "name a later time with --at, or --at now; if the last change has a wrong date, `accession dataset correct` takes it out"
         }
         ErrorKind::Future if is_read => {
             "nothing was changed; correct the time, or import the file when that time has come"
@@ -248,11 +272,20 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         ErrorDetail::Cancelled => "nothing was changed; try again",
         ErrorDetail::NeverChanged => "`accession ingest` makes its first change",
+        ErrorDetail::NothingToCorrect => {
+            "`accession history DATASET` lists the changes; --after names the last one that is right, or none"
+        }
+        ErrorDetail::FollowsPrimary => {
+            "nothing was changed; when the primary has corrected it, `accession mirror pull DATASET` follows"
+        }
+        ErrorDetail::NotUnused => {
+            "`accession dataset withdraw` ends a dataset, and `accession dataset rename` gives it another name"
+        }
         ErrorDetail::NotRecordedThen => "name a later time with --known-at, or omit it",
         ErrorDetail::NoChecksums => "`accession fixity add` records checksums",
         ErrorDetail::SetInFuture => "name an earlier time",
         ErrorDetail::EmptyListing => {
-            "nothing was changed; check how the listing was made; `accession delete` deletes granules"
+            "check how the listing was made; `accession delete` deletes granules"
         }
         ErrorDetail::Disk => {
             "`df` shows whether the disk is full; if it is not, look for its errors in the log of the system"

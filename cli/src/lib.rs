@@ -48,13 +48,17 @@ macro_rules! object {
     };
 }
 
+mod again;
 mod applied;
 mod args;
+mod call;
 mod command;
 mod error;
 mod hint;
+mod host;
 mod key_file;
 mod kind;
+mod listing_guard;
 mod output;
 mod page;
 mod paths;
@@ -62,6 +66,7 @@ mod program;
 mod reading;
 mod session;
 mod short_help;
+mod signals;
 mod sources;
 mod temporary_file;
 mod unknown_options;
@@ -70,22 +75,23 @@ mod words;
 use std::ffi::OsString;
 use std::io::Write;
 
-use clap::builder::Resettable;
+use clap::CommandFactory;
 use clap::error::{ContextKind, ErrorKind};
-use clap::parser::ValueSource;
-use clap::{CommandFactory, FromArgMatches};
 
+pub use call::{Call, call};
 pub use error::Exit;
-use error::{Error, Result};
-pub use hint::of_library as hint;
-use program::{Arguments, HelpLength, standard_input_uses};
-use session::{REGISTRY, RunOptions, Session};
+use error::Result;
+pub use host::Outcome;
+use program::{Arguments, HelpLength, parse};
+use session::{RunOptions, Session};
+use signals::report_too_long_files;
 use unknown_options::unknown_option;
 use words::{Meant, meant};
 
 /// Runs the command that the arguments name, and returns its exit status. The first argument is the name of
 /// the program. Errors are printed on standard error.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
+    output::show_progress();
     let mut arguments: Vec<OsString> = arguments.into_iter().collect();
     let wants_json = arguments.iter().any(|argument| argument == "--json");
     let is_plain = arguments.iter().all(|argument| error::is_plain(argument));
@@ -101,9 +107,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         parsed = parse(&mut Arguments::program(HelpLength::of(&arguments)), &arguments);
     }
     match parsed {
-        Ok((arguments, uses)) => {
-            let mut session = Session::new(arguments.options);
-            let result = run_command(arguments.command, uses, &mut session);
+        Ok((parsed, uses)) => {
+            let mut session = Session::new(parsed.options, arguments);
+            let result = run_command(parsed.command, uses, &mut session);
             conclude(result, &mut session)
         }
         Err(mut error) if error.use_stderr() => {
@@ -119,51 +125,9 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> Exit {
         }
         Err(help) => {
             let mut session =
-                Session::new(RunOptions { json: wants_json, ..RunOptions::default() });
+                Session::new(RunOptions { json: wants_json, ..RunOptions::default() }, arguments);
             let result = print_help(&help, &mut session);
             conclude(result, &mut session)
-        }
-    }
-}
-
-/// The arguments, and how many of them name standard input.
-fn parse(
-    program: &mut clap::Command,
-    arguments: &[OsString],
-) -> std::result::Result<(Arguments, usize), clap::Error> {
-    let matches = matches(program, arguments)?;
-    let uses = standard_input_uses(&matches);
-    let mut arguments = Arguments::from_arg_matches(&matches)?;
-    // A variable that is empty is not set.
-    if matches.value_source("registry") == Some(ValueSource::EnvVariable)
-        && arguments.options.registry.as_os_str().is_empty()
-    {
-        arguments.options.registry = REGISTRY.into();
-    }
-    Ok((arguments, uses))
-}
-
-/// The arguments as clap matches them.
-///
-/// clap does not enforce a requirement if the required argument conflicts with a given one. For example,
-/// `--all` requires `--dry-run`: if `--json`, which conflicts with `--all`, also conflicted with `--dry-run`, clap
-/// would accept `--all` alone. So the arguments are matched a second time, without conflicts.
-fn matches(
-    program: &mut clap::Command,
-    arguments: &[OsString],
-) -> std::result::Result<clap::ArgMatches, clap::Error> {
-    fn without_conflicts(command: clap::Command) -> clap::Command {
-        let command = command.mut_args(|argument| argument.conflicts_with(Resettable::Reset));
-        command.mut_subcommands(without_conflicts)
-    }
-    let matches = program.try_get_matches_from_mut(arguments)?;
-    *program = without_conflicts(std::mem::take(program));
-    match program.try_get_matches_from_mut(arguments) {
-        Ok(_) => Ok(matches),
-        Err(mut error) => {
-            // It would show the conflicting arguments together.
-            error.remove(ContextKind::Usage);
-            Err(error)
         }
     }
 }
@@ -173,13 +137,9 @@ fn run_command(
     standard_input_uses: usize,
     session: &mut Session,
 ) -> Result<Exit> {
-    if standard_input_uses > 1 {
-        return Err(Error::usage("standard input is named more than once")
-            .with_hint("it can be read only once: save one of the inputs in a file"));
-    }
     accession::Registry::limit_memory()?;
-    program::report_too_long_files()?;
-    command.run(session)
+    report_too_long_files()?;
+    program::run_command(command, standard_input_uses, session)
 }
 
 /// Prints the help or the version.
@@ -205,7 +165,7 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
             Ok(exit) => exit,
             Err(error) => match session.has_committed() {
                 true => error.after_commit().report(session.is_json()),
-                false => session.with_suggestion(error).report(session.is_json()),
+                false => session.with_next_command(error).report(session.is_json()),
             },
         },
     }
@@ -214,9 +174,10 @@ fn conclude(result: Result<Exit>, session: &mut Session) -> Exit {
 #[cfg(test)]
 mod tests {
     use clap::Arg;
-    use clap::builder::ValueParser;
+    use clap::builder::{Resettable, ValueParser};
 
     use super::*;
+    use crate::program::matches;
 
     /// The words of a list in the `Debug` text of an argument or a group. clap shows requirements nowhere
     /// else.

@@ -1,19 +1,18 @@
 //! The program: all its commands, and the options that each of them takes.
 
 use std::ffi::OsString;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use accession::SetSpec;
-use clap::{Arg, ArgMatches, CommandFactory, Parser};
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
-use signal_hook::flag::{register, register_conditional_shutdown};
+use clap::builder::Resettable;
+use clap::error::ContextKind;
+use clap::parser::ValueSource;
+use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser};
 
 use super::command::Command;
-use super::error::{Context, Result};
+use super::error::{Error, Exit, Result};
 use super::page::page;
 use super::reading::{CitationText, InputFile};
-use super::session::RunOptions;
+use super::session::{REGISTRY, RunOptions, Session};
 use super::short_help::with_short_help;
 
 /// The options that every command takes. Only the help of the program describes them.
@@ -113,24 +112,59 @@ fn uses_of(matches: &ArgMatches, id: &str) -> usize {
     0
 }
 
-/// Becomes true when the program is asked to end, from now on. A second request ends it at once.
-pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
-    let flag = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order, the first request is not yet a second one.
-        register_conditional_shutdown(signal, 130, Arc::clone(&flag))
-            .and_then(|_| register(signal, Arc::clone(&flag)))
-            .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
+/// The arguments, and how many of them name standard input.
+pub fn parse(
+    program: &mut clap::Command,
+    arguments: &[OsString],
+) -> std::result::Result<(Arguments, usize), clap::Error> {
+    let matches = matches(program, arguments)?;
+    let uses = standard_input_uses(&matches);
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    // A variable that is empty is not set.
+    if matches.value_source("registry") == Some(ValueSource::EnvVariable)
+        && arguments.options.registry.as_os_str().is_empty()
+    {
+        arguments.options.registry = REGISTRY.into();
     }
-    Ok(flag)
+    Ok((arguments, uses))
 }
 
-/// From now on a file that would be longer than `ulimit -f` allows is an error of whoever writes it, and does
-/// not end the program without a word.
-pub fn report_too_long_files() -> Result<()> {
-    register(SIGXFSZ, Arc::default())
-        .map(drop)
-        .with_context(|| "cannot watch for files that are too long".to_owned())
+/// The arguments as clap matches them.
+///
+/// clap does not enforce a requirement if the required argument conflicts with a given one. For example,
+/// `--all` requires `--dry-run`: if `--json`, which conflicts with `--all`, also conflicted with `--dry-run`, clap
+/// would accept `--all` alone. So the arguments are matched a second time, without conflicts.
+pub fn matches(
+    program: &mut clap::Command,
+    arguments: &[OsString],
+) -> std::result::Result<clap::ArgMatches, clap::Error> {
+    fn without_conflicts(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|argument| argument.conflicts_with(Resettable::Reset));
+        command.mut_subcommands(without_conflicts)
+    }
+    let matches = program.try_get_matches_from_mut(arguments)?;
+    *program = without_conflicts(std::mem::take(program));
+    match program.try_get_matches_from_mut(arguments) {
+        Ok(_) => Ok(matches),
+        Err(mut error) => {
+            // It would show the conflicting arguments together.
+            error.remove(ContextKind::Usage);
+            Err(error)
+        }
+    }
+}
+
+/// Runs a command without changing anything of the process that it runs in.
+pub fn run_command(
+    command: Command,
+    standard_input_uses: usize,
+    session: &mut Session,
+) -> Result<Exit> {
+    if standard_input_uses > 1 {
+        return Err(Error::usage("standard input is named more than once")
+            .with_hint("it can be read only once: save one of the inputs in a file"));
+    }
+    command.run(session)
 }
 
 #[cfg(test)]

@@ -8,7 +8,6 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::citation::record;
@@ -26,9 +25,10 @@ use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, Import, Listing, ListingBuilder, ListingEntry,
     SourceLocation,
 };
-use accession::{ParseError, Timestamp, Warning, WarningKind, Watcher};
+use accession::{ParseError, Timestamp, Warning, WarningKind};
 
 use super::error::{Context, Error, Result};
+use super::listing_guard::ListingGuard;
 use super::output::{Progress, plural};
 use super::paths::PathArgs;
 use super::session::Session;
@@ -112,7 +112,7 @@ pub struct Entries<'a> {
     files: std::slice::Iter<'a, InputFile>,
     options: ListingOptions,
     paths: &'a PathArgs,
-    missing: MissingPages,
+    missing: MissingPages<'a>,
     open: Option<OpenListing>,
     findings: Findings,
     /// The paths of which a part is the id, by the hash of the id.
@@ -121,7 +121,12 @@ pub struct Entries<'a> {
     is_recorded: bool,
     /// Where warnings are kept, in the place of printing them.
     warnings: Option<&'a RefCell<Vec<Warning>>>,
+    /// How many entries were read.
+    read: u64,
 }
+
+/// How many entries are read before it is checked whether that is cancelled.
+const CHECKED_ROWS: u64 = 4_096;
 
 /// The listing that is being read.
 enum OpenListing {
@@ -148,7 +153,7 @@ impl<'a> Entries<'a> {
         files: &'a [InputFile],
         options: ListingOptions,
         paths: &'a PathArgs,
-        missing: MissingPages,
+        missing: MissingPages<'a>,
     ) -> Self {
         let findings = Findings::new(options.stated_total());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
@@ -166,6 +171,7 @@ impl<'a> Entries<'a> {
             listed_paths,
             is_recorded,
             warnings,
+            read: 0,
         }
     }
 
@@ -195,6 +201,10 @@ impl<'a> Entries<'a> {
     }
 
     fn entry(&mut self) -> Result<Option<ListingEntry>> {
+        self.read += 1;
+        if self.read.is_multiple_of(CHECKED_ROWS) {
+            self.session.check_cancelled()?;
+        }
         if let Some((index, text)) = self.ids.next() {
             let location = SourceLocation::Argument { number: index as u64 + 1 };
             let granule_id = GranuleId::new(text.as_str()).map_err(|cause| {
@@ -256,9 +266,8 @@ impl<'a> Entries<'a> {
         let progress = Progress::new();
         progress.begin("reading", "granules", None);
         // If the files are hashed, the progress is that of their bytes.
-        let watcher = Watcher::new().observed_by(Arc::new(self.session.progress()));
         let options = self.options.clone().registry(self.session.location());
-        let files = DirectoryListing::open(directory, &options, &watcher);
+        let files = DirectoryListing::open(directory, &options, &self.session.watcher());
         let files = files.map_err(|error| match error.kind() {
             ErrorKind::NotMounted => Error::from(error).with_hint("mount its file system"),
             _ => error.into(),
@@ -331,7 +340,10 @@ impl<'a> Entries<'a> {
     /// # Errors
     ///
     /// A listing cannot be read, or `add` fails.
-    pub fn read(mut self, mut add: impl FnMut(ListingEntry) -> Result<()>) -> Result<ReadListings> {
+    pub fn read(
+        mut self,
+        mut add: impl FnMut(ListingEntry) -> Result<()>,
+    ) -> Result<ReadListings<'a>> {
         while let Some(entry) = self.entry()? {
             add(entry)?;
         }
@@ -344,15 +356,15 @@ impl<'a> Entries<'a> {
             refuse_same_id(&listed_paths.finish())?;
         }
         let refusal = match self.missing {
-            MissingPages::Refuse => self.findings.refusal(),
-            MissingPages::Warn => {
+            MissingPages::Refuse | MissingPages::Guard(_) => self.findings.refusal(),
+            MissingPages::Warn | MissingPages::WarnAndGuard(_) => {
                 if let Some(what) = self.findings.missing() {
                     self.session.warn(WarningKind::PagesMissing, &what);
                 }
                 self.findings.not_a_list()
             }
         };
-        Ok(ReadListings { findings: self.findings, refusal: refusal.map(Error::from) })
+        Ok(ReadListings { findings: self.findings, refusal, guard: self.missing.guard() })
     }
 }
 
@@ -366,22 +378,23 @@ pub struct Recording<'a> {
 
 /// Listings that were read whole.
 #[must_use = "what they look like can be a reason to refuse them"]
-pub struct ReadListings {
+pub struct ReadListings<'a> {
     findings: Findings,
-    refusal: Option<Error>,
+    refusal: Option<accession::Error>,
+    guard: Option<&'a ListingGuard>,
 }
 
-impl ReadListings {
-    /// What is in the listings beside the granules, unless they are refused by it.
+impl ReadListings<'_> {
+    /// What is in the listings beside the granules, unless they are refused by it. If they have a guard, it
+    /// refuses the change of them in place of that.
     ///
     /// # Errors
     ///
     /// They do not look like lists of granules, or are incomplete.
-    pub fn accepted(self) -> Result<Findings> {
-        match self.refusal {
-            None => Ok(self.findings),
-            Some(refusal) => Err(refusal),
-        }
+    pub fn accepted(mut self) -> Result<Findings> {
+        let refusal = self.refusal.take();
+        self.check(refusal)?;
+        Ok(self.findings)
     }
 
     /// What is in listings that become part of a dataset, unless they are refused by it. `directory` finds a
@@ -392,34 +405,39 @@ impl ReadListings {
     /// Those of [`ReadListings::accepted`]; a list of paths has a directory; checksums do not say their algorithm,
     /// and the dataset has none of the one that their length says.
     pub fn accepted_for(
-        self,
+        mut self,
         Recording { session, dataset }: Recording<'_>,
         directory: impl FnOnce() -> accession::Result<Option<ListedDirectory>>,
     ) -> Result<Findings> {
-        let findings = self.accepted()?;
-        if findings.has_nested_paths()
+        let refusal = self.refusal.take();
+        self.check(refusal)?;
+        if self.findings.has_nested_paths()
             && let Some(listed) = directory()?
         {
-            return Err(Findings::directory(&listed).into());
+            self.check(Some(Findings::directory(&listed)))?;
         }
-        for (algorithm, files) in findings.guessed_algorithms() {
+        for (algorithm, files) in self.findings.guessed_algorithms() {
             let registry = session.open_existing()?;
             let known = match &registry {
                 Some(registry) => registry.snapshot()?.has_algorithm(dataset, algorithm)?,
                 None => false,
             };
             if !known {
-                let checksums = plural(files, "checksum");
-                let message = format!(
-                    "only the length of {checksums} says that the algorithm is {algorithm}, and {dataset} has no checksum of it"
-                );
-                let hint = format!(
-                    "--algorithm {algorithm} says so; `b3sum`, `sha3sum` and `xxh128sum` print checksums of the same lengths (inputs.md, Algorithms)"
-                );
-                return Err(Error::new(ErrorKind::Input, message).with_hint(hint));
+                self.check(Some(Findings::guessed(algorithm, files, dataset)))?;
             }
         }
-        Ok(findings)
+        Ok(self.findings)
+    }
+
+    fn check(&self, refusal: Option<accession::Error>) -> Result<()> {
+        match (refusal, self.guard) {
+            (None, _) => Ok(()),
+            (Some(refusal), Some(guard)) => {
+                guard.refuse(refusal);
+                Ok(())
+            }
+            (Some(refusal), None) => Err(refusal.into()),
+        }
     }
 }
 
@@ -496,7 +514,7 @@ pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,
     options: &ListingOptions,
-    missing: MissingPages,
+    missing: MissingPages<'_>,
     session: &Session,
     import: &mut Import,
 ) -> Result<()> {
@@ -527,11 +545,8 @@ pub fn import_events(
     session.warn_all(findings.warnings(&name));
     import.left_out = events.left_out();
     import.until = events.left_out_since();
-    let is_partial = missing == MissingPages::Warn;
-    match if is_partial { findings.not_a_list() } else { findings.refusal() } {
-        Some(refusal) => Err(refusal.into()),
-        None => Ok(()),
-    }
+    let refusal = findings.refusal();
+    ReadListings { findings, refusal, guard: missing.guard() }.accepted().map(|_| ())
 }
 
 fn import_log(
@@ -547,18 +562,25 @@ fn import_log(
 }
 
 /// What to do with a search result of which pages are missing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MissingPages {
+#[derive(Debug, Clone, Copy)]
+pub enum MissingPages<'a> {
     /// Refuse it, since one page is easily mistaken for the whole dataset.
     Refuse,
+    /// Refuse the change of it, unless its result is expected.
+    Guard(&'a ListingGuard),
     /// Accept it, with a warning.
     Warn,
+    /// The same, but refuse the change of what does not look like a list, unless its result is expected.
+    WarnAndGuard(&'a ListingGuard),
 }
 
-impl MissingPages {
-    /// The meaning of `--partial`.
-    pub fn when(partial: bool) -> Self {
-        if partial { MissingPages::Warn } else { MissingPages::Refuse }
+impl<'a> MissingPages<'a> {
+    /// What refuses the change of the listings.
+    fn guard(self) -> Option<&'a ListingGuard> {
+        match self {
+            MissingPages::Guard(guard) | MissingPages::WarnAndGuard(guard) => Some(guard),
+            MissingPages::Refuse | MissingPages::Warn => None,
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! One run of the program: its registry, its clock, its user and its output.
 
+use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -10,17 +11,22 @@ use std::time::{Duration, Instant, SystemTime};
 use accession::history::WorkCounts;
 use accession::mirror::{PublishedSite, SiteRegistry};
 use accession::{
-    Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot, Timestamp,
+    CancelToken, Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot,
+    Timestamp,
 };
-use accession::{ParseError, Warning, WarningKind};
+use accession::{ParseError, Warning, WarningKind, Watcher};
 use serde::Serialize;
 
+use super::again::again;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
+use super::host::{Host, Outcome};
 use super::output::{
-    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, plural, write_message,
+    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, one_line, plural,
+    write_message,
 };
 use super::paths::named_path;
+use super::signals::watch_for_interrupt;
 
 /// The registry that is used if none is named.
 pub const REGISTRY: &str = "accession.db";
@@ -28,11 +34,15 @@ pub const REGISTRY: &str = "accession.db";
 /// One run of the program.
 pub struct Session {
     options: RunOptions,
+    /// What was typed, the name of the program first.
+    arguments: Vec<OsString>,
     began: Instant,
     out: Output,
     committed: Arc<AtomicBool>,
     /// Where what was read of a site is, which takes the place of the registry.
     site: Option<SiteRegistry>,
+    /// The program that this runs inside. `None` means that it is the program `accession`.
+    host: Option<Host>,
 }
 
 /// The options that every command takes.
@@ -78,14 +88,71 @@ pub struct RunOptions {
 }
 
 impl Session {
-    pub fn new(options: RunOptions) -> Self {
+    pub fn new(options: RunOptions, arguments: Vec<OsString>) -> Self {
         Session {
             options,
+            arguments,
             began: Instant::now(),
             out: Output::new(),
             committed: Arc::default(),
             site: None,
+            host: None,
         }
+    }
+
+    /// A session inside another program, whose output is written to `out`.
+    pub fn inside(
+        options: RunOptions,
+        arguments: Vec<OsString>,
+        host: Host,
+        out: Box<dyn Write + Send>,
+    ) -> Self {
+        Session {
+            out: Output::to(out, false),
+            host: Some(host),
+            ..Session::new(options, arguments)
+        }
+    }
+
+    /// How the command of a session inside another program ended.
+    pub fn conclude_inside(self, result: Result<Exit>) -> Outcome {
+        match &self.host {
+            Some(host) => Outcome::of(result, host),
+            None => Outcome { exit: Exit::Done, warnings: Vec::new(), error: None },
+        }
+    }
+
+    /// The registry that the other program has open, unless a site takes its place.
+    fn opened(&self) -> Option<Registry> {
+        let host = self.host.as_ref().filter(|_| self.site.is_none())?;
+        host.registry.as_ref().map(|registry| registry.cancelled_by(&host.token))
+    }
+
+    /// What ends long work: the other program, or else Ctrl-C. A second Ctrl-C ends the program at once.
+    pub fn interrupt(&self) -> Result<CancelToken> {
+        match &self.host {
+            Some(host) => Ok(host.token.clone()),
+            None => Ok(CancelToken::from(watch_for_interrupt()?)),
+        }
+    }
+
+    /// Checks that the other program has not cancelled the work.
+    pub fn check_cancelled(&self) -> accession::Result<()> {
+        self.host.as_ref().map_or(Ok(()), |host| host.token.check())
+    }
+
+    /// The watcher of work that is not on the registry.
+    pub fn watcher(&self) -> Watcher {
+        let watcher = Watcher::new().observed_by(Arc::new(self.progress()));
+        match &self.host {
+            Some(host) => watcher.cancelled_by(&host.token),
+            None => watcher,
+        }
+    }
+
+    /// A text as it is shown and recorded: without the place of temporary listings.
+    pub fn shown(&self, text: &str) -> String {
+        self.host.as_ref().map_or(text.to_owned(), |host| host.shown(text))
     }
 
     /// Reads what names lead to on a published site, which takes the place of the registry.
@@ -181,8 +248,16 @@ impl Session {
 
     /// Opens the registry.
     pub fn open(&self) -> accession::Result<Registry> {
-        let registry = Registry::open(self.location(), Clock::system())?;
+        let registry = match self.opened() {
+            Some(registry) => registry,
+            None => self.cancelled(Registry::open(self.location(), Clock::system())?),
+        };
         Ok(registry.observed_by(Arc::new(self.progress())))
+    }
+
+    /// The registry, whose work the other program can cancel.
+    fn cancelled(&self, registry: Registry) -> Registry {
+        self.host.as_ref().map_or(registry.clone(), |host| registry.cancelled_by(&host.token))
     }
 
     /// Opens the registry for changes of this user.
@@ -197,7 +272,7 @@ impl Session {
 
     /// Opens the registry. Returns `None` if it does not exist.
     pub fn open_existing(&self) -> Result<Option<Registry>> {
-        match self.location().exists()? {
+        match self.opened().is_some() || self.location().exists()? {
             true => Ok(Some(self.open()?)),
             false => Ok(None),
         }
@@ -237,10 +312,16 @@ impl Session {
         }
     }
 
+    /// The command of this run with more options, to be typed next.
+    pub fn again(&self, options: &[(&str, &str)]) -> String {
+        again(&self.arguments, &self.program(), options)
+    }
+
     /// The path of the registry that [`Session::write`] would create. `None` means that it would
     /// not create one.
     pub fn new_registry(&self, create: Create) -> Result<Option<&Path>> {
-        let is_new = create != Create::Never && !self.location().exists()?;
+        let is_new =
+            create != Create::Never && self.opened().is_none() && !self.location().exists()?;
         Ok(is_new.then_some(&self.options.registry))
     }
 
@@ -253,9 +334,11 @@ impl Session {
         work: impl FnOnce(&Registry, &Session) -> Result<T>,
     ) -> Result<T> {
         let registry = match create {
-            Create::Never => self.open()?,
-            Create::IfMissing => Registry::open_or_create(self.location(), Clock::system())?
-                .observed_by(Arc::new(self.progress())),
+            Create::IfMissing if self.opened().is_none() => {
+                let created = Registry::open_or_create(self.location(), Clock::system())?;
+                self.cancelled(created).observed_by(Arc::new(self.progress()))
+            }
+            Create::Never | Create::IfMissing => self.open()?,
         };
         work(&self.recording(&registry, at)?, self)
     }
@@ -272,6 +355,11 @@ impl Session {
 
     /// Prints a warning on stderr. The command still succeeds.
     pub fn warn(&self, kind: WarningKind, message: &str) {
+        if let Some(host) = &self.host {
+            let warning =
+                serde_json::json!({ "kind": kind.name(), "message": host.shown(message) });
+            return host.warnings.borrow_mut().push(warning);
+        }
         if !self.is_json() {
             return write_message(Label::Warning, message);
         }
@@ -280,9 +368,19 @@ impl Session {
         let _ = writeln!(io::stderr(), "{}", json::to_string(&warning));
     }
 
+    /// Prints on stderr what was done beside the output, for people.
+    pub fn note(&self, message: &str) {
+        if self.host.is_none() {
+            // If stderr cannot be written, there is nowhere left to report it.
+            let _ = writeln!(io::stderr(), "{}", one_line(message));
+        }
+    }
+
     /// Prints on stderr what to do next, for people.
     pub fn hint(&self, message: &str) {
-        write_message(Label::Hint, message);
+        if self.host.is_none() {
+            write_message(Label::Hint, message);
+        }
     }
 
     /// Prints warnings of the library, each with what to do about it.
@@ -312,8 +410,21 @@ impl Session {
         }
     }
 
+    /// The error with the next command: of a refusal, the same command with the set that it would lead to.
+    pub fn with_next_command(&self, error: CliError) -> CliError {
+        let Some((refusal, expect)) = error.refusal() else {
+            return self.with_suggestion(error);
+        };
+        if error.has_own_hint() {
+            return error;
+        }
+        let command = self.again(&[("--expect", &expect.to_string())]);
+        let hint = hint::of_refusal(refusal, &command, &self.program());
+        error.with_hint(hint)
+    }
+
     /// The error about an unknown dataset or identifier, with a hint that names similar ones, if there are any.
-    pub fn with_suggestion(&self, error: CliError) -> CliError {
+    fn with_suggestion(&self, error: CliError) -> CliError {
         let Some(unknown) = error.unknown() else { return error };
         // The command has failed already: that nothing can be suggested is not reported.
         let snapshot = self.open_existing().ok().flatten();

@@ -146,7 +146,7 @@ const WORDS: &[(&str, Meaning)] = &[
     (
         "remove",
         Advice(
-            "`accession delete NAME LISTING` marks granules as deleted, and `accession dataset withdraw NAME --note WHY` closes a dataset",
+            "`accession delete NAME LISTING` marks granules as deleted, `accession dataset withdraw NAME --note WHY` closes a dataset, and `accession dataset remove NAME` removes an unused one",
         ),
     ),
     ("rename", Advice("`accession dataset rename OLD NEW` renames a dataset")),

@@ -375,6 +375,23 @@ BEGIN
 END
 $$;
 
+-- A dataset can be removed with the versions of its record before its first change, unless it has corrected the
+-- history of another one. The argument is the column with its key.
+CREATE FUNCTION accession.refuse_but_unused() RETURNS trigger LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp AS $$
+DECLARE
+    removed bigint := to_jsonb(OLD) ->> TG_ARGV[0];
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM accession.instance WHERE dataset_id = removed)
+        AND NOT EXISTS (SELECT 1 FROM accession.record_version WHERE dataset_id = removed AND action = 'corrected')
+    THEN
+        RETURN OLD;
+    END IF;
+    RAISE EXCEPTION 'rows of accession.% are never erased after the first change', TG_TABLE_NAME
+    USING ERRCODE = 'insufficient_privilege';
+END
+$$;
+
 -- Of a checkpoint, every line stays: what was signed, and each signature. The path keeps functions that a role
 -- has created itself out of the comparison.
 CREATE FUNCTION accession.refuse_but_signatures() RETURNS trigger LANGUAGE plpgsql
@@ -401,8 +418,10 @@ CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.instance
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.instance
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
-CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.record_version
+CREATE TRIGGER never_rewritten BEFORE UPDATE ON accession.record_version
 FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+CREATE TRIGGER never_erased BEFORE DELETE ON accession.record_version
+FOR EACH ROW EXECUTE FUNCTION accession.refuse_but_unused('dataset_id');
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.record_version
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_rewritten BEFORE UPDATE OR DELETE ON accession.subset
@@ -418,7 +437,7 @@ FOR EACH ROW EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.payment_taken
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_erased BEFORE DELETE ON accession.dataset
-FOR EACH ROW EXECUTE FUNCTION accession.refuse();
+FOR EACH ROW EXECUTE FUNCTION accession.refuse_but_unused('id');
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON accession.dataset
 FOR EACH STATEMENT EXECUTE FUNCTION accession.refuse();
 CREATE TRIGGER never_erased BEFORE DELETE ON accession.dataset_name

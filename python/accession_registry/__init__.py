@@ -5,60 +5,60 @@ gives each such set an identifier that depends on nothing but the ids.
 
 >>> import accession_registry as ar
 >>> reg = ar.open("example.db", create=True)
->>> applied = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
->>> applied.identifier
+>>> change = reg.dataset("US.FOOL2.002").sync(["A", "B"], create=True)
+>>> change.set.identifier
 '8f714d3efb0e51ed23fb7eeecca3009b'
->>> s = reg.set("US.FOOL2.002")
->>> len(s), list(s.granules())
+>>> s = reg.show("US.FOOL2.002")
+>>> len(s), list(s)
 (2, ['A', 'B'])
->>> ar.identify(["B", "A"]).identifier == s.identifier
+>>> ar.show(["B", "A"]) == s
 True
 """
 
-from . import sources
-from ._cite import Citations, Cited, cite
-from ._comparisons import Comparison, MirrorComparison
-from ._native import Dataset, Registry, Rows, Set, identify, open, open_set
-from ._native import __version__ as __version__
-from ._records import *
+from accession_registry._errors import Ambiguous, Damaged, Error, NotFound, Refused, RegistryWarning
+from accession_registry._native import __version__ as __version__
+from accession_registry._records import Checked, File, FileCheck, Instance, Period, Record, Status, Verification
+from accession_registry._registry import Dataset, Mirror, Registry, cite, compare, open, show
+from accession_registry._results import Change, Citation, Comparison, Set
+from accession_registry._table import Table
 
 __all__ = [
-    "Annotated",
-    "Annotation",
-    "Applied",
-    "Citations",
-    "Cited",
+    "Ambiguous",
+    "Change",
+    "Checked",
+    "Citation",
     "Comparison",
-    "Confirmation",
+    "Damaged",
     "Dataset",
-    "DatasetRecord",
     "Error",
-    "FileFinding",
-    "FileRecord",
-    "FilesChecked",
-    "Finding",
-    "FixityCheck",
-    "Identified",
+    "File",
+    "FileCheck",
     "Instance",
-    "Interval",
-    "LastChange",
-    "MirrorComparison",
-    "Mirrored",
-    "OpenFinding",
+    "Mirror",
+    "NotFound",
     "Period",
-    "Pulled",
-    "RefusedListing",
+    "Record",
+    "Refused",
     "Registry",
-    "RootState",
-    "Rows",
+    "RegistryWarning",
     "Set",
-    "Skipped",
     "Status",
+    "Table",
     "Verification",
-    "__version__",
     "cite",
-    "identify",
+    "compare",
     "open",
-    "open_set",
-    "sources",
+    "show",
 ]
+
+
+def _main() -> int:
+    """Runs the program."""
+    import signal
+    import sys
+
+    from accession_registry._native import main
+
+    # Ctrl-C ends the program, and not only Python.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    return main(sys.argv[1:])

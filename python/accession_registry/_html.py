@@ -1,85 +1,55 @@
-"""What a notebook shows: HTML that is complete without a style sheet or a script."""
+"""What a notebook shows: HTML that is complete without a style sheet or a script, and never an error."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from html import escape
-from itertools import islice
 from typing import Any
 
-from accession_registry._native import Registry, Rows, plot
-from accession_registry._records import DatasetRecord, FileRecord, Instance
-
-# How many rows of a table are shown, and how many ids of a list.
+# How many rows of a table are shown.
 MAX_ROWS = 50
-MAX_IDS = 10
 
 
-def table(title: str, headings: Iterable[str], rows: Sequence[Sequence[object]], more: str) -> str:
-    """A table below its title. ``more`` is the call that has all rows, if there are further ones."""
-
-    def row(tag: str, cells: Iterable[object]) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(row("td", cells) for cells in rows[:MAX_ROWS])
-    html = f"<p>{escape(title)}</p><table><thead>{row('th', headings)}</thead><tbody>{body}</tbody></table>"
-    return f"{html}<p>and more: <code>{more}</code> has all</p>" if len(rows) > MAX_ROWS else html
-
-
-def rows(title: str, all_rows: Rows[Any]) -> str:
-    """The first rows of a long list, or the latest of a history, one more than are shown."""
-    first = list(all_rows[: MAX_ROWS + 1])
-    headings: tuple[str, ...] = ("granule",)
-    if any(isinstance(row, Instance) for row in first):
-        headings = ("from", "until", "granules", "+", "-", "identifier", "note")
-        if first[0].timestamp < first[-1].timestamp:
-            first = all_rows[-MAX_ROWS - 1 :][::-1]
-        return plot(sorted((row.timestamp, row.granules) for row in all_rows)) + table(title, headings, [_cells(row) for row in first], "to_arrow()")
-    elif any(isinstance(row, FileRecord) for row in first):
-        headings = ("granule", "path", "size", "checksums")
-    return table(title, headings, [_cells(row) for row in first], "to_arrow()")
+def shown(html: Callable[[], str], instead: object) -> str:
+    """The HTML, or the object as text if it cannot be read. Warnings are for calls, and not for what is shown."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return html()
+    except Exception as error:
+        return f"<pre>{escape(repr(instead))}\n{escape(str(error))}</pre>"
 
 
-def _cells(row: Any) -> tuple[object, ...]:
-    if isinstance(row, Instance):
-        held = (row.timestamp, row.until or "now", row.granules, row.ingested, row.deleted)
-        return (*held, f"DI:{row.identifier}", "; ".join(([row.note] if row.note else []) + _notes(row)))
-    if isinstance(row, FileRecord):
-        checksums = " ".join(f"{algorithm}:{value}" for algorithm, value in row.checksums.items())
-        return (row.granule, row.path, "" if row.size is None else row.size, checksums)
-    return row if isinstance(row, tuple) else (row,)
+def table(title: str, rows: Sequence[Any]) -> str:
+    """A table below its title. There is one row more than are shown if there are more."""
+
+    def line(tag: str, cells: Iterable[object]) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(_text(cell))}</{tag}>" for cell in cells) + "</tr>"
+
+    names: Sequence[str] = ["granule"]
+    cells: list[Sequence[object]] = [[row] for row in rows[:MAX_ROWS]]
+    if rows and is_dataclass(rows[0]):
+        names = [field.name for field in fields(rows[0])]
+        cells = [[getattr(row, name) for name in names] for row in rows[:MAX_ROWS]]
+        used = [index for index in range(len(names)) if any(row[index] not in (None, (), {}) for row in cells)]
+        names, cells = [names[index] for index in used], [[row[index] for index in used] for row in cells]
+    body = "".join(line("td", row) for row in cells)
+    more = "<p>…</p>" if len(rows) > MAX_ROWS else ""
+    return f"<p>{escape(title)}</p><table><thead>{line('th', names)}</thead><tbody>{body}</tbody></table>{more}"
 
 
-def _notes(instance: Instance) -> list[str]:
-    """What was noted of an instance afterwards, with a mark where it is questionable."""
-    return [f"{'⚠ questionable: ' * note.questionable}{note.note}" for note in instance.annotations]
+def _text(cell: object) -> str:
+    if isinstance(cell, tuple):
+        return "; ".join(getattr(value, "note", None) or str(value) for value in cell)
+    return "" if cell is None else str(cell)
 
 
-def registry(shown: Registry) -> str:
-    """The first datasets of a registry."""
-    headings = ("dataset", "granules", "since", "identifier")
-
-    def cells(record: DatasetRecord) -> tuple[object, ...]:
-        latest = record.latest
-        return (record.name, latest.granules, latest.timestamp, f"DI:{latest.identifier}") if latest else (record.name,)
-
-    return table(f"Registry {shown.address}", headings, [cells(it) for it in shown.datasets()], "Registry.datasets()")
-
-
-def lists(summary: str, lists: Mapping[str, Rows[str]]) -> str:
-    """Lists of ids, of which the first are shown."""
-    html = f"<p>{escape(summary)}</p>"
-    for what, ids in lists.items():
-        if ids:
-            more = "<li>…</li>" if len(ids) > MAX_IDS else ""
-            items = "".join(f"<li><code>{escape(granule)}</code></li>" for granule in islice(ids, MAX_IDS))
-            html += f"<p>{len(ids)} {what}:</p><ul>{items}{more}</ul>"
-    return html
-
-
-def cited(held: str, identifier: str, citation: str, instance: Instance) -> str:
-    """A set: its identifier, how many granules it has and when it was held, what was noted of it, and what to
-    paste into a paper."""
-    notes = "".join(f"<p><strong>{escape(note)}</strong></p>" for note in _notes(instance))
-    paper = f"<p>Copy this into your paper:</p><pre>{escape(citation.rstrip())}</pre>"
-    return f"<p><code>DI:{identifier}</code><br>{escape(held)}</p>{notes}{paper}"
+def facts(heading: str, rows: Iterable[tuple[str, object]], paste: str = "") -> str:
+    """What is known of an object, and what to paste into a paper."""
+    body = "".join(
+        f"<tr><th>{escape(name)}</th><td>{escape(_text(value))}</td></tr>" for name, value in rows if value not in (None, ())
+    )
+    paper = f"<p>Copy this into your paper:</p><pre>{escape(paste.rstrip())}</pre>" if paste else ""
+    return f"<p><code>{escape(heading)}</code></p><table><tbody>{body}</tbody></table>{paper}"

@@ -1,4 +1,4 @@
-"""The package beside the command line, in one run: identify, list and sync of 1,000,000 ids.
+"""The package beside the command line, in one run: show, list and sync of 1,000,000 ids.
 
 Run it with the Python of an environment in which the wheel was installed, which has both:
 python python/benches/beside_the_command_line.py [GRANULES]
@@ -58,11 +58,11 @@ def main(granules: int) -> bool:
 
         program("sync", "US", "--create", listing)
         with ar.open(directory / "a.db") as registry:
-            held = registry.set("US")
+            held = registry.show("US")
             results = [
-                beside("identify, a list of str", lambda: program("show", listing), lambda: ar.identify(ids)),
-                beside("identify, a polars column", lambda: program("show", listing), lambda: ar.identify(column)),
-                beside("granules().to_arrow()", lambda: program("granules", "US"), lambda: held.granules().to_arrow()),
+                beside("show, a list of str", lambda: program("show", listing), lambda: ar.show(ids)),
+                beside("show, a polars column", lambda: program("show", listing), lambda: ar.show(column)),
+                beside("granules of a set", lambda: program("granules", "US"), lambda: pl.DataFrame(held)),
                 beside("sync of a polars column", sync_by_program, sync_by_package),
             ]
     return all(results)

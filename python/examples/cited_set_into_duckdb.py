@@ -12,10 +12,8 @@ import accession_registry as ar
 
 def load(registry: ar.Registry, citation: str, database: duckdb.DuckDBPyConnection) -> int:
     """Makes the tables `granule` and `history`. Returns the number of granules."""
-    cited = registry.set(citation)
-    history = registry.history(cited.dataset)
-    database.register("cited", cited.to_arrow())
-    database.register("changes", history.to_arrow())
+    cited = registry.show(citation)
+    changes = registry.history(cited.dataset) if cited.dataset else registry.history()
     database.execute("CREATE OR REPLACE TABLE granule AS FROM cited")
     database.execute("CREATE OR REPLACE TABLE history AS FROM changes")
     [(count,)] = database.execute("SELECT count(*) FROM granule").fetchall()

@@ -6,26 +6,22 @@
 Run: python nightly_sync.py REGISTRY DATASET RESPONSE.json
 """
 
-import json
 import sys
-from typing import Any
+from pathlib import Path
 
 import accession_registry as ar
 
 
-def sync(registry: ar.Registry, dataset: str, results: Any) -> ar.Applied:
-    """Records tonight's state. A search that lost more than 2 %, or of which pages are missing, is refused."""
-    return registry.dataset(dataset).sync(results, create=True, note="nightly", max_delete="2%")
+def sync(registry: ar.Registry, dataset: str, results: Path) -> ar.Change:
+    """Records tonight's state. A search that lost too much, or of which pages are missing, is refused."""
+    return registry.dataset(dataset).sync(results, create=True, note="nightly")
 
 
 if __name__ == "__main__":
     address, dataset, response = sys.argv[1:]
-    with open(response, encoding="utf-8") as file:
-        found = json.load(file)
     with ar.open(address, create=True) as registry:
         try:
-            # The whole response: it states how many granules the search found.
-            applied = sync(registry, dataset, found)
+            change = sync(registry, dataset, Path(response))
         except ar.Error as refused:
             sys.exit(f"{dataset}: {refused}")
-        print(f"{dataset}: +{applied.added} -{applied.removed}, identifier {applied.identifier}")
+        print(f"{dataset}: +{change.added} -{change.removed}, identifier {change.set.identifier}")

@@ -1,12 +1,12 @@
 //! Granules and their files from objects with the Arrow C stream interface: polars, pandas, pyarrow, DuckDB.
+//! They become lines of JSON, which a command reads as any listing.
 
-use std::io::{BufWriter, Seek, Write};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::CancelToken;
-use accession::ListingOptions;
-use accession::Warning;
-use accession::listing::{self, InputFormat, Records};
 use arrow_array::cast::AsArray;
 use arrow_array::ffi_stream::{ArrayStreamReader, FFI_ArrowArrayStream};
 use arrow_array::types::{
@@ -17,181 +17,202 @@ use arrow_array::{Array, ArrayReader, ArrayRef, StructArray};
 use arrow_schema::{ArrowError, DataType, Fields};
 use pyo3::prelude::*;
 use pyo3::types::PyCapsule;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use crate::error::Failure;
-use crate::target::{LIST, Target, read_records};
-use crate::temporary_file;
+use crate::work::run;
 
 /// The columns that usually have the ids, as the input formats know them.
 const USUAL: [&str; 7] =
     ["granule", "granule_id", "granuleId", "granule_ur", "granuleUr", "Granule UR", "id"];
 
-/// A table of granules that is being read: a column of ids, and columns about files.
-pub struct Column {
-    reader: ArrayStreamReader,
-    /// Which column of a table. `None` means that the stream is a column, and not a table.
-    index: Option<usize>,
-    files: FileColumns,
+/// Columns that have a checksum by the algorithm of their name.
+const ALGORITHMS: [&str; 12] = [
+    "md5", "sha1", "sha-1", "sha256", "sha-256", "sha384", "sha-384", "sha512", "sha-512", "crc32",
+    "cksum", "adler32",
+];
+
+/// Columns that name the algorithm of the column `checksum`.
+const ALGORITHM: [&str; 4] = ["algorithm", "checksum_algorithm", "checksum_type", "checksumType"];
+
+/// Writes a table of granules as lines of JSON. `column` names the column with the ids.
+#[pyfunction]
+pub fn write_table(
+    table: &Bound<'_, PyAny>,
+    path: PathBuf,
+    column: Option<&str>,
+) -> Result<(), Failure> {
+    let reader = ArrayStreamReader::try_new(stream_of(table)?).map_err(refused)?;
+    let (index, columns) = match reader.field().data_type() {
+        DataType::Struct(columns) => {
+            let index = index_of(columns, column)?;
+            (Some(index), Columns::of(columns, index)?)
+        }
+        other => {
+            check_strings(reader.field().name(), other)?;
+            (None, Columns::default())
+        }
+    };
+    run(table.py(), |token| Rows { reader, index, columns }.write(path, &token))
 }
 
-/// The columns of a table that describe files, with the names of `Set.files()` and `Listing`. Each file has a
-/// row.
+/// The rows of a table that is being read.
+struct Rows {
+    reader: ArrayStreamReader,
+    /// Which column of a table has the ids. `None` means that the stream is a column, and not a table.
+    index: Option<usize>,
+    columns: Columns,
+}
+
+/// The columns beside that of the ids, with the names of `Set.files`. Each file has a row.
 #[derive(Default)]
-struct FileColumns {
+struct Columns {
     /// The path. Without one, the id is the path.
     path: Option<usize>,
     /// The size in bytes.
     size: Option<usize>,
     /// A checksum, after its algorithm and a colon, or alone.
     checksum: Option<usize>,
+    /// The algorithm of that checksum.
+    algorithm: Option<usize>,
     /// Checksums by their algorithms.
     checksums: Option<usize>,
+    /// A column for each algorithm.
+    by_algorithm: Vec<(String, usize)>,
+    /// Other texts, by which rows can be selected.
+    others: Vec<(String, usize)>,
 }
 
-impl Column {
-    /// Takes the stream of an object, and finds its column of ids: the named one, its only one, or a
-    /// usual one.
-    ///
-    /// # Errors
-    ///
-    /// There is no such column, or it does not contain strings; a column about files has a type that cannot
-    /// be read.
-    pub fn of(given: &Bound<'_, PyAny>, named: Option<&str>) -> Result<Self, Failure> {
-        let reader = ArrayStreamReader::try_new(stream_of(given)?).map_err(refused)?;
-        let (index, files) = match reader.field().data_type() {
-            DataType::Struct(columns) => {
-                (Some(index_of(columns, named)?), FileColumns::of(columns)?)
-            }
-            other => {
-                check_strings(reader.field().name(), other)?;
-                (None, FileColumns::default())
-            }
-        };
-        Ok(Column { reader, index, files })
-    }
+/// Consecutive rows with one id, which are the files of one granule.
+struct Granule {
+    id: String,
+    others: Map<String, Value>,
+    files: Vec<Value>,
+}
 
-    /// Adds every granule that is not deleted, with its files. Returns warnings.
-    ///
-    /// # Errors
-    ///
-    /// An id is missing or not valid; a value about a file cannot be read; the producer of the stream fails.
-    pub fn read(
-        self,
-        target: &mut Target<'_>,
-        token: &CancelToken,
-    ) -> Result<Vec<Warning>, Failure> {
-        if self.files.are_any() && target.takes_files() {
-            return read_records(self.into_records(token)?, target, token);
-        }
-        let source: Arc<str> = LIST.into();
-        self.each_row(token, |number, _, _, id| target.add_id(id, &source, number))?;
-        Ok(Vec::new())
-    }
-
-    /// Calls `show` for each row, with its number (from 1), its part of the table, its index in that part,
-    /// and its id.
-    fn each_row(
-        self,
-        token: &CancelToken,
-        mut show: impl FnMut(u64, &ArrayRef, usize, &str) -> Result<(), Failure>,
-    ) -> Result<(), Failure> {
-        let mut number = 0;
+impl Rows {
+    fn write(self, path: PathBuf, token: &CancelToken) -> Result<(), Failure> {
+        let mut file = BufWriter::new(File::create(path)?);
+        let (mut number, mut granule) = (0, None::<Granule>);
         for batch in self.reader {
             let batch: ArrayRef = batch.map_err(refused)?;
-            let column = match self.index {
+            let ids = match self.index {
                 Some(index) => batch.as_struct().column(index),
                 None => &batch,
             };
-            for row in 0..column.len() {
+            for row in 0..ids.len() {
                 number += 1;
-                if number % 4_096 == 0 {
-                    token.check()?;
+                if number % 4_096 == 0 && token.is_cancelled() {
+                    return Err(Failure::interrupted());
                 }
-                let Some(id) = text_at(column, row) else {
-                    let message = format!("{LIST}:{number}: the id is missing");
-                    return Err(Failure::Here("input", message, "leave out rows without an id"));
+                let Some(id) = text_at(ids, row) else {
+                    return Err(Failure::in_row(
+                        number,
+                        "the id is missing",
+                        "leave out rows without an id",
+                    ));
                 };
-                show(number, &batch, row, id)?;
+                if let Some(before) = granule.take_if(|it| it.id != id || !self.columns.are_any()) {
+                    before.write(&mut file)?;
+                }
+                let granule = granule.get_or_insert_with(|| Granule {
+                    id: id.to_owned(),
+                    others: Map::new(),
+                    files: Vec::new(),
+                });
+                if self.index.is_some() {
+                    self.columns.add(batch.as_struct(), row, number, granule)?;
+                }
             }
         }
-        Ok(())
-    }
-
-    /// Writes the granules as records of Cumulus into a temporary file, which the library reads. Consecutive
-    /// rows with the same id are files of one granule.
-    fn into_records(mut self, token: &CancelToken) -> Result<Records, Failure> {
-        let columns = std::mem::take(&mut self.files);
-        let mut file = BufWriter::new(temporary_file::create()?);
-        let (mut granule, mut files): (Option<String>, Vec<Value>) = (None, Vec::new());
-        self.each_row(token, |number, batch, row, id| {
-            if let Some(before) = granule.take_if(|before| before != id) {
-                writeln!(file, "{}", json!({"granule_id": before, "files": files}))?;
-                files.clear();
-            }
-            granule.get_or_insert_with(|| id.to_owned());
-            columns.add_files(batch.as_struct(), row, (id, number), &mut files)
-        })?;
         if let Some(last) = granule {
-            writeln!(file, "{}", json!({"granule_id": last, "files": files}))?;
+            last.write(&mut file)?;
         }
-        let mut file = file.into_inner().map_err(std::io::IntoInnerError::into_error)?;
-        file.rewind()?;
-        let options = ListingOptions::new().format(InputFormat::Ndjson);
-        Ok(listing::open(file, LIST, &options)?)
+        Ok(file.flush()?)
     }
 }
 
-impl FileColumns {
-    fn of(columns: &Fields) -> Result<Self, Failure> {
-        let find = |name: &str, is_readable: fn(&DataType) -> bool| {
-            let Some((index, column)) = columns.find(name) else { return Ok(None) };
-            match is_readable(column.data_type()) {
-                true => Ok(Some(index)),
-                false => Err(not_readable(name, column.data_type())),
-            }
-        };
-        let is_size = |found: &DataType| found.is_integer() || is_float(found) || is_text(found);
-        let is_map = |found: &DataType| match found {
-            DataType::Map(entries, _) | DataType::List(entries) | DataType::LargeList(entries) => {
-                match entries.data_type() {
-                    DataType::Struct(members) => {
-                        members.len() == 2 && members.iter().all(|it| is_text(it.data_type()))
-                    }
-                    _ => false,
+impl Granule {
+    fn write(self, file: &mut impl Write) -> Result<(), Failure> {
+        let Granule { id, mut others, files } = self;
+        others.insert("granule_id".to_owned(), id.into());
+        if !files.is_empty() {
+            others.insert("files".to_owned(), files.into());
+        }
+        Ok(writeln!(file, "{}", Value::from(others))?)
+    }
+}
+
+impl Columns {
+    fn of(fields: &Fields, ids: usize) -> Result<Self, Failure> {
+        let mut columns = Columns::default();
+        for (index, field) in fields.iter().enumerate().filter(|(index, _)| *index != ids) {
+            let (name, kind) = (field.name().as_str(), field.data_type());
+            let is_empty = *kind == DataType::Null;
+            let (place, is_readable) = match name {
+                "size" => {
+                    let is_size = kind.is_integer() || is_float(kind) || is_text(kind);
+                    (&mut columns.size, is_size || is_empty)
                 }
+                "path" => (&mut columns.path, is_text(kind) || is_empty),
+                "checksum" => (&mut columns.checksum, is_text(kind) || is_empty),
+                "checksums" => (&mut columns.checksums, is_map(kind) || is_empty),
+                name if ALGORITHM.contains(&name) && is_text(kind) => {
+                    (&mut columns.algorithm, true)
+                }
+                name if ALGORITHMS.contains(&name.to_ascii_lowercase().as_str()) => {
+                    columns.by_algorithm.push((name.to_owned(), index));
+                    (&mut None, is_text(kind) || is_empty)
+                }
+                name if name.to_ascii_lowercase().contains("checksum") => (&mut None, false),
+                name => {
+                    if is_text(kind) {
+                        columns.others.push((name.to_owned(), index));
+                    }
+                    continue;
+                }
+            };
+            if !is_readable {
+                return Err(not_readable(name, kind));
             }
-            _ => false,
-        };
-        let files = FileColumns {
-            path: None,
-            size: find("size", is_size)?,
-            checksum: find("checksum", is_text)?,
-            checksums: find("checksums", is_map)?,
-        };
-        let path = if files.are_any() { find("path", is_text)? } else { None };
-        Ok(FileColumns { path, ..files })
+            *place = Some(index).filter(|_| !is_empty);
+        }
+        if !columns.are_any() {
+            // A path alone describes no file.
+            columns.others.extend(columns.path.take().map(|index| ("path".to_owned(), index)));
+        }
+        Ok(columns)
     }
 
     /// Whether the table has columns about files.
     fn are_any(&self) -> bool {
-        self.size.is_some() || self.checksum.is_some() || self.checksums.is_some()
+        let checksums = self.checksum.is_some() || self.checksums.is_some();
+        self.size.is_some() || checksums || !self.by_algorithm.is_empty()
     }
 
-    /// Adds the size and the checksums of the file in a row.
-    fn add_files(
+    /// Adds what a row has beside its id.
+    fn add(
         &self,
         table: &StructArray,
         row: usize,
-        (id, number): (&str, u64),
-        files: &mut Vec<Value>,
+        number: u64,
+        granule: &mut Granule,
     ) -> Result<(), Failure> {
         let text = |index: Option<usize>| index.and_then(|index| text_at(table.column(index), row));
-        let path = text(self.path).unwrap_or(id);
+        for (name, index) in self.others.iter().filter(|(name, _)| name != "files") {
+            if let Some(value) = text(Some(*index)) {
+                granule.others.entry(name.as_str()).or_insert_with(|| value.into());
+            }
+        }
+        if !self.are_any() {
+            return Ok(());
+        }
+        let path = text(self.path).unwrap_or(&granule.id).to_owned();
         let size = match self.size {
             Some(index) => size_at(table.column(index), row, number)?,
             None => Value::Null,
         };
+        let files = &mut granule.files;
         let mut add = |algorithm: Option<&str>, checksum: Option<&str>| {
             files.push(json!({
                 "fileName": path, "size": size, "checksumType": algorithm, "checksum": checksum,
@@ -203,17 +224,30 @@ impl FileColumns {
         if let Some(checksum) = text(self.checksum) {
             match checksum.split_once(':') {
                 Some((algorithm, value)) => add(Some(algorithm), Some(value)),
-                None => add(None, Some(checksum)),
+                None => add(text(self.algorithm), Some(checksum)),
             }
         }
-        let Some(checksums) = self.checksums.and_then(|index| entries_at(table.column(index), row))
-        else {
+        for (algorithm, index) in &self.by_algorithm {
+            if let Some(checksum) = text(Some(*index)) {
+                add(Some(algorithm), Some(checksum));
+            }
+        }
+        let Some(checksums) = self.checksums.map(|index| table.column(index)) else {
             return Ok(());
         };
-        let [algorithms, values] = [0, 1].map(|member| checksums.as_struct().column(member));
-        for entry in 0..values.len() {
-            if let Some(value) = text_at(values, entry) {
-                add(text_at(algorithms, entry), Some(value));
+        if let DataType::Struct(members) = checksums.data_type() {
+            for (member, field) in members.iter().enumerate() {
+                let value = text_at(checksums.as_struct().column(member), row);
+                if let Some(value) = value.filter(|_| !checksums.is_null(row)) {
+                    add(Some(field.name()), Some(value));
+                }
+            }
+        } else if let Some(entries) = entries_at(checksums, row) {
+            for entry in 0..entries.len() {
+                let pair = pair_at(&entries, entry);
+                if let Some(value) = text_at(&pair[1].0, pair[1].1) {
+                    add(text_at(&pair[0].0, pair[0].1), Some(value));
+                }
             }
         }
         Ok(())
@@ -282,8 +316,8 @@ fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure>
     }
     let size = number_at(column, row).and_then(|size| u64::try_from(size).ok());
     size.map(Value::from).ok_or_else(|| {
-        let message = format!("{LIST}:{number}: the column \"size\" has no number of bytes");
-        Failure::Here("input", message, "leave out the column, or give it another name")
+        let message = "the column \"size\" has no number of bytes";
+        Failure::in_row(number, message, "leave out the column, or give it another name")
     })
 }
 
@@ -308,13 +342,49 @@ fn is_text(found: &DataType) -> bool {
     }
 }
 
+/// The algorithm and the checksum of an entry: columns, and the row in each of them.
+fn pair_at(entries: &ArrayRef, entry: usize) -> [(ArrayRef, usize); 2] {
+    match entries.data_type() {
+        DataType::List(_) => {
+            let pair = entries.as_list::<i32>().value(entry);
+            let missing = pair.len() != 2;
+            [0, 1].map(|member| match missing {
+                true => (arrow_array::new_null_array(&DataType::Utf8, 1), 0),
+                false => (Arc::clone(&pair), member),
+            })
+        }
+        _ => [0, 1].map(|member| (Arc::clone(entries.as_struct().column(member)), entry)),
+    }
+}
+
+/// Whether values are checksums by algorithm: a map, pairs, or a member for each algorithm.
+fn is_map(found: &DataType) -> bool {
+    let are_texts = |members: &Fields| members.iter().all(|it| is_text(it.data_type()));
+    match found {
+        DataType::Struct(members) => are_texts(members),
+        DataType::Map(entries, _) | DataType::List(entries) | DataType::LargeList(entries) => {
+            match entries.data_type() {
+                DataType::Struct(members) => members.len() == 2 && are_texts(members),
+                // As pandas has them.
+                DataType::List(texts) => is_text(texts.data_type()),
+                _ => false,
+            }
+        }
+        _ => false,
+    }
+}
+
 fn is_float(found: &DataType) -> bool {
     matches!(found, DataType::Float32 | DataType::Float64)
 }
 
 fn not_readable(name: &str, found: &DataType) -> Failure {
     let message = format!("the column {name:?} describes files, but {found} cannot be read");
-    Failure::Here("input", message, "leave out the column, or give it another name")
+    Failure::new(
+        "input",
+        message,
+        "give the column the name and the type of one of `Set.files`, or leave it out",
+    )
 }
 
 /// The stream that an object exports, which belongs to this function's caller from now on.
@@ -344,7 +414,7 @@ fn index_of(columns: &Fields, named: Option<&str>) -> Result<usize, Failure> {
             format!("no column {named:?}")
         });
         let message = format!("the table has {what}; its columns: {}", names.join(", "));
-        return Err(Failure::Here("input", message, "name the column of ids with column=…"));
+        return Err(Failure::new("input", message, "name the column of ids with column=…"));
     };
     check_strings(names[index], columns[index].data_type()).map(|()| index)
 }
@@ -358,9 +428,9 @@ fn check_strings(name: &str, found: &DataType) -> Result<(), Failure> {
 
 fn not_strings(name: &str, found: &DataType) -> Failure {
     let message = format!("the column {name:?} has {found}, and ids are strings");
-    Failure::Here("input", message, "make it one of strings, or name another with column=…")
+    Failure::new("input", message, "make it one of strings, or name another with column=…")
 }
 
 fn refused(error: ArrowError) -> Failure {
-    Failure::Here("input", format!("the table cannot be read: {error}"), "")
+    Failure::new("input", format!("the table cannot be read: {error}"), "")
 }

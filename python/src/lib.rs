@@ -1,55 +1,40 @@
-//! The Python package `accession_registry`: the library's public API, and nothing else.
+//! The module behind the Python package `accession_registry`: commands of the program, run in this process.
 //!
-//! What is here converts values, keeps Python responsive while the library works, and refuses what a
-//! forked process must not use. What a registry does is in the library.
+//! It keeps a registry open, keeps Python responsive while a command works, refuses what a forked process must
+//! not use, and converts tables. The package makes words of arguments and objects of JSON.
 
 mod arrow_in;
-mod asked;
-mod citation;
-mod comparison;
-mod dataset;
-mod edit;
+mod arrow_out;
 mod error;
-mod fixity;
-mod hint;
-mod ids;
-mod keywords;
-mod mirror;
-mod opened;
-mod pages;
-mod plot;
+mod handle;
 mod process;
-mod record;
-mod registry;
-mod response;
-mod rows;
-mod set;
-mod target;
-mod temporary_file;
-mod time;
+mod stream;
 mod work;
+
+use std::ffi::OsString;
 
 use pyo3::prelude::*;
 
-/// What the package `accession_registry` consists of, which re-exports it.
+/// Runs the program with these words after its name, and returns its exit status.
+#[pyfunction]
+fn main(py: Python<'_>, words: Vec<OsString>) -> i32 {
+    let words = std::iter::once(OsString::from("accession")).chain(words);
+    py.detach(|| accession_cli::run(words) as i32)
+}
+
+/// What the package `accession_registry` is built on.
 #[pymodule]
 mod _native {
     use super::*;
 
     #[pymodule_export]
-    use super::asked::{Dataset, Set};
+    use super::arrow_in::write_table;
     #[pymodule_export]
-    use super::citation::cite_list;
+    use super::handle::Handle;
     #[pymodule_export]
-    use super::comparison::Sides;
+    use super::main;
     #[pymodule_export]
-    use super::plot::plot;
-    #[pymodule_export]
-    use super::registry::{Registry, identify, open, open_set};
-    #[pymodule_export]
-    use super::response::read_page;
-    #[pymodule_export]
-    use super::rows::Rows;
+    use super::stream::{Stream, lines};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, TypeVar
 
 import pytest
 
@@ -24,12 +24,17 @@ def lines(name: str) -> list[str]:
     return (FIXTURES / "seed" / name).read_text().split()
 
 
+E = TypeVar("E", bound=ar.Error)
+
+
 @contextmanager
-def raises(kind: str, match: str | None = None) -> Iterator[pytest.ExceptionInfo[ar.Error]]:
-    """Expects an error of a kind."""
-    with pytest.raises(ar.Error, match=match) as raised:
+def raises(
+    kind: str, of: type[E] = ar.Error, match: str | None = None  # type: ignore[assignment]
+) -> Iterator[pytest.ExceptionInfo[E]]:
+    """Expects an error of a kind and of a class."""
+    with pytest.raises(of, match=match) as raised:
         yield raised
-    assert raised.value.kind == kind
+    assert raised.value.kind == kind, raised.value
 
 
 def not_checked(what: str) -> NoReturn:

@@ -1,5 +1,10 @@
-"""Shortened responses of catalogues: results of `earthaccess.search_data`."""
+"""Shortened responses of catalogues: results of `earthaccess.search_data`, and a STAC API of this machine."""
 
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 MD5 = "900150983cd24fb0d6963f7d28e17f72"
@@ -21,3 +26,52 @@ def search_data(short_name: str, **_: object) -> list[DataGranule]:
     """As ``earthaccess.search_data``."""
     collection = {"FOOL2": "C1000-FOO", "BARL3": "C2000-BAR"}[short_name]
     return [granule(f"{short_name}.{number:02}.nc", collection) for number in (1, 2)]
+
+
+@contextmanager
+def stac_api() -> Iterator[str]:
+    """The address of a STAC API that answers with a recorded catalogue, and a search of three items in two pages."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.respond(catalogue())
+
+        def do_POST(self) -> None:
+            asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            self.respond(page(int(asked.get("token", 1))))
+
+        def respond(self, value: dict[str, Any]) -> None:
+            text = json.dumps(value).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: object) -> None:
+            """Prints nothing."""
+
+    def catalogue() -> dict[str, Any]:
+        search = {"rel": "search", "href": f"{address}/search", "type": "application/geo+json", "method": "POST"}
+        links = [{"rel": "root", "href": address}, {"rel": "self", "href": address}, search]
+        conforms = [f"https://api.stacspec.org/v1.0.0/{part}" for part in ("core", "item-search")]
+        named = {"type": "Catalog", "id": "recorded", "description": "recorded", "stac_version": "1.0.0"}
+        return {**named, "conformsTo": conforms, "links": links}
+
+    def page(number: int) -> dict[str, Any]:
+        names = [["A", "B"], ["C"]][number - 1]
+        following = {"rel": "next", "href": f"{address}/search", "method": "POST", "body": {"token": 2}, "merge": True}
+        of_all = {"type": "Feature", "stac_version": "1.0.0", "geometry": None, "collection": "foo", "assets": {}}
+        dated = {"properties": {"datetime": "2024-01-01T00:00:00Z"}, "links": []}
+        features = [{**of_all, **dated, "id": name} for name in names]
+        links = [following] if number == 1 else []
+        return {"type": "FeatureCollection", "numberMatched": 3, "features": features, "links": links}
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    address = f"http://127.0.0.1:{server.server_port}"
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield address
+    finally:
+        server.shutdown()
+        server.server_close()

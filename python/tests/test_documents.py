@@ -25,9 +25,11 @@ def test_the_examples_of_documents_run(document: str, tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "earthaccess", recorded)
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
-    failed, tried = doctest.testfile(
-        str(PACKAGE / document), module_relative=False, optionflags=options, encoding="utf-8"
-    )
+    with recorded.stac_api() as address:
+        names = {"stac_api": address}
+        failed, tried = doctest.testfile(
+            str(PACKAGE / document), module_relative=False, optionflags=options, encoding="utf-8", globs=names
+        )
     assert tried > 5 and failed == 0
 
 
@@ -37,6 +39,7 @@ def run(name: str, *arguments: object) -> None:
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
 
 
+@pytest.mark.filterwarnings("ignore")
 def test_a_nightly_sync_takes_a_recorded_response(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     registry, whole = tmp_path / "registry.db", tmp_path / "umm.json"
     with pytest.raises(SystemExit, match="found 4 granules, but the files contain only 3"):
@@ -55,11 +58,10 @@ def test_a_notebook_is_cited_and_its_set_loaded(tmp_path: Path, capsys: pytest.C
     with ar.open(path, create=True) as registry:
         registry.dataset("US").sync(["a.nc", "b.nc", "c.nc"], create=True)
     run("cite_what_my_notebook_used.py", path, "US", "/data/c.nc", "/data/a.nc", "/data/b.nc")
-    whole = capsys.readouterr().out
-    assert f"DI:{ar.identify(['a.nc', 'b.nc', 'c.nc']).identifier}" in whole
+    assert f"DI:{ar.show(['a.nc', 'b.nc', 'c.nc']).identifier}" in capsys.readouterr().out
     run("cite_what_my_notebook_used.py", path, "US", "/data/a.nc")
     part = capsys.readouterr().out
-    assert f"DI:{ar.identify(['a.nc']).identifier}" in part
+    assert f"DI:{ar.show(['a.nc']).identifier}" in part
     run("cited_set_into_duckdb.py", path, part, tmp_path / "cited.duckdb")
     assert capsys.readouterr().out == "1 granules\n"
     with duckdb.connect(str(tmp_path / "cited.duckdb")) as database:

@@ -49,15 +49,15 @@ def step(dice: random.Random, dataset: ar.Dataset, oracle: Oracle, at: datetime)
             dataset.delete(ids, at=at)  # type: ignore[arg-type]
         elif kind == "sync":
             expected = listed or None
-            dataset.sync(ids, at=at, max_delete="100%", max_add=99)  # type: ignore[arg-type]
+            dataset.sync(ids, at=at)  # type: ignore[arg-type]
         elif kind == "change":
             new, old = listed - held, set(dice.sample(sorted(held), min(1, len(held))))
             expected = (held | new) - old if new or old else None
-            dataset.change(ingest=sorted(new), delete=sorted(old), at=at)
+            dataset.ingest(sorted(new), delete=sorted(old) or None, at=at)
         elif oracle.states:
             then, state = dice.choice(oracle.states)
             expected = state
-            dataset.revert(dice.choice([then, identifier_of(state)]), at=at)  # type: ignore[arg-type]
+            dataset.revert(dice.choice([f"US@{then.isoformat()}", f"DI:{identifier_of(state)}"]), at=at)
         else:
             return
     except ar.Error:
@@ -76,18 +76,18 @@ def test_random_histories_are_those_of_a_naive_program(registry: ar.Registry, se
     dice = random.Random(seed)
     dataset, oracle = registry.dataset("US"), Oracle()
     at = datetime(2001, 1, 1, tzinfo=timezone.utc)
-    dataset.edit(create=True)
+    dataset.create(max_delete="100%", max_add="99")
     for _ in range(25):
         at += timedelta(microseconds=dice.choice([1, 10**6, 86_400 * 10**6]))
         step(dice, dataset, oracle, at)
         if oracle.states:
-            found = dataset.set()
+            found = registry.show(dataset)
             assert set(found) == oracle.held and found.identifier == identifier_of(oracle.held)
-    assert [row.timestamp for row in dataset.history()] == [then for then, _ in oracle.states]
+    assert [row.timestamp for row in registry.history("US")] == [then for then, _ in oracle.states]
     for then, state in oracle.states:
-        found = dataset.set(at=then)
+        found = registry.show(f"US@{then.isoformat()}")
         assert list(found) == sorted(state) and found.identifier == identifier_of(state)
-        assert ar.identify(state).identifier == found.identifier
-        intervals = registry.resolve(found.identifier)
-        assert then in [interval.from_ for interval in intervals]
+        assert ar.show(state) == found == registry.show(f"DI:{found.identifier}")
+        assert then in [instance.timestamp for instance in registry.history("US") if instance.identifier == found.identifier]
+        assert registry.compare(found, state).identical and found.since == then
     assert all(row.ok for row in registry.verify())

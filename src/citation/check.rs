@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 use super::recognise::{FoundCitation, ParsedField, Part, PartGranules};
 use crate::error::{ErrorKind, Result};
 use crate::model::{
-    Annotation, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern,
+    Annotation, Correction, DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment, Pattern,
     not_a_digest, quoted,
 };
 use crate::registry::{
@@ -46,7 +46,7 @@ pub struct CitationVerdict {
     /// Whether the identifier was ever in force in this registry.
     pub known: bool,
     /// Whether it was in force at its date, in the dataset that the citation names. `None` means
-    /// that there is no date, that the identifier is not known, or that it is that of a subset and the
+    /// that there is no date, that the identifier or the DOI is not known, or that it is that of a subset and the
     /// date is not that of its first citation.
     pub agrees: Option<bool>,
     /// Whether everything in the citation agrees with the registry, and the set is not questionable.
@@ -95,9 +95,10 @@ const MAX_COMPARED: usize = 100;
 ///
 /// A date belongs to one archive (docs/reference/citations.md, What a citation contains). It agrees if
 /// the identifier was in force at that date, as known now or as known then, in a dataset that has the
-/// DOI or the name in the citation or, if no dataset here has it, in any dataset. Of a subset, only the
-/// interval of its first citation is known: another date neither agrees nor disagrees. A DOI disagrees if it
-/// belongs to a dataset here that never held the set.
+/// DOI or the name in the citation. If no dataset here has the DOI, neither the date nor a digest that is unknown
+/// here is checked. Without a DOI, it agrees in any dataset. Of a subset, only the interval of its first citation
+/// is known: another date neither agrees nor disagrees. A DOI disagrees if it belongs to a dataset here that never
+/// held the set.
 pub struct Checker {
     snapshot: Snapshot,
     /// The identifiers resolved so far: a paper cites one set many times.
@@ -262,8 +263,11 @@ impl Checker {
             }
         };
         verdict.identifier = Some(identifier);
+        let named = self.named_by(pasted)?;
+        // A date is relative to one archive, which the DOI names.
+        let is_elsewhere = pasted.doi.is_some() && named.is_empty();
         let moment = match &pasted.date {
-            Some(ParsedField::Read(moment)) => Some(*moment),
+            Some(ParsedField::Read(moment)) if !is_elsewhere => Some(*moment),
             _ => None,
         };
         let resolution = self.resolve(identifier, moment)?;
@@ -276,10 +280,7 @@ impl Checker {
             ));
             return Ok(verdict);
         }
-        let named = self.named_by(pasted)?;
-        let is_named = |row: &&Period| named.is_empty() || named.contains(row.set.dataset());
-        let held = resolution.rows.iter().filter(is_named).cloned();
-        let held = Periods { rows: held.collect() };
+        let (held, corrected) = self.held_by(&named, moment, &verdict, &resolution)?;
         let then = held.agreement().filter(|_| moment.is_some());
         if let Some(moment) = moment {
             let is_past = moment.first_instant() <= self.snapshot.now();
@@ -293,7 +294,7 @@ impl Checker {
                 Some(false) if !self.knows_recorded => format!("{problem}{MAY_BE_LATER}"),
                 _ => problem,
             })
-            .or_else(|| never_with_digest(&verdict, with_digest.as_deref()?));
+            .or_else(|| never_with_digest(with_digest.as_deref().filter(|_| !is_elsewhere)?));
         if let Some(part) = pasted.part.as_ref().filter(|_| verdict.problem.is_none()) {
             verdict.problem = self.problem_of_part(part, &held)?;
         }
@@ -313,14 +314,55 @@ impl Checker {
             note(&verdict, pasted, &named, then, here)
                 .or_else(|| other_digest_then(moment?, with_digest.as_deref()?))
         });
+        let unchecked = verdict.digest.as_ref().filter(|_| {
+            verdict.ok && is_elsewhere && with_digest.as_ref().is_some_and(Vec::is_empty)
+        });
+        let unchecked = unchecked
+            .map(|digest| format!("the digest was not checked: no set {here} has {digest}"));
         let part = pasted.part.as_ref().map(|part| {
             let patterns = part.patterns.join(" ");
             format!("it cites a part of this set: the granules that {} selects", quoted(&patterns))
         });
-        let withdrawn = withdrawn(moment, &held);
-        let notes: Vec<String> = part.into_iter().chain(own.flatten()).chain(withdrawn).collect();
+        // That a history was corrected is why the earlier one is withdrawn.
+        let fate = match corrected.filter(|_| verdict.ok) {
+            Some(correction) => Some(correction.to_string()),
+            None => withdrawn(moment, &held),
+        };
+        let notes = part.into_iter().chain(own.flatten()).chain(unchecked).chain(fate);
+        let notes: Vec<String> = notes.collect();
         verdict.note = (!notes.is_empty()).then(|| notes.join("; "));
         Ok(verdict)
+    }
+
+    /// When the named datasets held a set; any, if none is named. If that does not agree with a citation from before
+    /// a correction, and the earlier history of a dataset does, its periods are returned, and the correction.
+    fn held_by(
+        &self,
+        named: &[DatasetName],
+        moment: Option<Moment>,
+        verdict: &CitationVerdict,
+        resolution: &Periods,
+    ) -> Result<(Periods, Option<Correction>)> {
+        let of = |names: &[DatasetName]| {
+            let is_of = |row: &&Period| names.is_empty() || names.contains(row.set.dataset());
+            Periods { rows: resolution.rows.iter().filter(is_of).cloned().collect() }
+        };
+        let agrees = |held: &Periods| {
+            let is_then = moment.is_none() || held.agreement().is_some() || held.is_unknown_then();
+            let has_digest = with_digest(verdict, held).is_none_or(|found| !found.is_empty());
+            !held.rows.is_empty() && is_then && has_digest
+        };
+        let held = of(named);
+        if agrees(&held) {
+            return Ok((held, None));
+        }
+        for (kept_as, correction) in self.snapshot.earlier_histories(named, moment)? {
+            let earlier = of(&[kept_as]);
+            if agrees(&earlier) {
+                return Ok((earlier, Some(correction)));
+            }
+        }
+        Ok((held, None))
     }
 
     /// What is stated of a part, and is not true of what its patterns select from a set. Its names are the
@@ -430,10 +472,10 @@ fn with_digest(verdict: &CitationVerdict, held: &Periods) -> Option<Vec<DigestPe
 }
 
 /// That a set never had the digest that is cited with its identifier.
-fn never_with_digest(verdict: &CitationVerdict, with_digest: &[DigestPeriod]) -> Option<String> {
+fn never_with_digest(with_digest: &[DigestPeriod]) -> Option<String> {
     let never = "no set here ever had this identifier and this digest together: the names agree, but what \
                  was known of the files is other";
-    with_digest.is_empty().then(|| never.to_owned()).filter(|_| verdict.known)
+    with_digest.is_empty().then(|| never.to_owned())
 }
 
 /// That a set had the digest that is cited, but not at the date that is cited.
@@ -492,7 +534,8 @@ fn note(
     let at = verdict.date.as_deref().unwrap_or_default();
     match (&pasted.doi, &pasted.dataset) {
         (Some(doi), _) if named.is_empty() => {
-            return Some(format!("no dataset {here} has the DOI {doi}"));
+            let unchecked = pasted.date.as_ref().map_or("", |_| "the date was not checked: ");
+            return Some(format!("{unchecked}no dataset {here} has doi:{doi}"));
         }
         (None, Some(name)) if named.is_empty() => {
             return Some(format!("no dataset {here} is called {name}"));

@@ -31,9 +31,13 @@ impl CitedContext {
         stated
     }
 
-    /// The datasets to which the date refers: those with the DOI. Any (`None`) if there is no DOI.
+    /// The datasets to which the date refers: those with the DOI, after the earlier histories that they had at
+    /// the date. Any (`None`) if there is no DOI.
     pub fn datasets(&self, snapshot: &Snapshot) -> Result<Option<Vec<DatasetName>>> {
-        self.doi.as_ref().map(|doi| snapshot.datasets_with_doi(doi)).transpose()
+        let Some(doi) = &self.doi else { return Ok(None) };
+        let names = snapshot.datasets_with_doi(doi)?;
+        let earlier = snapshot.earlier_histories(&names, self.date)?;
+        Ok(Some(earlier.into_iter().map(|(kept_as, _)| kept_as).chain(names).collect()))
     }
 
     /// The date, if it can be checked in this registry.

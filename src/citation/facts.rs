@@ -7,11 +7,11 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 use super::record;
 use super::set_spec::{Meaning, NamedDataset, SetSpec, When};
 use crate::model::{
-    Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Doi, Identifier, Instance,
-    Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted, plural,
-    quoted,
+    Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Digest, Doi, Identifier,
+    Instance, Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted,
+    plural, quoted,
 };
-use crate::registry::{CitationFacts, ListingSummary, Period};
+use crate::registry::{CitationFacts, CitedContents, ListingSummary, Period};
 
 /// A citation of a dataset as it was held at a time, or of a subset of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub struct Citation {
     resolver: Option<String>,
     /// Whether the statement names the digest, too.
     states_digest: bool,
+    /// Whether every file of the set has a checksum: then formats for programs have the digest.
+    has_checksums: bool,
     /// Whether a list is cited, and no registry was asked what the dataset held.
     pub(super) is_listed: bool,
 }
@@ -49,13 +51,35 @@ impl Citation {
             let period = cited.period.digest_period();
             first_moment(period.from, period.until)
         });
-        let (states_digest, is_listed) = (false, false);
-        Citation { cited, as_of, digest_as_of, accessed, resolver, states_digest, is_listed }
+        Citation {
+            cited,
+            as_of,
+            digest_as_of,
+            accessed,
+            resolver,
+            states_digest: false,
+            has_checksums: false,
+            is_listed: false,
+        }
     }
 
     /// The citation for a format that has the digest, so that both were in force at its time.
     pub(super) fn of_digest(&self) -> Self {
         Citation { as_of: self.digest_as_of, ..self.clone() }
+    }
+
+    /// The citation for a format that programs read. It has the digest if that covers every file: then both
+    /// were in force at its time.
+    pub(super) fn for_programs(&self) -> Self {
+        match self.has_checksums {
+            true => Citation { states_digest: true, ..self.of_digest() },
+            false => self.clone(),
+        }
+    }
+
+    /// The digest, if it is stated.
+    pub(super) fn stated_digest(&self) -> Option<Digest> {
+        self.states_digest.then(|| self.cited.period.set.digest())
     }
 
     /// The period in which what is cited was in force.
@@ -81,8 +105,15 @@ impl Citation {
     /// Names the digest in words, too. A tuple has no place for it.
     #[must_use]
     pub fn with_digest(self, states_digest: bool) -> Self {
-        let citation = if states_digest { self.of_digest() } else { self };
-        Citation { states_digest, ..citation }
+        if states_digest { Citation { states_digest, ..self.of_digest() } } else { self }
+    }
+
+    /// Names the digest in words if the set had several contents on the day of the citation, and in formats for
+    /// programs if every file has a checksum.
+    #[must_use]
+    pub fn with_contents(self, contents: CitedContents) -> Self {
+        let CitedContents { are_several, have_checksums } = contents;
+        Citation { has_checksums: have_checksums, ..self.with_digest(are_several) }
     }
 
     /// Names the address of a site that resolves identifiers, unless the record of the dataset has one.
@@ -99,6 +130,13 @@ impl Citation {
         self.resolver.as_ref().map(|resolver| format!("{resolver}/{}", self.prefixed_identifier()))
     }
 
+    /// The same, with the digest if it is stated.
+    fn address_of_contents(&self) -> Option<String> {
+        let address = self.permanent_address()?;
+        let digest = self.stated_digest();
+        Some(digest.map_or(address.clone(), |digest| format!("{address}?digest={digest}")))
+    }
+
     /// The identifier with its prefix: `DI:7631…`.
     pub(super) fn prefixed_identifier(&self) -> String {
         format!("DI:{}", self.identifier())
@@ -108,6 +146,16 @@ impl Citation {
     pub(super) fn title(&self) -> String {
         let title = nonblank_line(self.record().title.as_deref());
         title.unwrap_or_else(|| self.record().name.to_string())
+    }
+
+    /// The title with the identifier and the date at its end, for reference managers: of their styles, most print
+    /// no other field that could have them. The day of a listing says nothing of what the archive held.
+    pub(super) fn title_to_print(&self) -> String {
+        let (title, identifier) = (self.title(), self.prefixed_identifier());
+        match self.is_listed {
+            true => format!("{title} [{identifier}]"),
+            false => format!("{title} [{identifier}, {}]", self.as_of),
+        }
     }
 
     /// The description of the dataset, with its line ends.
@@ -139,7 +187,12 @@ impl Citation {
     /// The address that reference managers open: that of the set, of the page about the dataset, or of its
     /// DOI.
     pub(super) fn opened_address(&self) -> Option<String> {
-        self.permanent_address().or_else(|| self.url()).or_else(|| self.address())
+        self.recorded_address().or_else(|| self.address())
+    }
+
+    /// The address of the set, or of the page about the dataset: beside a DOI, which has a field of its own.
+    pub(super) fn recorded_address(&self) -> Option<String> {
+        self.address_of_contents().or_else(|| self.url())
     }
 
     /// The address of the DOI at doi.org or, without a DOI, the web address of the dataset.
@@ -177,8 +230,8 @@ impl Citation {
             let selected = criteria(&subset.criteria);
             statement.push_str(&format!(", {granules} of {of_granules} granules, {selected}"));
         }
-        if self.states_digest {
-            statement.push_str(&format!(", {}", self.cited.period.set.digest()));
+        if let Some(digest) = self.stated_digest() {
+            statement.push_str(&format!(", {digest}"));
         }
         statement
     }
@@ -391,6 +444,7 @@ impl Citation {
             dataset,
             withdrawn: None,
             former_names: Vec::new(),
+            corrections: Vec::new(),
             limits: None,
             latest: None,
             confirmed: None,
@@ -401,7 +455,7 @@ impl Citation {
         let cited =
             CitationFacts { dataset, period, others: Vec::new(), previous: None, next: None };
         let citation = Citation::new(cited, Some(Moment::Day(now.day())), now.day());
-        Citation { states_digest: true, is_listed: true, ..citation }
+        Citation { states_digest: true, has_checksums: true, is_listed: true, ..citation }
     }
 }
 

@@ -13,7 +13,8 @@
 //!
 //! The identifier alone names the set; the DOI and the date are only compared with it. They are those of its
 //! [reference](references) and, in running text, those between its neighbours. The date follows `as held at`,
-//! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member. It is an ISO date or
+//! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member; at the end of a title, it
+//! is in brackets with the identifier. It is an ISO date or
 //! an instant of RFC 3339: other spellings are not compared. The year of publication and the day of access
 //! are not taken for the date.
 //!
@@ -109,7 +110,10 @@ pub fn find(text: &str) -> Vec<FoundCitation> {
 /// Finds the citations of a reference, in their order.
 pub fn citations_of(reference: &Reference) -> Vec<FoundCitation> {
     let text = reference.text.as_str();
-    let marks = marks(text);
+    let mut marks = marks(text);
+    if !reference.is_record {
+        marks.dedup_by(|next, mark| is_address_of(next, mark, text));
+    }
     let lines =
         if reference.is_of_json { vec![0; marks.len()] } else { lines_before(text, &marks) };
     let citations = lines.into_iter().enumerate().map(|(index, lines_before)| {
@@ -156,6 +160,14 @@ pub fn citations_of(reference: &Reference) -> Vec<FoundCitation> {
             && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
     };
     stated.iter().zip(&marks).filter(is_new).map(|(citation, _)| citation.clone()).collect()
+}
+
+/// Whether the identifier after the one of a title is that of the same set again, in its address.
+fn is_address_of(next: &Mark, mark: &Mark, text: &str) -> bool {
+    next.name == mark.name
+        && next.part.is_none()
+        && text[..next.location.start].ends_with('/')
+        && title_date(&text[..mark.location.start], &text[mark.location.end..]).is_some()
 }
 
 /// Finds the citations of a reference, and after them the DOIs of datasets that it cites without an
@@ -211,12 +223,19 @@ fn citation_at(marks: &[Mark], index: usize, text: &str, is_record: bool) -> Fou
     }
     let after = &whole_after[..full_stop(whole_after).unwrap_or(whole_after.len())];
     let Members { doi, dataset, date } = Members::around(before, whole_after).unwrap_or_default();
+    let of_title = title_date(before, whole_after);
     let doi = match (doi, &dataset) {
+        // After a title, the publisher follows, and then the DOI. What is before it may be of another reference.
+        (None, None) if of_title.is_some() => {
+            let first = || dois(before).pop().filter(|_| index == 0);
+            dois(whole_after).into_iter().next().or_else(first)
+        }
         (None, None) => dois(before).pop().or_else(|| dois(after).into_iter().next()),
         (doi, _) => doi,
     };
     let inside = after.split('}').next().unwrap_or_default();
     let date = date_after(inside)
+        .or(of_title)
         .or(date)
         .or_else(|| date_after(after))
         .or_else(|| date_before(before))
@@ -310,6 +329,18 @@ fn date_after(after: &str) -> Option<ParsedField<Moment>> {
     let text = after.trim_start_matches([' ', ',', ')', ']', '}', '"', '.']);
     let phrases = PHRASES.into_iter().chain(["as of "]);
     stated_date(phrases.filter_map(|phrase| strip_prefix_of_any_case(text, phrase)).next()?)
+}
+
+/// The date in brackets with an identifier, at the end of a title: `FOO [DI:…, 2001-01-05]`.
+fn title_date(before: &str, after: &str) -> Option<ParsedField<Moment>> {
+    let close = match before.chars().next_back()? {
+        '[' => ']',
+        '(' => ')',
+        _ => return None,
+    };
+    let after = after.trim_start().strip_prefix(',')?;
+    let date = one_spaced(&after[..after.floor_char_boundary(DATE_NEAR_BYTES)]);
+    stated_date(date.split_once(close)?.0.trim_start())
 }
 
 /// The date between commas before an identifier, as in a tuple without braces.

@@ -10,7 +10,7 @@ use std::str::FromStr;
 
 use serde_json::Value;
 
-use crate::model::{Creator, DatasetMetadata, Doi, ParseError, WebAddress};
+use crate::model::{Creator, DatasetMetadata, Doi, Identifier, ParseError, WebAddress};
 
 /// Sets the fields of the dataset that the record in the string has. After an error, some of them may be
 /// set.
@@ -49,6 +49,16 @@ pub fn read(text: &str, dataset: &mut DatasetMetadata) -> Result<(), ParseError>
     }
 }
 
+/// The title without the identifier of a set, with which the title in a citation of this program ends.
+fn title_of_dataset(title: &str) -> &str {
+    let names_set = |set: &str| {
+        let digits = set.strip_suffix(']').and_then(|set| set.split(',').next());
+        digits.is_some_and(|digits| digits.parse::<Identifier>().is_ok())
+    };
+    let cited = title.rsplit_once(" [DI:").filter(|(_, set)| names_set(set));
+    cited.map_or(title, |(title, _)| title)
+}
+
 fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
     // Crossref writes [[null]] if it does not know the date.
     let year = item.pointer("/issued/date-parts/0/0").filter(|year| !year.is_null());
@@ -63,7 +73,8 @@ fn csl(item: &Value, dataset: &mut DatasetMetadata) -> Result<(), ParseError> {
     let url: Option<WebAddress> = parsed(item, "URL")?;
     let url = url.filter(|url| Some(url.as_str()) != address.as_deref());
     set(&mut dataset.doi, doi);
-    set(&mut dataset.title, optional(item, "title")?);
+    let title = optional(item, "title")?;
+    set(&mut dataset.title, title.map(|title| title_of_dataset(&title).to_owned()));
     set(&mut dataset.description, optional(item, "abstract")?);
     dataset.creators = creators.unwrap_or_else(|| std::mem::take(&mut dataset.creators));
     set(&mut dataset.publisher, optional(item, "publisher")?);

@@ -79,6 +79,12 @@ details! {
     Cancelled: Database;
     /// The dataset has had no change yet.
     NeverChanged: NoHistory;
+    /// No change of the dataset is after the time from which its history is to be corrected, or all are.
+    NothingToCorrect: NoHistory;
+    /// The dataset follows a primary, which corrects the history.
+    FollowsPrimary: Usage;
+    /// A dataset that is to be removed has had changes, other names, a primary or subsets.
+    NotUnused: Usage;
     /// At the time in `known_at`, nothing of the dataset's history had been recorded.
     NotRecordedThen: NoHistory;
     /// No file of a set has a checksum of the algorithm.

@@ -125,6 +125,10 @@ error_kinds! {
     TooManyDeletions = "too-many-deletions";
     /// The change would add more granules than is allowed.
     TooManyAdditions = "too-many-additions";
+    /// None of the new ids looks like those that the dataset holds.
+    Unlike = "unlike";
+    /// The name of a new dataset differs from another one only by case, or by `_`, `-`, `.` or `:`.
+    SimilarName = "similar-name";
     /// The size or the checksum of a file contradicts the recorded one.
     ContentContradicts = "content-contradicts";
     /// Another run is checking the files at this root.

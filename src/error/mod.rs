@@ -16,7 +16,9 @@ use std::sync::Arc;
 pub(crate) use self::detail::Class;
 pub use self::detail::ErrorDetail;
 pub use self::kind::ErrorKind;
-use crate::model::{ContentConflict, GranuleId, ParseError, SourceLocation, quoted};
+use crate::model::{
+    ContentConflict, DatasetName, Expected, GranuleId, ParseError, SourceLocation, quoted,
+};
 
 /// The result of an operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -50,6 +52,8 @@ struct Repr {
     line: Option<u64>,
     unknown: Option<String>,
     hint: Option<String>,
+    expect: Option<Expected>,
+    refused_before: Option<DatasetName>,
     #[cfg(feature = "postgres")]
     server_code: Option<String>,
     is_of_store: bool,
@@ -68,6 +72,8 @@ impl Error {
             line: None,
             unknown: None,
             hint: None,
+            expect: None,
+            refused_before: None,
             #[cfg(feature = "postgres")]
             server_code: None,
             is_of_store: false,
@@ -115,6 +121,20 @@ impl Error {
     #[must_use]
     pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.0.hint = Some(hint.into());
+        self
+    }
+
+    /// Adds the set that the refused change leads to.
+    #[must_use]
+    pub(crate) fn expecting(mut self, expect: Expected) -> Self {
+        self.0.expect = Some(expect);
+        self
+    }
+
+    /// The same refusal, of a dataset of which the listing before was refused, too.
+    #[must_use]
+    pub(crate) fn repeated(mut self, dataset: &DatasetName) -> Self {
+        self.0.refused_before = Some(dataset.clone());
         self
     }
 
@@ -202,6 +222,24 @@ impl Error {
         self.0.hint.as_deref()
     }
 
+    /// The set that the dataset would hold after a change that a guard refused: the same change that expects it
+    /// ([`ChangeOptions::expect`](crate::ChangeOptions::expect)) is made. `None` if no guard refused it.
+    pub fn expect(&self) -> Option<Expected> {
+        self.0.expect
+    }
+
+    /// Whether a guard refused a change that may be right, or a listing that does not look like a whole list:
+    /// everything else is an error.
+    pub fn is_refusal(&self) -> bool {
+        let of_guards = [ErrorKind::ClockAhead, ErrorKind::NotAList, ErrorKind::Incomplete];
+        self.0.expect.is_some() || of_guards.contains(&self.kind())
+    }
+
+    /// The dataset, if a guard refused a listing, and the listing of the same dataset before it was refused, too.
+    pub fn refused_before(&self) -> Option<&DatasetName> {
+        self.0.refused_before.as_ref()
+    }
+
     /// The SQLSTATE that a server reported. `None` means that the kind says as much.
     #[cfg(feature = "postgres")]
     pub(crate) fn server_code(&self) -> Option<&str> {
@@ -213,8 +251,8 @@ impl Error {
         self.0.is_of_store
     }
 
-    /// Whether a listing was rejected because of its content or its time, so that the dataset lacks it until
-    /// one is accepted.
+    /// Whether a listing was rejected because of its content, so that the dataset lacks it until one is accepted.
+    /// A wrong time is an error of the caller.
     pub fn rejects_listing(&self) -> bool {
         let of_listings = [
             ErrorDetail::FileMetadata,
@@ -227,9 +265,8 @@ impl Error {
             | ErrorKind::Incomplete
             | ErrorKind::TooManyDeletions
             | ErrorKind::TooManyAdditions
-            | ErrorKind::ContentContradicts
-            | ErrorKind::NotAfterLast
-            | ErrorKind::Future => true,
+            | ErrorKind::Unlike
+            | ErrorKind::ContentContradicts => true,
             _ => self.detail().is_some_and(|detail| of_listings.contains(&detail)),
         }
     }

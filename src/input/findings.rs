@@ -9,7 +9,9 @@ use std::fmt;
 
 use super::format::InputFormat;
 use crate::error::{Error, ErrorKind};
-use crate::model::{Algorithm, SourceLocation, Timestamp, Warning, WarningKind, plural, quoted};
+use crate::model::{
+    Algorithm, DatasetName, SourceLocation, Timestamp, Warning, WarningKind, plural, quoted,
+};
 use crate::registry::ListedDirectory;
 
 /// A kind of suspicious input.
@@ -309,6 +311,19 @@ impl Findings {
         Error::new(ErrorKind::NotAList, message).at(location.clone()).with_hint(
             "`find DIR -type f` lists files without directories (inputs.md, Directories)",
         )
+    }
+
+    /// The refusal of checksums of which only the length says what the algorithm is, in a dataset that has none of
+    /// this algorithm.
+    pub fn guessed(algorithm: &Algorithm, files: u64, dataset: &DatasetName) -> Error {
+        let checksums = plural(files, "checksum");
+        let message = format!(
+            "only the length of {checksums} says that the algorithm is {algorithm}, and {dataset} has no checksum of it"
+        );
+        let hint = format!(
+            "--algorithm {algorithm} says so; `b3sum`, `sha3sum` and `xxh128sum` print checksums of the same lengths (inputs.md, Algorithms)"
+        );
+        Error::new(ErrorKind::Input, message).with_hint(hint)
     }
 
     /// The refusal of two paths that give one id.

@@ -1,16 +1,16 @@
 //! Pulls the primary's set into a mirror, in one change that is verified before it is committed.
 
 use super::HistoryComparison;
-use super::compare::{LEFT, Outcome, compare};
+use super::compare::{Comparison, LEFT, Outcome, compare};
 use super::primary::OpenPrimary;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::model::{
-    Content, ContentChange, ContentUpdate, Coverage, DatasetName, EventKind, Limit, Limits,
-    ListingEntry, Timestamp, Warning, WarningKind, Withdrawal, plural,
+    Content, ContentChange, ContentUpdate, Coverage, DatasetName, Digest, Expected, Identifier,
+    Limits, ListingEntry, Timestamp, Warning, WarningKind, Withdrawal, plural,
 };
 use crate::registry::{
-    Change, ChangeOptions, ChangeReport, ContentDifference, Difference, Guard, IfMissing,
-    MAX_EXAMPLES, Registry, Taken,
+    Change, ChangeOptions, ChangeReport, ContentDifference, Difference, IfMissing, MAX_EXAMPLES,
+    Registry, Taken,
 };
 
 /// The options of a pull.
@@ -19,7 +19,7 @@ pub struct PullOptions {
     pub(super) at: Option<Timestamp>,
     if_missing: IfMissing,
     policy: PullPolicy,
-    max_replace: Option<Limit>,
+    pub(super) expect: Option<Expected>,
     pub(super) dry_run: bool,
 }
 
@@ -29,8 +29,7 @@ impl PullOptions {
         PullOptions::default()
     }
 
-    /// When the change takes effect. A time that is stated confirms the clock
-    /// ([`Clock::confirmed`](crate::registry::Clock::confirmed)). Default: now.
+    /// When the change takes effect. Default: now.
     #[must_use]
     pub fn at(mut self, at: impl Into<Option<Timestamp>>) -> Self {
         self.at = at.into();
@@ -51,11 +50,14 @@ impl PullOptions {
         self
     }
 
-    /// How many granules may get a different size or checksum than this registry recorded from another source.
-    /// Default: the limit of the dataset. Without one, the recorded values stay.
+    /// Changes any mirror, whatever its status, but only if it then holds exactly this set. A digest also takes the
+    /// primary's sizes and checksums where this registry recorded others from another source. Default: the policy
+    /// decides, and the recorded values stay, unless the dataset has a limit of its own for replacements.
+    ///
+    /// [`PullReport::expect`] names the set.
     #[must_use]
-    pub fn max_replace(mut self, max_replace: impl Into<Option<Limit>>) -> Self {
-        self.max_replace = max_replace.into();
+    pub fn expect(mut self, expect: impl Into<Option<Expected>>) -> Self {
+        self.expect = expect.into();
         self
     }
 
@@ -71,7 +73,8 @@ impl PullOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PullPolicy {
     /// Those that follow the primary: without a history, identical or behind. Any other mirror has
-    /// granules that the primary never held together, and is not changed.
+    /// granules that the primary never held together, and is not changed. The number of granules is not limited,
+    /// unless the mirror has limits of its own.
     #[default]
     Follow,
     /// Any mirror, unless the change would delete or add more granules than the limits allow: these
@@ -103,6 +106,9 @@ pub struct PullReport {
     pub primary_withdrawn: Option<Withdrawal>,
     /// What was not taken of the primary, since something else is known here from elsewhere.
     pub left: UnresolvedConflicts,
+    /// The set that the mirror would hold if everything were taken of the primary, for [`PullOptions::expect`].
+    /// `None` means that everything was taken.
+    pub expect: Option<Expected>,
     agrees: bool,
 }
 
@@ -188,17 +194,17 @@ impl AsRef<ChangeReport> for PullReport {
 ///
 /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the mirror does not exist, and is not to
 /// be created; those of [`compare`](super::compare()) for the primary; a refused change: the time is refused,
-/// another process has changed the mirror since and the identifier differs, or, with
-/// [`PullPolicy::Reset`], more granules would be deleted or added than is allowed.
+/// another process has changed the mirror since and the identifier differs, another set is expected, or more
+/// granules would be deleted or added than is allowed.
 pub fn pull(
     mirror: &Registry,
     dataset: &DatasetName,
     primary: &OpenPrimary,
     options: PullOptions,
 ) -> Result<PullReport> {
-    let mirror = &mirror.confirming(options.at.is_some());
+    let mirror = &mirror.confirming(options.expect.is_some());
     if options.if_missing == IfMissing::Fail && !mirror.snapshot()?.has_dataset(dataset)? {
-        return Err(crate::error::Error::dataset_unknown(dataset));
+        return Err(Error::dataset_unknown(dataset));
     }
     let mut comparison = compare(mirror, dataset, primary)?;
     let before = comparison.status().clone();
@@ -210,68 +216,56 @@ pub fn pull(
         primary_renamed,
         primary_withdrawn,
         left: UnresolvedConflicts::default(),
+        expect: None,
         agrees: true,
     };
     let before = pulled.before.clone();
-    if !options.policy.allows(&before) {
+    if options.expect.is_none() && !options.policy.allows(&before) {
         if !options.dry_run {
             comparison.remember(mirror, dataset, Outcome::Compared)?;
         }
-        return Ok(PullReport { agrees: false, ..pulled });
+        let expect = Some(Expected::Identifier(before.primary.identifier));
+        return Ok(PullReport { agrees: false, expect, ..pulled });
     }
     let annotations = comparison.annotations(dataset, primary)?;
     let own = before.mirror.as_ref().map(|_| mirror.snapshot()?.dataset(dataset)).transpose()?;
     let own = own.and_then(|own| own.limits).unwrap_or_default();
-    let max_replace = options.max_replace.or(own.max_replace);
     let knows_the_same = comparison.knows_the_same();
-    // What is known afterwards is decided here, for each granule.
-    let mut change = Change::stating(Coverage::All);
-    let mut guard = match options.policy {
-        PullPolicy::Reset(limits) => Guard::new(limits),
-        PullPolicy::Follow => Guard::new(Limits::NONE),
-    };
-    for difference in comparison.differences()? {
-        match difference? {
-            Difference::OnlyRight(entry) => {
-                guard.count(EventKind::Ingested, &entry.granule_id);
-                change.ingest(entry)?;
-            }
-            Difference::OnlyLeft(granule_id) => {
-                guard.count(EventKind::Deleted, &granule_id);
-                change.delete(granule_id)?;
-            }
-            Difference::OtherContent(other) => {
-                let Some((content, contradiction)) = content_after(&other, knows_the_same) else {
-                    continue;
-                };
-                let entry = ListingEntry { content: Some(content), ..other.granule_id.into() };
-                let Some(contradiction) = contradiction else {
-                    change.describe(entry)?;
-                    continue;
-                };
-                pulled.left.granules += 1;
-                if pulled.left.named.len() < MAX_EXAMPLES {
-                    pulled.left.named.push(contradiction);
-                }
-            }
-        }
-    }
+    let (mut change, left) = change_of(&comparison, Conflicts::Left)?;
+    pulled.left = left;
     let held = before.mirror.as_ref().map_or(0, |mirror| mirror.granules);
-    let limits = Limits { max_replace, ..Limits::default() };
-    if pulled.left.granules > 0 && pulled.left.granules <= limits.replacements(held) {
-        // The differences are collected only now, when it is known that they are accepted. Collecting them
-        // earlier could use memory for nothing.
-        for difference in comparison.differences()? {
-            let Difference::OtherContent(other) = difference? else { continue };
-            if let Some((content, Some(_))) = content_after(&other, knows_the_same) {
-                change
-                    .describe(ListingEntry { content: Some(content), ..other.granule_id.into() })?;
-            }
+    let most = match options.expect {
+        Some(Expected::Digest(_)) => u64::MAX,
+        _ => own.replacements(held),
+    };
+    let digest = before.primary.digest;
+    let with_options = |change: &mut Change, is_whole: bool| {
+        change.options = ChangeOptions::new()
+            .at(options.at)
+            .expected(before.primary.identifier)
+            .expected_digest((is_whole && knows_the_same).then_some(digest))
+            .if_missing(options.if_missing)
+            .record(comparison.head.head.record.clone())
+            .limits(match options.policy {
+                PullPolicy::Reset(limits) => limits,
+                PullPolicy::Follow => own.or(Limits::NONE),
+            })
+            .dry_run(options.dry_run);
+    };
+    if pulled.left.granules > 0 {
+        let (mut whole, _) = change_of(&comparison, Conflicts::Taken)?;
+        with_options(&mut whole, true);
+        if pulled.left.granules <= most {
+            change = whole;
+            pulled.left = UnresolvedConflicts::default();
+        } else {
+            whole.options = whole.options.limits(Limits::NONE).dry_run(true);
+            let result = mirror.change_of_pull(dataset, &whole)?;
+            pulled.expect = result.in_force.map(|it| Expected::Digest(it.digest));
         }
-        pulled.left = UnresolvedConflicts::default();
     }
     let is_whole = pulled.left.granules == 0;
-    let is_changed = !guard.is_empty() || change.count() > 0;
+    let is_changed = change.count() > 0;
     let outcome = match is_whole {
         true => Outcome::Pulled,
         false => Outcome::Contradicted { is_changed },
@@ -282,19 +276,74 @@ pub fn pull(
         primary: &comparison.head.head.record.name,
     };
     if !is_changed {
+        refuse_unexpected(options.expect, dataset, &pulled)?;
         let applied = mirror.take(dataset, &taken, options.dry_run)?;
         return Ok(PullReport { applied, ..pulled });
     }
-    let digest = before.primary.digest;
-    change.options = ChangeOptions::new()
-        .at(options.at)
-        .expected(before.primary.identifier)
-        .expected_digest((is_whole && knows_the_same).then_some(digest))
-        .if_missing(options.if_missing)
-        .record(comparison.head.head.record.clone())
-        .dry_run(options.dry_run);
-    let applied = mirror.change_and_take(dataset, &change, &taken, &guard)?;
+    with_options(&mut change, is_whole);
+    change.options = change.options.expect(options.expect);
+    let applied = mirror.change_and_take(dataset, &change, &taken)?;
     Ok(PullReport { applied, ..pulled })
+}
+
+/// Refuses a pull that changes nothing if the mirror holds another set than the expected one.
+fn refuse_unexpected(
+    expect: Option<Expected>,
+    dataset: &DatasetName,
+    pulled: &PullReport,
+) -> Result<()> {
+    let held = pulled.before.mirror.as_ref();
+    let empty = (Identifier::EMPTY, Digest::EMPTY);
+    let (identifier, digest) = held.map_or(empty, |held| (held.identifier, held.digest));
+    match expect {
+        Some(expect) if !expect.is(identifier, digest) => {
+            Err(Error::unexpected(dataset, expect, (identifier, digest)))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a change does with files of which other bytes are known here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Conflicts {
+    /// They stay as they are, and are counted.
+    Left,
+    /// They become the primary's.
+    Taken,
+}
+
+/// The change that makes the mirror hold what the primary does, and what it leaves of the primary. What is known
+/// of files afterwards is decided here, for each granule.
+fn change_of(
+    comparison: &Comparison,
+    conflicts: Conflicts,
+) -> Result<(Change, UnresolvedConflicts)> {
+    let knows_the_same = comparison.knows_the_same();
+    let (mut change, mut left) = (Change::stating(Coverage::All), UnresolvedConflicts::default());
+    for difference in comparison.differences()? {
+        match difference? {
+            Difference::OnlyRight(entry) => change.ingest(entry)?,
+            Difference::OnlyLeft(granule_id) => change.delete(granule_id)?,
+            Difference::OtherContent(other) => {
+                let Some((content, contradiction)) = content_after(&other, knows_the_same) else {
+                    continue;
+                };
+                match contradiction.filter(|_| conflicts == Conflicts::Left) {
+                    None => {
+                        let granule = other.granule_id.into();
+                        change.describe(ListingEntry { content: Some(content), ..granule })?;
+                    }
+                    Some(contradiction) => {
+                        left.granules += 1;
+                        if left.named.len() < MAX_EXAMPLES {
+                            left.named.push(contradiction);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok((change, left))
 }
 
 /// What is known of a granule after what the log says of it, and in what that contradicts what is known here

@@ -15,7 +15,10 @@ use super::pull::{PullOptions, PullReport, pull};
 use super::{HistoryComparison, MirrorStatus};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetMetadata, DatasetName, PrimaryOptions, Timestamp, Warning, WarningKind};
-use crate::registry::{Difference, DifferenceCounts, Differences, Import, KnownPrimary, Registry};
+use crate::registry::{
+    ChecksumsFact, Difference, DifferenceCounts, Differences, Import, KnownPrimary, MirrorFacts,
+    NamesFact, Registry,
+};
 
 /// The archive that a mirror follows, and how it is read.
 ///
@@ -64,6 +67,8 @@ pub struct MirrorComparison {
     comparison: Comparison,
     differences: Differences,
     registry: Registry,
+    /// Since when all files must have been checked. `None` means that they may never have been.
+    oldest: Option<Timestamp>,
 }
 
 crate::model::debug_fields!(MirrorComparison: dataset, comparison);
@@ -78,16 +83,18 @@ pub struct ComparedMirror {
     pub status: HistoryComparison,
     /// How many granules differ: the left side is the mirror's.
     pub counts: DifferenceCounts,
-    /// The number of the mirror's files that are not as recorded, according to their last checks.
-    pub open_findings: u64,
+    /// Whether the copy matches.
+    pub facts: MirrorFacts,
     /// What who compares them should know.
     pub warnings: Vec<Warning>,
+    requires_check: bool,
 }
 
 impl ComparedMirror {
-    /// Whether the mirror is identical to its primary, and no check found a file that is not as recorded.
+    /// Whether the mirror follows the history of its primary, and none of the facts is bad. Files that were never
+    /// checked are not, unless all had to be checked since a time.
     pub fn is_identical(&self) -> bool {
-        self.status.status == MirrorStatus::Identical && self.open_findings == 0
+        self.status.status == MirrorStatus::Identical && !self.facts.is_bad(self.requires_check)
     }
 }
 
@@ -97,6 +104,12 @@ impl MirrorComparison {
         self.comparison.status()
     }
 
+    /// Requires that all files were checked since a time. Default: they may never have been.
+    #[must_use]
+    pub fn checked_since(self, oldest: impl Into<Option<Timestamp>>) -> Self {
+        MirrorComparison { oldest: oldest.into(), ..self }
+    }
+
     /// Reads the remaining differences, which proves both sides, and remembers what was read of the primary. A
     /// registry that cannot be written can be compared all the same.
     ///
@@ -104,7 +117,7 @@ impl MirrorComparison {
     ///
     /// Those of [`Differences::finish`].
     pub fn finish(self) -> Result<ComparedMirror> {
-        let MirrorComparison { dataset, comparison, differences, registry } = self;
+        let MirrorComparison { dataset, comparison, differences, registry, oldest } = self;
         let (counts, mut warnings) = (differences.finish()?, Vec::new());
         if comparison.has_memory() {
             let remembered = comparison.remember(&registry, &dataset, Outcome::Compared);
@@ -116,9 +129,16 @@ impl MirrorComparison {
         }
         let withdrawn = comparison.primary_withdrawn();
         warnings.extend(withdrawn.map(|found| Warning::of_withdrawn_primary(&dataset, found)));
-        let open_findings = registry.snapshot()?.count_open_findings(&dataset)?;
-        let status = comparison.into_status();
-        Ok(ComparedMirror { dataset, status, counts, open_findings, warnings })
+        let snapshot = registry.snapshot()?;
+        let is_known = comparison.status().is_digest_equal() || comparison.knows_the_same();
+        let has_checksums = snapshot.has_checksums(&dataset)?;
+        let facts = MirrorFacts {
+            names: NamesFact::of(&counts),
+            checksums: ChecksumsFact::of(&counts, has_checksums, is_known),
+            files: snapshot.files_fact(&dataset, oldest)?,
+        };
+        let (status, requires_check) = (comparison.into_status(), oldest.is_some());
+        Ok(ComparedMirror { dataset, status, counts, facts, warnings, requires_check })
     }
 }
 
@@ -255,9 +275,13 @@ impl Primary {
             return Ok(None);
         }
         let address = Address::parse(&text, self.options.insecure)?;
+        self.remote_at(address, now).map(Some)
+    }
+
+    fn remote_at(&self, address: Address, now: Timestamp) -> Result<Remote> {
         let before_retry = Arc::clone(&self.before_retry);
         let options = HttpOptions { before_retry, ..HttpOptions::of(&self.options)? };
-        Remote::new(address, options, now).map(Some)
+        Remote::new(address, options, now)
     }
 
     fn place(&self) -> Option<&PathBuf> {
@@ -283,6 +307,11 @@ impl Primary {
         let is_named = matches!(self.origin, Origin::Place(_));
         let is_stream = |found: Metadata| is_named && !found.is_file() && !found.is_dir();
         Ok(if let Some(remote) = self.remote(now)? {
+            let wanted = self.options.primary_dataset.as_ref().unwrap_or(mirror);
+            let remote = match remote.dataset_of_site(wanted) {
+                Some(address) => self.remote_at(address, now)?,
+                None => remote,
+            };
             OpenPrimary::at_address(remote, self.options.clone())
         } else if place.metadata().is_ok_and(is_stream) {
             let file = File::open(place).map_err(|source| Error::cannot("read", place, source))?;
@@ -328,7 +357,8 @@ impl Registry {
         let (dataset, comparison) =
             compare().inspect_err(|error| primary.remember_failure(self, mirror, error))?;
         let differences = comparison.differences()?;
-        Ok(MirrorComparison { dataset, comparison, differences, registry: self.clone() })
+        let registry = self.clone();
+        Ok(MirrorComparison { dataset, comparison, differences, registry, oldest: None })
     }
 
     /// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting
@@ -348,12 +378,12 @@ impl Registry {
         primary: &Primary,
         options: PullOptions,
     ) -> Result<PullReport> {
-        let registry = &self.confirming(options.at.is_some());
+        let registry = &self.confirming(options.expect.is_some());
         let opened = primary.open(mirror, registry.now());
         let pulled = opened.and_then(|opened| pull(registry, mirror, &opened, options));
         pulled.inspect_err(|error| {
             let is_of_time = matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future);
-            let is_named = registry.clock().is_confirmed() && is_of_time;
+            let is_named = options.at.is_some() && is_of_time;
             if !options.dry_run && !is_named {
                 primary.remember_failure(registry, mirror, error);
             }

@@ -8,6 +8,7 @@ mod content;
 mod creator;
 mod dataset_filter;
 mod dataset_name;
+mod expected;
 mod granule_id;
 mod history;
 mod identifier;
@@ -18,6 +19,7 @@ mod message;
 mod mirror_source;
 mod pattern;
 mod record;
+mod scan;
 mod set;
 mod text;
 mod time;
@@ -30,6 +32,7 @@ pub use content::{Content, ContentChange, ContentConflict, ContentMatch, Content
 pub use creator::{Creator, Orcid};
 pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
+pub use expected::Expected;
 pub(crate) use granule_id::{CURRENT_DIRECTORY, IdPageBuilder, too_long as id_too_long};
 pub use granule_id::{GranuleId, GranulePrefix, IdPage};
 pub use history::{
@@ -49,7 +52,10 @@ pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_cas
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};
-pub use record::{DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year};
+pub use record::{
+    Correction, DatasetMetadata, DatasetRecord, Doi, Keyword, MetadataVersion, Temporal, Year,
+};
+pub use scan::ScanPeriod;
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
 pub(crate) use time::WrittenTime;

@@ -311,6 +311,9 @@ pub struct DatasetRecord {
     pub withdrawn: Option<Withdrawal>,
     /// Its former names, latest first. The dataset is still found by them.
     pub former_names: Vec<DatasetName>,
+    /// The corrections of its history, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub corrections: Vec<Correction>,
     /// How much a `sync` may delete and add, if that is not the default. `None` means that only the
     /// archive sees it.
     #[serde(flatten)]
@@ -336,6 +339,41 @@ impl DatasetRecord {
     }
 }
 
+/// A correction of the history of a dataset: its changes after a time were taken out, and another dataset keeps
+/// the history with them.
+///
+/// Its fields, in this order, are those of `corrections` in the command line's JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Correction {
+    /// When the history was corrected.
+    pub recorded: Timestamp,
+    /// The changes up to this time stayed. `None` means that none did.
+    pub after: Option<Timestamp>,
+    /// The dataset with the history from before the correction.
+    pub kept_as: DatasetName,
+}
+
+/// What is said of every correction, for a day: in notes, on pages and in messages.
+impl fmt::Display for Correction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Correction { recorded, kept_as, .. } = self;
+        write!(f, "the history was corrected on {}: {kept_as} has the earlier one", recorded.day())
+    }
+}
+
+impl Correction {
+    /// A correction.
+    pub(crate) fn new(recorded: Timestamp, after: Option<Timestamp>, kept_as: DatasetName) -> Self {
+        Correction { recorded, after, kept_as }
+    }
+
+    /// Whether a moment was before the correction, or on its day.
+    pub(crate) fn is_after(&self, at: Moment) -> bool {
+        at.first_instant() <= self.recorded
+    }
+}
+
 /// A version of a dataset's record.
 ///
 /// Its fields are those of `show --versions` in the command line's JSON.
@@ -349,8 +387,7 @@ pub struct MetadataVersion {
     pub recorded: Timestamp,
     /// Who recorded it. `None` means that it is not known.
     pub recorded_by: Option<String>,
-    /// What was done: `added`, `edited`, `renamed`, `withdrawn` or
-    /// `reinstated`.
+    /// What was done: `added`, `edited`, `renamed`, `withdrawn`, `reinstated` or `corrected`.
     pub action: String,
     /// The whole record afterwards: the fields of `dataset` that a record has, and `withdrawn`.
     pub dataset: serde_json::Value,

@@ -9,7 +9,7 @@ use serde::de::{self, Deserialize, Deserializer, Visitor};
 use serde::ser::{Serialize, Serializer};
 
 use super::{
-    Algorithm, Creator, DatasetName, Day, Digest, DigestPrefix, Doi, FilePath, GranuleId,
+    Algorithm, Creator, DatasetName, Day, Digest, DigestPrefix, Doi, Expected, FilePath, GranuleId,
     GranuleUrl, Identifier, Keyword, Licence, Limit, LineCheck, Moment, Orcid, Pattern, Temporal,
     Timestamp, WebAddress,
 };
@@ -154,6 +154,7 @@ serde_as_text!(
     Digest,
     DigestPrefix,
     Doi,
+    Expected,
     GranuleId,
     GranuleUrl,
     Identifier,

@@ -112,8 +112,6 @@ warning_kinds! {
     IdsFromPaths = "ids-from-paths",
     /// The last change of the dataset is in the future.
     LastChangeInFuture = "last-change-in-future",
-    /// A dated listing was refused, and left out of an import of listings.
-    ListingLeftOut = "listing-left-out",
     /// An import has so many distinct times that a change for each is slow.
     ManyTimes = "many-times",
     /// A mirror is ahead of its primary or has diverged from it, and was not changed.

@@ -8,7 +8,9 @@ use super::publish;
 use crate::error::ErrorKind;
 use crate::mirror::{Primary, PrimaryOptions, PullOptions, manifest};
 use crate::model::Moment;
-use crate::model::{DatasetFilter, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp};
+use crate::model::{
+    DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp,
+};
 use crate::registry::{
     Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
     Selection, SubsetMembers,
@@ -41,6 +43,7 @@ fn registry() -> Registry {
     change.delete(id("A7")).unwrap();
     change.options = change.options.at(second(1));
     registry.change(&name(), &change).unwrap();
+    registry.add_dataset(&DatasetMetadata::named("UNUSED".parse().unwrap())).unwrap();
     registry
 }
 
@@ -90,6 +93,16 @@ fn edit(registry: &Registry, _: &Path) -> Outcome {
     Ok(registry
         .edit_dataset(&name(), |dataset| dataset.title = Some("A title".to_owned()))
         .map(drop)?)
+}
+
+fn correct(registry: &Registry, _: &Path) -> Outcome {
+    let after = Some(Moment::Instant(second(0)));
+    Ok(registry.correct_dataset(&name(), after, false).map(drop)?)
+}
+
+fn remove(registry: &Registry, _: &Path) -> Outcome {
+    let unused: DatasetName = "UNUSED".parse()?;
+    Ok(registry.remove_dataset(&unused).map(drop)?)
 }
 
 fn cite(registry: &Registry, _: &Path) -> Outcome {
@@ -153,12 +166,14 @@ type Operation = fn(&Registry, &Path) -> Outcome;
 
 #[test]
 fn every_operation_is_done_or_not_done_whichever_call_of_the_store_fails() {
-    let operations: [(&str, Operation); 9] = [
+    let operations: [(&str, Operation); 11] = [
         ("change", change),
         ("sync", sync),
         ("import", import),
         ("revert", revert),
         ("edit", edit),
+        ("correct", correct),
+        ("remove", remove),
         ("cite", cite),
         ("copy", copy),
         ("pull", pull),

@@ -22,6 +22,7 @@ use crate::model::Timestamp;
 pub struct Clock {
     read: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     is_confirmed: bool,
+    is_checked_by_guard: bool,
 }
 
 impl Clock {
@@ -41,7 +42,7 @@ impl Clock {
 
     /// A clock that shows what a function returns.
     pub fn new(read: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
-        Clock { read: Arc::new(read), is_confirmed: false }
+        Clock { read: Arc::new(read), is_confirmed: false, is_checked_by_guard: false }
     }
 
     /// The same clock, which is known to be right. Without this, a change is rejected with
@@ -55,6 +56,17 @@ impl Clock {
     /// Reads the clock.
     pub fn now(&self) -> Timestamp {
         (self.read)()
+    }
+
+    /// The same clock for a change, of which a guard decides whether the clock is plausible.
+    #[must_use]
+    pub(crate) fn checked_by_guard(self) -> Self {
+        Clock { is_checked_by_guard: true, ..self }
+    }
+
+    /// Whether a guard decides whether the clock is plausible, and not the place where its time is recorded.
+    pub(crate) fn is_checked_by_guard(&self) -> bool {
+        self.is_checked_by_guard
     }
 
     /// Whether the clock is known to be right.

@@ -4,7 +4,8 @@ use std::fmt;
 
 use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 use crate::model::{
-    DatasetName, Event, EventKind, GranuleId, Identifier, Moment, Timestamp, plural, quoted,
+    DatasetName, Digest, Event, EventKind, Expected, GranuleId, Identifier, Moment, Timestamp,
+    plural, quoted,
 };
 
 impl Error {
@@ -83,6 +84,17 @@ impl Error {
         expected: impl fmt::Display,
     ) -> Self {
         let message = format!("the change at {at} results in {result}, not in {expected}");
+        Error::new(ErrorKind::NotAsExpected, message)
+    }
+
+    /// A change leads to another set than the one that it expects.
+    pub(crate) fn unexpected(
+        name: &DatasetName,
+        expect: Expected,
+        (identifier, digest): (Identifier, Digest),
+    ) -> Self {
+        let result = expect.other(identifier, digest);
+        let message = format!("{name} would hold {result}, and {expect} is expected");
         Error::new(ErrorKind::NotAsExpected, message)
     }
 

@@ -19,6 +19,7 @@ mod contents;
 mod copy;
 mod directories;
 mod error;
+mod facts;
 mod handle;
 mod listing;
 mod log;
@@ -40,6 +41,7 @@ pub use cancel::CancelToken;
 pub use clock::Clock;
 pub use copy::{BackupReport, CopyReport, PaymentIds};
 pub use directories::ListedDirectory;
+pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 pub use handle::Registry;
 pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
@@ -49,11 +51,11 @@ pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport, restore};
 pub use snapshot::{
-    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
+    Agreement, CitationFacts, CitedContents, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
     FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
-    Neighbours, NotedPeriod, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot,
-    TwoSides, UnevenGranule,
+    Neighbours, NotedPeriod, Period, Periods, Presence, ScannedCounts, ScannedDifferences,
+    Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
 pub use status::{
@@ -64,11 +66,12 @@ pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
 };
 pub use write::{
-    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, Edit, FileCheck, IfMissing,
-    Import, ImportCounts, KeptAnnotations, Lease, NewAnnotation, NewCheck, ReturnedGranules,
-    SavedSubset, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
+    Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,
+    FileCheck, HistoryCounts, IfMissing, Import, ImportCounts, KeptAnnotations, Lease,
+    NewAnnotation, NewCheck, ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation,
+    SubsetMembers, SubsetState, WorkCounts,
 };
-pub(crate) use write::{CitedSubset, CitedSubsets, Guard, LoggedAnnotation, LoggedAnnotations};
+pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::Error;

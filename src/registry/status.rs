@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
+use super::facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetFilter, DatasetName, DatasetRecord, FailedAttempt, Identifier, LastPull,
-    LogChange, RefusedListing, Timestamp, quoted,
+    Confirmation, DatasetFilter, DatasetName, DatasetRecord, Digest, FailedAttempt, Identifier,
+    Instance, LastPull, LogChange, RefusedListing, Timestamp, quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -83,6 +84,8 @@ pub struct StatusThresholds {
 pub struct Mirrored {
     /// Its address, or the path of its file.
     pub source: String,
+    /// Whether the copy matches: its names and checksums as of the last time that the primary was read.
+    pub facts: MirrorFacts,
     /// What is known of the mirror and this primary.
     pub verdict: MirrorVerdict,
     /// Whether it is the primary of the latest pull, from which the mirror is pulled again.
@@ -182,7 +185,14 @@ fn of_page(
         } else {
             Vec::new()
         };
-        let mut row = DatasetStatus::of(listed, &primaries, oldest.seen);
+        let files = snapshot.files_fact(&listed.dataset.name, oldest.checked)?;
+        let held = listed.latest.as_ref();
+        let facts = primaries.iter().map(|primary| snapshot.mirror_facts(held, primary, files));
+        let facts = facts.collect::<Result<Vec<_>>>()?;
+        let mirrors = primaries.iter().zip(facts);
+        let mirrors =
+            mirrors.map(|(primary, facts)| Mirrored::of(primary, facts, oldest.seen)).collect();
+        let mut row = DatasetStatus::of(listed, &primaries, mirrors, oldest.seen);
         row.refused = snapshot.refusal(&row.dataset)?;
         if let Some(RefusedListing { recorded, reason }) = &row.refused {
             row.problems.push(format!("listing refused: {reason} (at {recorded})"));
@@ -194,7 +204,12 @@ fn of_page(
 }
 
 impl DatasetStatus {
-    fn of(listed: DatasetRecord, primaries: &[KnownPrimary], oldest: Option<Timestamp>) -> Self {
+    fn of(
+        listed: DatasetRecord,
+        primaries: &[KnownPrimary],
+        mirrors: Vec<Mirrored>,
+        oldest: Option<Timestamp>,
+    ) -> Self {
         let DatasetRecord { dataset, latest, confirmed, .. } = listed;
         let mut problems = Vec::new();
         let annotations = latest.iter().flat_map(|latest| &latest.annotations);
@@ -219,6 +234,11 @@ impl DatasetStatus {
                 }
             }));
         }
+        if let Some(copy) = mirrors.iter().find(|it| it.default && it.failed.is_none())
+            && copy.facts.names != NamesFact::Identical
+        {
+            problems.push(format!("not the granules of {}", quoted(&copy.source)));
+        }
         // One that was only compared, or imported from, is shown if the dataset was never pulled.
         let shown = default.map(|state| state.identical);
         let identical = primaries.iter().map(|state| state.identical).max();
@@ -228,7 +248,7 @@ impl DatasetStatus {
             changed,
             confirmed,
             refused: None,
-            mirrors: primaries.iter().map(|primary| Mirrored::of(primary, oldest)).collect(),
+            mirrors,
             fixity: None,
             problems,
         };
@@ -246,8 +266,10 @@ impl DatasetStatus {
     fn add_checks(&mut self, snapshot: &Snapshot, oldest: Option<Timestamp>) -> Result<()> {
         let roots = snapshot.checked_roots(&self.dataset)?;
         if roots.is_empty() {
+            // The files of a mirror were copied, which can fail on the first day.
+            let is_late = |since, oldest| since < oldest || !self.mirrors.is_empty();
             if let Some(oldest) = oldest
-                && snapshot.files_known_since(&self.dataset)?.is_some_and(|it| it < oldest)
+                && snapshot.files_known_since(&self.dataset)?.is_some_and(|it| is_late(it, oldest))
             {
                 self.problems.push("files are recorded, and were never checked".to_owned());
             }
@@ -291,9 +313,9 @@ impl DatasetStatus {
 }
 
 impl Mirrored {
-    /// What is known of a primary, without files of the mirror. If it is the primary of the latest pull, the
+    /// What is known of a primary. If it is the primary of the latest pull, the
     /// mirror must have been identical to it since `oldest`.
-    fn of(primary: &KnownPrimary, oldest: Option<Timestamp>) -> Self {
+    fn of(primary: &KnownPrimary, facts: MirrorFacts, oldest: Option<Timestamp>) -> Self {
         let (last, failed) = (primary.last.as_ref(), primary.failed.as_ref());
         let oldest = oldest.filter(|_| primary.is_default);
         let verdict = match primary.identical {
@@ -306,6 +328,7 @@ impl Mirrored {
         };
         Mirrored {
             source: primary.source.clone(),
+            facts,
             verdict,
             default: primary.is_default,
             changes: last.map_or(0, |last| last.number),
@@ -328,6 +351,44 @@ impl RootState {
 }
 
 impl Snapshot {
+    /// The facts of a mirror and one of its primaries, as far as they are known without reading the primary.
+    fn mirror_facts(
+        &self,
+        held: Option<&Instance>,
+        primary: &KnownPrimary,
+        files: FilesFact,
+    ) -> Result<MirrorFacts> {
+        let last = primary.last.as_ref();
+        let of = held.map_or(0, |held| held.granules);
+        let (identifier, digest) =
+            held.map_or((Identifier::EMPTY, Digest::EMPTY), |held| (held.identifier, held.digest));
+        let names = match last.is_some_and(|last| last.identifier == identifier) {
+            true => NamesFact::Identical,
+            false => NamesFact::Different { missing: None, unexpected: None },
+        };
+        let is_same = last.is_some_and(|last| last.digest == digest);
+        // What was found when the primary was read may have changed since.
+        let was_identical = primary.identical >= Some(primary.read)
+            && held.is_none_or(|held| Some(held.recorded) <= primary.identical);
+        let checksums = if names != NamesFact::Identical {
+            ChecksumsFact::NotCompared
+        } else if primary.contradicts {
+            ChecksumsFact::Different { different: None }
+        } else if !self.has_checksums(&primary.dataset)? {
+            ChecksumsFact::NotRecorded
+        } else if is_same || was_identical {
+            ChecksumsFact::Identical { compared: None, of }
+        } else {
+            ChecksumsFact::NotCompared
+        };
+        Ok(MirrorFacts { names, checksums, files })
+    }
+
+    /// Whether the first files of a dataset of which something is recorded have a checksum.
+    pub(crate) fn has_checksums(&self, dataset: &DatasetName) -> Result<bool> {
+        Ok(self.recorded_algorithm(dataset)?.flatten().is_some())
+    }
+
     /// The directories in which files of a dataset were checked, by name.
     pub fn checked_roots(&self, dataset: &DatasetName) -> Result<Vec<RootState>> {
         self.ask_of(dataset, |read, key| read.first(key, u32::MAX))

@@ -213,7 +213,7 @@ pub(super) fn is_sound(
     Ok(row.value(end)? == i64::from(crc32fast::hash(checked)).into())
 }
 
-fn row_check(values: &[Value<'_>], checked: &mut Vec<u8>) -> Value<'static> {
+pub(super) fn row_check(values: &[Value<'_>], checked: &mut Vec<u8>) -> Value<'static> {
     checked.clear();
     values.iter().for_each(|value| add(checked, value));
     i64::from(crc32fast::hash(checked)).into()

@@ -36,9 +36,9 @@ pub use location::{Location, ServerAddress};
 pub(crate) use page::paged;
 pub use rows::Span;
 pub(crate) use rows::{
-    BUSY_WAIT, DatasetKey, NamedDataset, NewPeriod, Period, REGISTRY, SourceKey, StoredAnnotation,
-    StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey, TreeHead, Watch,
-    WorkerRow,
+    BUSY_WAIT, DatasetKey, FindingCounts, NamedDataset, NewPeriod, Period, REGISTRY, SourceKey,
+    StoredAnnotation, StoredContent, StoredDataset, StoredInstance, StoredStatement, SubsetKey,
+    TreeHead, Watch, WorkerRow,
 };
 pub use rows::{OpenFinding, RootState, StoredSource, Withdrawn};
 pub(crate) use session::{Transaction, View};

@@ -6,8 +6,8 @@ use std::time::Duration;
 use serde::{Serialize, Serializer};
 
 use crate::model::{
-    Annotation, Content, DatasetMetadata, DatasetName, FailedAttempt, GranuleId, Instance,
-    LastPull, Limits, Timestamp, Withdrawal,
+    Annotation, Content, Correction, DatasetMetadata, DatasetName, FailedAttempt, GranuleId,
+    Instance, LastPull, Limits, Timestamp, Withdrawal,
 };
 
 /// How long a writer waits for another writer by default.
@@ -116,6 +116,8 @@ pub(crate) struct StoredDataset {
     /// When it was withdrawn, and why. `None` means that it is not withdrawn.
     pub withdrawn: Option<Withdrawal>,
     pub limits: Limits,
+    /// The corrections of its history, oldest first.
+    pub corrections: Vec<Correction>,
 }
 
 /// A holding period as it is stored, with values that have not been checked.
@@ -171,6 +173,17 @@ pub struct RootState {
     /// The run that is checking files, and until when. `None` means that none is.
     #[serde(skip)]
     pub(crate) lock: Option<(String, Timestamp)>,
+}
+
+/// The numbers of files of a dataset that are not as recorded, each counted at every root.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct FindingCounts {
+    /// Files that do not exist.
+    pub missing: u64,
+    /// Files with another size or checksum, and files that cannot be read.
+    pub damaged: u64,
+    /// All of them.
+    pub all: u64,
 }
 
 /// A file that is not as it is recorded: what the last check of it has found.

@@ -84,7 +84,7 @@ fn every_disagreement_is_reported() {
         ),
         (
             format!("{{ doi:10.9999/other, 2001-01-05, DI:{shared} }}"),
-            "no dataset here has the DOI 10.9999/other",
+            "the date was not checked: no dataset here has doi:10.9999/other",
         ),
         (
             format!("{{ US, 2001-02-04, DI:{shared} }}"),
@@ -220,6 +220,72 @@ fn every_format_of_a_difficult_record_is_recognised_and_agrees() {
             assert_eq!(reported, expected, "{text}");
         }
     }
+}
+
+/// What the styles of fourteen journals print of one citation in CSL-JSON; `tests/citation_styles.py` prints more
+/// with a processor.
+#[test]
+fn the_identifier_is_read_in_what_the_styles_of_journals_print() {
+    let identifier = naive(IDS[..3].iter().copied());
+    let title = format!("FOO Level 2 [DI:{identifier}, 2001-01-05]");
+    let doi = "https://doi.org/10.9999/US/FOOL2";
+    let printed = [
+        format!("Tilmes, C. (2001). {title} (Version 002) [Data set]. US Archive. {doi}"),
+        format!("Tilmes, C., 2001: {title}. US Archive, accessed 2 January 2026, {doi}."),
+        format!("Tilmes, C. (2001). {title} (Version 002) [Dataset]. US Archive. US. {doi}"),
+        format!("Tilmes, Curt. 2001. “{title}.” Version 002. US Archive. US. {doi}."),
+        format!("Tilmes, C.: {title} (002), US [dataset], {doi}, 2001."),
+        format!("Tilmes, C., 2001. {title}. {doi}"),
+        format!("Tilmes, C. (2001). {title}. doi: 10.9999/US/FOOL2"),
+        format!("Tilmes, C. (2001) “{title}”. US Archive. Available at: {doi}."),
+        format!("[1]C. Tilmes, “{title}”. US Archive, 2001. doi: 10.9999/US/FOOL2."),
+        format!("Tilmes, C. “{title}”. Version 002, US Archive, 2001, US, {doi}."),
+        format!("1.Tilmes, C. {title}. US Archive {doi} (2001)."),
+        format!("1. Tilmes C. {title}. US Archive; 2001. doi:10.9999/US/FOOL2"),
+        format!("1. C. Tilmes, {title}, version 002, US Archive (2001); {doi}."),
+        format!("Tilmes C (2001) {title}"),
+    ];
+    let registry = registry();
+    // The last has no DOI. A processor may print the address of the set beside the DOI.
+    let address = format!("Tilmes, C.: {title}. https://data.example.org/DI:{identifier}. {doi}");
+    for text in printed.iter().chain([&address]) {
+        let (verdicts, _) = checked(&registry, text);
+        let [verdict] = verdicts.as_slice() else { panic!("{text}: {verdicts:?}") };
+        let has_doi = text.contains("10.9999");
+        assert_eq!(verdict.doi.is_some(), has_doi, "{text}");
+        let found = (verdict.identifier, verdict.date.as_deref(), verdict.agrees, verdict.ok);
+        assert_eq!(found, (Some(identifier), Some("2001-01-05"), Some(true), true), "{text}");
+        // A wrong date is noticed.
+        let wrong = text.replace("2001-01-05", "2001-02-05");
+        assert_eq!(checked(&registry, &wrong).0[0].ok, !has_doi, "{wrong}");
+    }
+    // On lines of one paragraph, each has its own DOI.
+    let other = printed[0].replace("/US/", "/THEM/").replace("2001-01-05", "2001-02-05");
+    let (verdicts, _) = checked(&registry, &format!("{}\n{other}\n{}", printed[0], printed[13]));
+    let dois = verdicts.iter().map(|it| it.doi.as_ref().map(ToString::to_string));
+    let expected = [Some("10.9999/US/FOOL2"), Some("10.9999/THEM/FOOL2"), None];
+    assert_eq!(dois.collect::<Vec<_>>(), expected.map(|it| it.map(str::to_owned)));
+    assert!(verdicts.iter().all(|verdict| verdict.ok), "{verdicts:?}");
+}
+
+#[test]
+fn a_citation_of_another_archive_is_found_whatever_its_date_and_digest_are() {
+    let (registry, shared) = (registry(), naive(IDS[..3].iter().copied()));
+    let digest = "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
+    let verdict_of = |doi: &str| {
+        let text = format!("https://doi.org/{doi} (DI:{shared}, as held at 1999-01-01, {digest})");
+        let (mut verdicts, _) = checked(&registry, &text);
+        verdicts.remove(0)
+    };
+    let elsewhere = verdict_of("10.9999/other");
+    assert!(elsewhere.ok && elsewhere.agrees.is_none(), "{elsewhere:?}");
+    let note = format!(
+        "the date was not checked: no dataset here has doi:10.9999/other; the digest was not checked: no set here \
+         has {digest}"
+    );
+    assert_eq!(elsewhere.note.unwrap(), note);
+    let own = verdict_of("10.9999/US/FOOL2");
+    assert!(!own.ok && own.agrees == Some(false), "{own:?}");
 }
 
 /// A way to garble a text.

@@ -38,7 +38,8 @@ fn sha256(granule: &str, byte: u8) -> ListingEntry {
 }
 
 fn accepting(granules: u64) -> ChangeOptions {
-    ChangeOptions::new().max_replace(Limit::Granules(granules)).note("processed again".to_owned())
+    let max_replace = Some(Limit::Granules(granules));
+    ChangeOptions::new().limits(Limits { max_replace, ..Limits::NONE })
 }
 
 /// States some files of granules, and leaves the others as they are known.

@@ -171,14 +171,15 @@ fn what_is_shorter_than_announced_and_what_is_missing_is_an_error() {
     let error = world.compare().err().unwrap();
     assert!(matches!(error.kind().as_str(), "unreachable" | "response"), "{error}");
     assert!(error.to_string().contains(LOG), "{error}");
-    for path in [HEAD, LOG] {
+    // An address without a head is no dataset's.
+    for (path, kind) in [(HEAD, "address"), (LOG, "response")] {
         world.server.misbehave(move |request, reply| {
             if request.path == path {
                 (reply.status, reply.body) = (404, Vec::new());
             }
         });
         let error = world.compare().err().unwrap();
-        assert_eq!(error.kind().as_str(), "response");
+        assert_eq!(error.kind().as_str(), kind);
         assert!(error.to_string().contains(path), "{error}");
     }
 }
@@ -308,7 +309,8 @@ fn the_root_of_a_site_names_its_datasets() {
     let root = world.server.dataset("").replace("datasets//", "");
     let error = || world.compare_with(&quick(&root, PrimaryOptions::default())).err().unwrap();
     let refused = error();
-    assert_eq!(refused.kind(), ErrorKind::Response);
+    // It does not help to try again later.
+    assert_eq!(refused.kind(), ErrorKind::Address);
     let expected = "head.json: the file does not exist: no dataset is published at this address";
     assert!(refused.to_string().ends_with(expected), "{refused}");
     world.server.misbehave(|request, reply| {
@@ -321,7 +323,37 @@ fn the_root_of_a_site_names_its_datasets() {
     let refused = error();
     assert_eq!(refused.kind(), ErrorKind::Address);
     let expected = format!(
-        "{root}: this is no dataset, but a site with us, eu.1: name the address of one, such as {root}datasets/us/"
+        "{root}: this is a site with us, eu.1; name the address of one, such as {root}datasets/us/"
     );
     assert_eq!(refused.to_string(), expected);
+    let refused =
+        world.compare_with(&quick(&format!("{root}datasets/NO/"), PrimaryOptions::default()));
+    let expected = format!(
+        "{root}datasets/NO/: the site has no such dataset: it has us, eu.1; name the address of one, such as {root}datasets/us/"
+    );
+    assert_eq!(refused.err().unwrap().to_string(), expected);
+}
+
+#[test]
+fn the_root_of_a_site_with_one_dataset_is_that_dataset() {
+    let world = World::small();
+    let dataset = world.server.dataset("");
+    let root = dataset.replace("datasets//", "");
+    let links = ["<a href=\"datasets/us/\">us</a>", "<a href=\"datasets/eu/\">eu</a>"];
+    let show = |page: String| {
+        world.server.misbehave(move |request, reply| {
+            if request.path.is_empty() {
+                (reply.status, reply.body) = (200, page.clone().into());
+            }
+        });
+    };
+    show(links[0].to_owned());
+    let of_root = || quick(&root, PrimaryOptions::default());
+    assert!(world.compare_with(&of_root()).is_ok());
+    // One of several is named.
+    show(links.concat());
+    assert!(world.compare_with(&of_root()).is_err());
+    let options =
+        PrimaryOptions { primary_dataset: "us".parse().ok(), ..PrimaryOptions::default() };
+    assert!(world.compare_with(&quick(&root, options)).is_ok());
 }

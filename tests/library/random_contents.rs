@@ -218,11 +218,12 @@ impl Model {
     }
 }
 
+fn most_replaced(most: u64) -> Limits {
+    Limits { max_replace: Some(Limit::Granules(most)), ..Limits::NONE }
+}
+
 fn options(most: u64) -> ChangeOptions {
-    ChangeOptions::new()
-        .if_missing(IfMissing::Create)
-        .max_replace(Limit::Granules(most))
-        .note("processed again".to_owned())
+    ChangeOptions::new().if_missing(IfMissing::Create).limits(most_replaced(most))
 }
 
 fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
@@ -311,7 +312,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 return;
             }
             let contradicted = other + replaced.len() as u64;
-            let made = registry.sync(&dataset, &listing, Limits::NONE, &options(*most));
+            let made = registry.sync(&dataset, &listing, most_replaced(*most), &options(*most));
             if contradicted > *most {
                 return refused(made.map(drop), contradicted);
             }

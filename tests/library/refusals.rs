@@ -4,7 +4,7 @@ use harness::values::{AtTime, clock};
 use std::time::Duration;
 
 use accession::dataset::Withdrawn;
-use accession::{IfMissing, Registry};
+use accession::{Expected, IfMissing, Registry};
 
 use harness::history::{change, name};
 use harness::oracle::naive;
@@ -40,7 +40,7 @@ fn a_change_that_results_in_an_unexpected_identifier_is_refused() {
     let before = registry.snapshot().unwrap().dataset(&name("dataset")).unwrap();
     let expecting = |expected: [&str; 3]| {
         let mut change = change(["C"], []);
-        change.options = change.options.expected(naive(expected));
+        change.options = change.options.expect(Expected::Identifier(naive(expected)));
         registry.change(&name("dataset"), &change.at("2001-01-03T00:00:00Z".parse().unwrap()))
     };
     assert_eq!(expecting(["A", "B", "D"]).unwrap_err().kind().as_str(), "not-as-expected");

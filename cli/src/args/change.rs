@@ -1,6 +1,6 @@
 //! The arguments of commands that change something: the time, the note, the dry run.
 
-use accession::{ChangeOptions, DatasetName, IfMissing, Limit, Limits};
+use accession::{ChangeOptions, DatasetName, Expected, IfMissing};
 use clap::ValueEnum;
 
 use crate::applied::Application;
@@ -11,6 +11,9 @@ use crate::session::ChangeTime;
 pub struct ChangeArgs {
     #[command(flatten)]
     pub dry_run: DryRunArgs,
+
+    #[command(flatten)]
+    pub expect: ExpectArgs,
 
     /// When the change took effect [default: now]
     ///
@@ -42,6 +45,7 @@ impl ChangeArgs {
         ChangeOptions::new()
             .at(self.at.and_then(ChangeTime::instant))
             .note(note)
+            .expect(self.expect.set())
             .dry_run(dry_run)
             .all_examples(all)
     }
@@ -49,15 +53,8 @@ impl ChangeArgs {
     /// The change as it was asked for.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
         let DryRunArgs { dry_run, .. } = self.dry_run;
-        Application {
-            dataset,
-            at: self.at,
-            create,
-            dry_run,
-            has_line: false,
-            reads_history: false,
-            findings: None,
-        }
+        let (has_line, reads_history, findings) = (false, false, None);
+        Application { dataset, create, dry_run, has_line, reads_history, findings }
     }
 }
 
@@ -66,33 +63,21 @@ pub fn if_missing(create: bool) -> IfMissing {
     if create { IfMissing::Create } else { IfMissing::Fail }
 }
 
-/// How much a listing may change.
-#[derive(Clone, Copy, clap::Args)]
-pub struct LimitArgs {
-    /// The greatest number of granules that may be deleted
+/// The set that is expected.
+#[derive(Debug, Clone, Copy, Default, clap::Args)]
+pub struct ExpectArgs {
+    /// Accept exactly this result, even if a guard refuses it
     ///
-    /// A number, or a percentage of the held granules [default: that of the dataset, else the larger of 10 granules
-    /// and 2%, never more than half, but at least one].
-    #[arg(long, value_name = "N|P%", value_parser = Limit::of_held, hide_short_help = true)]
-    max_delete: Option<Limit>,
-
-    /// The greatest number of granules that may be added
-    ///
-    /// A number, or a percentage of the held granules [default: that of the dataset, else the larger of 1,000 granules
-    /// and 100%].
-    #[arg(long, value_name = "N|P%", hide_short_help = true)]
-    max_add: Option<Limit>,
+    /// All digits of the identifier (DI:HEX) or, if contents are replaced, of the digest (sha256:HEX). The change is
+    /// made only if the dataset then holds exactly this set. A refused command and --dry-run print it.
+    #[arg(long, value_name = "DI")]
+    expect: Option<Expected>,
 }
 
-impl LimitArgs {
-    /// Whether one is given.
-    pub fn are_given(self) -> bool {
-        self.max_delete.is_some() || self.max_add.is_some()
-    }
-
-    /// The limits, which come before those of the dataset.
-    pub fn limits(self) -> Limits {
-        Limits { max_delete: self.max_delete, max_add: self.max_add, max_replace: None }
+impl ExpectArgs {
+    /// The expected set. `None` means any that no guard refuses.
+    pub fn set(self) -> Option<Expected> {
+        self.expect
     }
 }
 

@@ -4,7 +4,6 @@ use std::iter;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use accession::Limit;
 use accession::ListingOptions;
 use accession::ParseError;
 use accession::file::Algorithm;
@@ -262,21 +261,6 @@ impl InventoryArgs {
     fn given(&self) -> Option<&'static str> {
         self.root.is_some().then_some("--root")
     }
-}
-
-/// How many contradictions are accepted.
-#[derive(Default, clap::Args)]
-pub struct ContentArgs {
-    /// How many granules may get a different size or checksum: a number, or a percentage of those held
-    /// [default: the limit of the dataset, else 0]. Say why with --note
-    #[arg(
-        long,
-        value_name = "N|P%",
-        requires = "note",
-        value_parser = Limit::of_held,
-        hide_short_help = true
-    )]
-    pub max_replace: Option<Limit>,
 }
 
 /// Where a table has sizes and checksums, and by which algorithm they were computed.

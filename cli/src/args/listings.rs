@@ -66,7 +66,7 @@ impl ReadingArgs {
         ids: &'a [String],
         listings: &'a [InputFile],
         files: Option<(&FileArgs, &ChecksumArgs)>,
-        missing: MissingPages,
+        missing: MissingPages<'a>,
     ) -> Result<Entries<'a>> {
         let mut options = self.format.options();
         if let Some((files, checksums)) = files {

@@ -9,11 +9,9 @@ mod set;
 mod time;
 
 pub use crate::paths::named_path;
-pub use change::{ChangeArgs, ClockArgs, DryRunArgs, LimitArgs, if_missing};
+pub use change::{ChangeArgs, ClockArgs, DryRunArgs, ExpectArgs, if_missing};
 pub use datasets::named_or_all;
-pub use granules::{
-    ContentArgs, DetectedListArgs, FileArgs, FileColumns, FormatArgs, InventoryArgs, ListArgs,
-};
+pub use granules::{DetectedListArgs, FileArgs, FileColumns, FormatArgs, InventoryArgs, ListArgs};
 pub use listings::{ChecksumArgs, IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 pub use primary::{HttpArgs, PrimaryArgs, timeout};
 pub use set::{KnownAtArgs, Refusal, SiteArgs, edit, edit_as, public_url, resolver};

@@ -4,17 +4,18 @@ use accession::listing::Findings;
 use accession::status::StatusThresholds;
 use accession::text::quoted;
 use accession::{
-    DatasetFilter, DatasetName, ErrorKind, Listing, ListingBuilder, Moment, Selection, SetSpec,
-    Timestamp,
+    DatasetFilter, DatasetName, ErrorKind, Limits, Listing, ListingBuilder, Moment, Selection,
+    SetSpec, Timestamp,
 };
 
 use super::listings::refuse_dated;
 use crate::applied::{Application, apply};
 use crate::args::{
-    ChangeArgs, ChecksumArgs, ContentArgs, FileArgs, IdArgs, LimitArgs, ListingArgs, Reading,
-    ReadingArgs, if_missing, refuse_missing,
+    ChangeArgs, ChecksumArgs, FileArgs, IdArgs, ListingArgs, Reading, ReadingArgs, if_missing,
+    refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
+use crate::listing_guard::ListingGuard;
 use crate::paths::with_hint_of_paths;
 use crate::reading::{InputFile, MissingPages, Recording};
 use crate::session::{ChangeTime, Session};
@@ -78,13 +79,6 @@ pub struct Ingest {
 
     #[command(flatten)]
     files: FileArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
-    /// Accept a search result with missing pages
-    #[arg(long, requires = "listings", hide_short_help = true)]
-    partial: bool,
 }
 
 impl Ingest {
@@ -99,24 +93,27 @@ impl Ingest {
         let deleting = ByName::new("delete", "delete", &self.dataset);
         refuse_missing(&self.delete, session, deleting.reading())?;
         let mut change = accession::Change::new();
-        change.options = self
-            .change
-            .options()
-            .skip_existing(self.skip_existing)
-            .skip_missing(self.skip_missing)
-            .max_replace(self.contradicting.max_replace)
-            .if_missing(if_missing(self.create));
-        let missing = MissingPages::when(self.partial);
+        let guard = ListingGuard::default();
+        let missing = MissingPages::Guard(&guard);
         let files = Some((&self.files, &self.checksums));
         let entries = self.reading.entries(session, ids, listings, files, missing)?.recorded();
         let read = entries.read(|entry| Ok(change.ingest(entry)?))?;
         let recording = Recording { session, dataset: &self.dataset };
         let findings = read.accepted_for(recording, || change.listed_directory())?;
-        if let (None, Some(created)) = (self.change.at, findings.created()) {
-            change.options = change.options.at_inferred(created);
-        }
-        let deleted = self.reading.entries(session, &[], &self.delete, None, MissingPages::Warn)?;
+        let missing = MissingPages::WarnAndGuard(&guard);
+        let deleted = self.reading.entries(session, &[], &self.delete, None, missing)?;
         deleted.of_deletion().read(|entry| Ok(change.delete(entry)?))?.accepted()?;
+        let mut options = self
+            .change
+            .options()
+            .limits(limits(listings.iter().chain(&self.delete).count()))
+            .skip_existing(self.skip_existing)
+            .skip_missing(self.skip_missing)
+            .if_missing(if_missing(self.create));
+        if let (None, Some(created)) = (self.change.at, findings.created()) {
+            options = options.at(created);
+        }
+        change.options = guard.guarding(options);
         let application = self.change.application(&self.dataset, self.create);
         let made = make(session, &application.read(&findings), &change);
         made.map_err(|error| with_hint_of_time(error, self.change.at, &findings))
@@ -131,6 +128,12 @@ fn with_hint_of_time(error: Error, at: Option<ChangeTime>, findings: &Findings) 
         )),
         None => error,
     }
+}
+
+/// The guard of a change of so many listings: the limits of the dataset, or the default. Ids that are typed are
+/// not guarded.
+fn limits(listings: usize) -> Option<Limits> {
+    (listings > 0).then(Limits::default)
 }
 
 /// The commands that hints name, with the dataset.
@@ -224,9 +227,13 @@ impl Delete {
         let reading = ByName::new("delete", "delete", &self.dataset);
         refuse_missing(listings, session, reading.reading())?;
         let mut change = accession::Change::new();
-        change.options = self.change.options().skip_missing(self.skip_missing);
-        let entries = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
+        let guard = ListingGuard::default();
+        let missing = MissingPages::WarnAndGuard(&guard);
+        let entries = self.reading.entries(session, ids, listings, None, missing)?;
         entries.of_deletion().read(|entry| Ok(change.delete(entry)?))?.accepted()?;
+        let limits = limits(listings.len());
+        let options = self.change.options().limits(limits).skip_missing(self.skip_missing);
+        change.options = guard.guarding(options);
         make(session, &self.change.application(&self.dataset, false), &change)
     }
 }
@@ -234,9 +241,11 @@ impl Delete {
 /// Make a dataset hold exactly what a listing or directory has
 ///
 /// Granules that are listed but not held are added. Granules that are held but not listed are marked as
-/// deleted. A listing is rejected if it is empty, or if it would delete or add too many granules: it is
-/// probably incomplete, or of another dataset. `accession status` shows that until a listing is accepted. A
-/// listing that changes nothing is recorded as confirmed.
+/// deleted. A listing is refused (exit status 3) if it is empty or incomplete, if it would delete or add too
+/// many granules, or replace contents, or if none of the new ids looks like those held: it is probably cut, or
+/// of another dataset. The refusal prints the command with the --expect that accepts exactly this result.
+/// `accession status` shows the refusal until a listing is accepted. A listing that changes nothing is
+/// recorded as confirmed.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -271,12 +280,6 @@ pub struct Sync {
 
     #[command(flatten)]
     files: FileArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
-    #[command(flatten)]
-    limits: LimitArgs,
 }
 
 const LISTINGS: &str = "A file, a directory, or - for standard input. Several files are \
@@ -287,24 +290,22 @@ const SAME: &str = "the dataset holds exactly the listed granules";
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let mut options = self
-            .change
-            .options()
-            .if_missing(if_missing(self.create))
-            .max_replace(self.contradicting.max_replace);
-        let (listing, findings) = self.listing(session).inspect_err(|error| {
+        let mut options = self.change.options().if_missing(if_missing(self.create));
+        let guard = ListingGuard::default();
+        let (listing, findings) = self.listing(session, &guard).inspect_err(|error| {
             // A wrong argument is not a refused listing.
-            if !options.is_dry_run() && error.kind() != ErrorKind::Usage {
+            if !options.is_dry_run() && error.rejects_listing() {
                 self.note_refused(error, session);
             }
         })?;
         if let (None, Some(created)) = (self.change.at, findings.created()) {
             self.refuse_older(created, session)?;
-            options = options.at_inferred(created);
+            options = options.at(created);
         }
+        let options = guard.guarding(options);
         let application = self.change.application(&self.dataset, self.create).with_line();
         let synced = apply(session, &application.read(&findings), Some(SAME), |registry| {
-            registry.sync(&self.dataset, &listing, self.limits.limits(), &options)
+            registry.sync(&self.dataset, &listing, Limits::default(), &options)
         });
         synced.map_err(|error| with_hint_of_time(error, self.change.at, &findings))
     }
@@ -329,13 +330,13 @@ impl Sync {
         }
     }
 
-    fn listing(&self, session: &Session) -> Result<(Listing, Findings)> {
+    fn listing(&self, session: &Session, guard: &ListingGuard) -> Result<(Listing, Findings)> {
         let listings = &self.listings.listings;
         let reading = ByName::new("sync", "ingest", &self.dataset);
         refuse_missing(listings, session, reading.reading())?;
         refuse_dated(listings, &self.dataset, session)?;
         let files = Some((&self.files, &self.checksums));
-        let missing = MissingPages::Refuse;
+        let missing = MissingPages::Guard(guard);
         let entries = self.reading.entries(session, &[], listings, files, missing)?;
         let mut builder = ListingBuilder::new();
         let read = entries.recorded().read(|entry| Ok(builder.add(entry)?))?;
@@ -351,7 +352,8 @@ impl Sync {
         if let Ok(Some(registry)) = session.open_existing()
             && let Ok(registry) = session.recording(&registry, None)
         {
-            let _ = registry.note_refused_listing(&self.dataset, &error.to_string());
+            let reason = session.shown(&error.to_string());
+            let _ = registry.note_refused_listing(&self.dataset, &reason);
         }
     }
 }

@@ -1,20 +1,19 @@
 use std::io::{self, Write};
 use std::iter;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use accession::citation::listed_dataset;
-use accession::history::Annotation;
+use accession::history::{Annotation, SubsetState};
 use accession::{
-    Citation, CitationFormat, Granule, Listing, ListingBuilder, Moment, ParseError, Pattern,
-    Selection, Set, SetSpec, SubsetMembers, Watcher,
+    Citation, CitationFormat, CitedContents, Granule, Listing, ListingBuilder, Moment, ParseError,
+    Pattern, Selection, Set, SetSpec, SubsetMembers,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
 
 use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Output, Progress, in_words};
+use crate::output::{Output, counted, in_words, to_value};
 use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -71,6 +70,10 @@ pub struct Args {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["select", "site", "of"])]
     select_from: Option<InputFile>,
 
+    /// Save no subset: only show its citation
+    #[arg(long)]
+    dry_run: bool,
+
     /// Name the digest, too, which covers what is known of the bytes of the files
     #[arg(long)]
     digest: bool,
@@ -116,6 +119,10 @@ impl Args {
         if self.digest && matches!(self.format, Format::Citation(CitationFormat::Tuple)) {
             return Err(Error::usage("a tuple has no place for the digest")
                 .with_hint("omit --digest, or name another --format"));
+        }
+        if self.dry_run && self.select.is_empty() && self.select_from.is_none() {
+            return Err(Error::usage("without a selection, nothing is saved")
+                .with_hint("omit --dry-run, or select granules with --select"));
         }
         if self.output.is_some() && !matches!(self.format, Format::RoCrate) {
             return Err(Error::usage("--output takes a crate").with_hint("add --format ro-crate"));
@@ -185,8 +192,7 @@ impl Args {
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
-        let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-        let list = listing.identify_watched(&watcher)?;
+        let list = listing.identify_watched(&session.watcher())?;
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
@@ -220,14 +226,30 @@ impl Args {
             None if self.select.is_empty() => None,
             None => Some(SubsetMembers::Patterns(self.select.clone())),
         };
-        let mut is_stored = true;
+        let (mut is_stored, mut saved) = (true, None);
         let cited = match (&members, &selection) {
             (None, _) => registry.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
-                let cited = registry.cite_members(name, at, members)?;
-                session.warn_all(cited.warnings());
-                is_stored = cited.not_stored.is_none();
-                cited.cited
+                let (cited, state) = if self.dry_run {
+                    let found = registry.snapshot()?.preview_subset(name, at, members)?;
+                    (found.cited, found.state)
+                } else {
+                    let saved = registry.cite_members(name, at, members)?;
+                    session.warn_all(saved.warnings());
+                    (saved.cited, saved.state)
+                };
+                is_stored = state != SubsetState::NotStored;
+                let set = &cited.period.set;
+                let is_new = if self.dry_run { !is_stored } else { state == SubsetState::Added };
+                saved = is_new.then(|| {
+                    object!({
+                        "identifier": set.identifier(),
+                        "granules": set.granule_count(),
+                        "of": set.instance().granules,
+                        "dry_run": self.dry_run,
+                    })
+                });
+                cited
             }
             (Some(_), Selection::Identifier { .. } | Selection::Digest(_)) => {
                 return Err(Error::usage("a subset is selected from a dataset as of a time")
@@ -237,8 +259,13 @@ impl Args {
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
         let cited_set = cited.period.set.clone();
+        let contents = match is_stored {
+            true => registry.snapshot()?.cited_contents(&cited, at)?,
+            false => CitedContents::default(),
+        };
         let citation = Citation::new(cited, at, now.day())
             .with_resolver(self.site.resolver()?.as_deref())
+            .with_contents(contents)
             .with_digest(self.digest);
         let mut lacks = Vec::new();
         // Nobody edits what a site has published.
@@ -255,14 +282,22 @@ impl Args {
             }
             _ => self.text(&citation, || files(&cited_set))?,
         };
-        let printed = object!({
+        let mut printed = object!({
             "format": self.format.name(),
             "citation": text,
             "annotations": cited_set.instance().annotations,
             "digest": cited_set.digest(),
             "lacks": lacks,
+            "identifier": cited_set.identifier(),
+            "granules": cited_set.granule_count(),
         });
+        printed.0.extend(saved.iter().map(|saved| ("saved", to_value(saved))));
         session.present(&printed, write_citation)?;
+        if let Some(saved) = saved.as_ref().filter(|_| !session.is_json()) {
+            // It follows the citation.
+            session.finish()?;
+            session.note(&saved_line(&to_value(saved)));
+        }
         if !lacks.is_empty() && !session.is_json() {
             // The hint follows the citation.
             session.finish()?;
@@ -311,6 +346,14 @@ where
             None => None,
         }
     }))
+}
+
+/// What was saved, in a line on stderr.
+fn saved_line(saved: &Value) -> String {
+    let [identifier, granules] = ["identifier", "granules"].map(|member| in_words(&saved[member]));
+    let verb = if saved["dry_run"] == true { "would save" } else { "saved" };
+    let of = counted(&saved["of"], "granule");
+    format!("{verb} the subset DI:{identifier}: {granules} of {of}")
 }
 
 fn write_citation(out: &mut Output, printed: &Value) -> io::Result<()> {

@@ -6,12 +6,16 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::fixity::{self, FileTree};
-use accession::history::{ContentCounts, Counts, HeldContents, Presence, SideBySide, TwoSides};
+use accession::history::{
+    ContentCounts, Counts, HeldContents, Presence, ScanPeriod, SideBySide, TwoSides,
+};
 use accession::listing::ListingSummary;
+use accession::mirror::Primary;
 use accession::text::quoted;
 use accession::{
-    CancelToken, DifferenceCounts, ErrorKind, GranuleId, Identifier, Instance, Listing, Registry,
-    SetSpec, Timestamp, WarningKind, Watcher,
+    Clock, DatasetName, DifferenceCounts, ErrorKind, GranuleId, Identifier, IfMissing, Import,
+    Instance, Listing, Moment, Registry, Selection, SetSpec, Snapshot, Timestamp, WarningKind,
+    Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,7 +27,6 @@ use crate::output::{
     write_rows,
 };
 use crate::paths::OF_PATHS;
-use crate::program::watch_for_interrupt;
 use crate::reading::{InputFile, warn_of_repeated};
 use crate::session::Session;
 use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
@@ -48,6 +51,7 @@ use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 ///   accession compare FOO ./files/
 ///   ls | accession compare DI:763122197bfb3ffbf0da14adbfb1b13b -
 ///   accession compare FOO inventory/manifest.json upstream.csv
+///   accession compare FOO ./scan.txt --scanned 2024-03-05T01:00/2024-03-05T07:30
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 #[command(mut_arg("no_files", |arg| arg.long("names-only").help("Compare the names of granules only").hide_short_help(false)))]
@@ -62,6 +66,13 @@ pub struct Compare {
     /// Print only the counts
     #[arg(long, conflicts_with = "limit")]
     summary: bool,
+
+    /// When the listing was made. Granules that changed meanwhile are not reported as differences
+    ///
+    /// A granule is missing in the listing only if the dataset held it during the whole scan, and too much only if
+    /// the dataset held it at no moment of the scan. The others that changed are counted.
+    #[arg(long, value_name = "START/END", hide_short_help = true)]
+    scanned: Option<ScanPeriod>,
 
     /// List at most this many granules of each side, or rows [default: 20; with --json: all]
     #[arg(long, value_name = "N")]
@@ -119,6 +130,16 @@ struct ComparedSets<'a> {
     contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    scanned: Option<Scanned>,
+}
+
+/// When a listing was made, and the number of granules that changed meanwhile.
+#[derive(Serialize)]
+struct Scanned {
+    start: Timestamp,
+    end: Timestamp,
+    changed: u64,
 }
 
 /// A listing that was read.
@@ -133,6 +154,8 @@ struct Listed {
 enum Side {
     /// A set of the registry, with its different contents.
     Set(Registry, Vec<HeldContents>),
+    /// The set of a dataset that is published in a directory, in a temporary registry.
+    Published(Registry, Vec<HeldContents>),
     /// A listing that was read.
     Listing(Listed),
     /// An identifier or a digest that the registry does not know, and why it is not known.
@@ -154,6 +177,9 @@ impl Compare {
             (false, None) => MAX_LISTED,
         };
         let specs = std::mem::take(&mut self.sets);
+        if let Some(scan) = self.scanned {
+            return self.compare_scanned(session, &specs, scan, limit);
+        }
         let sides = self.sides(session, &specs)?;
         let [one, two]: [Side; 2] = match sides.try_into() {
             Ok(sides) => sides,
@@ -177,12 +203,12 @@ impl Compare {
                 let is_digest_equal = left.digest() == right.digest();
                 report(session, compared, &sides, is_digest_equal, self.summary)
             }
-            (Side::Set(registry, set), Side::Listing(listed)) => {
+            (Side::Set(registry, set) | Side::Published(registry, set), Side::Listing(listed)) => {
                 let (compared, sides) =
                     self.with_listing(session, (&registry, &set), listed, PLACES, limit)?;
                 report(session, compared, &sides, false, self.summary)
             }
-            (Side::Listing(listed), Side::Set(registry, set)) => {
+            (Side::Listing(listed), Side::Set(registry, set) | Side::Published(registry, set)) => {
                 let places = [PLACES[1], PLACES[0]];
                 let ([set, list], sides) =
                     self.with_listing(session, (&registry, &set), listed, places, limit)?;
@@ -213,6 +239,11 @@ impl Compare {
                 compare_unknown(session, &specs[1], source, &listing)
             }
             (Side::Unknown(error), _) | (_, Side::Unknown(error)) => Err(error),
+            (Side::Published(..), _) | (_, Side::Published(..)) => {
+                let what = "what is published in a directory is compared with a listing";
+                Err(Error::usage(what)
+                    .with_hint("`accession mirror compare NAME DIR` compares a dataset with it"))
+            }
         }
     }
 
@@ -228,6 +259,52 @@ impl Compare {
         let directory = directory.filter(|_| !self.lists.names_only());
         let listing = described(session, registry, set, listing, directory)?;
         compare_with(session, (registry, set), (source, &listing), places, limit)
+    }
+
+    /// Compares a dataset with a listing that took time to make.
+    fn compare_scanned(
+        &self,
+        session: &mut Session,
+        specs: &[SetSpec],
+        scan: ScanPeriod,
+        limit: u64,
+    ) -> Result<Exit> {
+        let registry = session.open()?;
+        let (name, file, is_swapped) = {
+            let snapshot = Some(registry.snapshot()?);
+            let [one, two] = specs else { return Err(not_scanned()) };
+            let find = |spec| Named::find(session, snapshot.as_ref(), spec);
+            let (dataset, file, is_swapped) = match (find(one)?, find(two)?) {
+                (Named::Set(_), Named::Listing(file)) => (one, file, false),
+                (Named::Listing(file), Named::Set(_)) => (two, file, true),
+                _ => return Err(not_scanned()),
+            };
+            if !dataset.is_dataset() || file.path().is_some_and(Path::is_dir) {
+                return Err(not_scanned());
+            }
+            let name =
+                registry.snapshot()?.present_name(&dataset.dataset(&registry.snapshot()?)?)?;
+            (name, file, is_swapped)
+        };
+        let (source, listing) = listed(session, file, self.lists.reading())?;
+        let mut differences = registry.compare_scanned(&name, scan, &listing)?;
+        let places = if is_swapped { [PLACES[1], PLACES[0]] } else { PLACES };
+        let mut sides = TwoSides::lists(differences.by_ref(), places, limit)?;
+        let counts = differences.finish()?;
+        sides.counts = counts.differences;
+        let found = sides.counts.granules;
+        let granules = found.matched + found.only_right;
+        warn_of_repeated(session, listing.repeated(granules)?);
+        let selection = Selection::Dataset { name, at: Some(Moment::Instant(scan.end())) };
+        let held = registry.snapshot()?.select(&selection)?.set.instance().clone();
+        let set = Compared::Set { instance: Box::new(held), held: None };
+        let list = Compared::List { source, identifier: sides.counts.right, granules };
+        let scanned = Scanned { start: scan.start(), end: scan.end(), changed: counts.changed };
+        let (compared, sides) = match is_swapped {
+            true => ([list, set], sides.swapped()),
+            false => ([set, list], sides),
+        };
+        report_with(session, compared, &sides, (false, Some(scanned)), self.summary)
     }
 
     /// Finds the sides. Listings are read last, without an open snapshot: one may be typed at a terminal.
@@ -249,9 +326,11 @@ impl Compare {
                         (Ok(_), None) => {
                             return Err(Error::usage(format!("{spec} is in no registry")));
                         }
-                        (Err(error), _) => Found::Side(unknown(spec, error.into())?),
+                        (Err(error), snapshot) => {
+                            Found::Side(unknown(spec, error.into(), snapshot.as_ref())?)
+                        }
                     },
-                    Err(error) => Found::Side(unknown(spec, error)?),
+                    Err(error) => Found::Side(unknown(spec, error, snapshot.as_ref())?),
                 });
             }
         }
@@ -262,12 +341,39 @@ impl Compare {
             Found::Side(side) => Ok(side),
             Found::Listing(file) => {
                 let directory = file.path().filter(|path| path.is_dir()).map(Path::to_owned);
+                if let Some(directory) = directory.as_deref().filter(|it| is_published(it)) {
+                    return published(session, directory);
+                }
                 let (source, listing) = listed(session, file, self.lists.reading())?;
                 Ok(Side::Listing(Listed { source, listing, directory }))
             }
         };
         found.into_iter().map(read).collect()
     }
+}
+
+/// The error of a comparison that is not that of a dataset and a listing.
+fn not_scanned() -> Error {
+    Error::usage("--scanned says when a listing was made, with which one dataset is compared")
+        .with_hint("`accession compare NAME ./scan.txt --scanned START/END`")
+}
+
+/// Whether a dataset is published in a directory.
+fn is_published(directory: &Path) -> bool {
+    directory.join("head.json").is_file() && directory.join("log").is_dir()
+}
+
+/// The present set of the dataset that is published in a directory, which is proved.
+fn published(session: &Session, directory: &Path) -> Result<Side> {
+    let now = session.now()?;
+    let mut import = Import::new();
+    import.options = import.options.if_missing(IfMissing::Create);
+    let name: DatasetName = "published".parse()?;
+    let record = Primary::from(directory.to_owned()).read_into(&name, &mut import, now, |_| {})?;
+    let registry = Registry::temporary(Clock::fixed(now).confirmed())?;
+    registry.import(&record.name, &import)?;
+    let contents = registry.snapshot()?.contents(&Selection::from(record.name))?;
+    Ok(Side::Published(registry, contents))
 }
 
 /// What to do if only one set is named.
@@ -278,11 +384,15 @@ fn one_more(only: &str) -> String {
     }
 }
 
-/// The side of an identifier or a digest that the registry does not know, or where there is no registry.
-fn unknown(spec: &SetSpec, error: Error) -> Result<Side> {
+/// The side of an identifier or a digest that the registry does not know, or where there is no registry. One that
+/// it knows was not in force at the time that was named.
+fn unknown(spec: &SetSpec, error: Error, snapshot: Option<&Snapshot>) -> Result<Side> {
     let kind = error.kind();
     let is_unknown = kind == ErrorKind::IdentifierUnknown || kind == ErrorKind::RegistryMissing;
-    if spec.is_identified() && is_unknown { Ok(Side::Unknown(error)) } else { Err(error) }
+    let periods = snapshot.map(|snapshot| spec.periods(snapshot, None, None));
+    let is_known = matches!(periods, Some(Ok(periods)) if !periods.rows.is_empty());
+    let is_side = spec.is_identified() && is_unknown && !is_known;
+    if is_side { Ok(Side::Unknown(error)) } else { Err(error) }
 }
 
 /// Adds checksums to the listing of a directory, for the files that have one in the set.
@@ -295,7 +405,7 @@ fn described(
 ) -> Result<Listing> {
     let (Some(root), Some(latest)) = (directory, contents.last()) else { return Ok(listing) };
     let tree = FileTree::new(root);
-    let token = CancelToken::from(watch_for_interrupt()?);
+    let token = session.interrupt()?;
     let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
     let described = fixity::described(&registry, &latest.set, &tree, &listing)?;
     if !has_checksums(&described)? {
@@ -360,8 +470,7 @@ fn compare_unknown(
     source: String,
     listing: &Listing,
 ) -> Result<Exit> {
-    let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-    let found = listing.identify_watched(&watcher)?;
+    let found = listing.identify_watched(&session.watcher())?;
     warn_of_repeated(session, found.repeated);
     let ListingSummary { identifier, digest, .. } = found;
     let identical = expected.agrees_with(identifier, digest) == Some(true);
@@ -381,9 +490,20 @@ fn compare_unknown(
 /// Prints how two sides differ.
 fn report(
     session: &mut Session,
-    [left, right]: [Compared; 2],
+    compared: [Compared; 2],
     sides: &TwoSides,
     is_digest_equal: bool,
+    is_summary: bool,
+) -> Result<Exit> {
+    report_with(session, compared, sides, (is_digest_equal, None), is_summary)
+}
+
+/// Prints how two sides differ, one of which may be a listing that took time to make.
+fn report_with(
+    session: &mut Session,
+    [left, right]: [Compared; 2],
+    sides: &TwoSides,
+    (is_digest_equal, scanned): (bool, Option<Scanned>),
     is_summary: bool,
 ) -> Result<Exit> {
     let DifferenceCounts { granules, contents, .. } = sides.counts;
@@ -404,6 +524,7 @@ fn report(
         other_content: Streamed::of(|| sides.other_content()),
         contradictions: Streamed::of(|| sides.contradictions()),
         contents,
+        scanned,
     };
     session.present(&compared, if is_summary { write_summary } else { write_compared })?;
     Ok(if is_identical { Exit::Done } else { Exit::Differs })
@@ -441,6 +562,9 @@ fn write_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
         let verb = if pairs == 1 { "differs" } else { "differ" };
         let pairs = plural(pairs, "pair");
         writeln!(out, "{pairs} {verb} only in Unicode normalisation or letter case")?;
+    }
+    if let Some(changed) = compared["scanned"]["changed"].as_u64() {
+        writeln!(out, "{} changed during the scan", plural(changed, "granule"))?;
     }
     let files = count("compared");
     if compared["digest_equal"] != true && files + count("not_comparable") > 0 {
@@ -552,7 +676,7 @@ fn side_by_side(specs: &[SetSpec], found: Vec<Side>) -> Result<(SideBySide, Vec<
         }
         let name = spec.to_string();
         rows.push(match side {
-            Side::Set(registry, mut contents) => {
+            Side::Set(registry, mut contents) | Side::Published(registry, mut contents) => {
                 let Some(HeldContents { set, .. }) = contents.pop().filter(|_| contents.is_empty())
                 else {
                     return Err(Error::usage(format!("{spec} had several contents"))

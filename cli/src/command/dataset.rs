@@ -13,6 +13,7 @@ use accession::{Doi, Warning};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::correct::Correct;
 use super::export::ExportArgs;
 use crate::applied::Created;
 use crate::args::{ClockArgs, Refusal, edit, edit_as};
@@ -28,9 +29,11 @@ commands! {
         Edit(EditDataset),
         List(ListDatasets),
         Export(ExportArgs),
+        Correct(Correct),
         Rename(Rename),
         Withdraw(Withdraw),
         Reinstate(Reinstate),
+        Remove(Remove),
     }
 }
 
@@ -163,6 +166,30 @@ pub struct Reinstate {
 
     #[command(flatten)]
     clock: ClockArgs,
+}
+
+/// Remove a dataset that was created by mistake
+///
+/// Only a dataset that never had a change, another name, a primary, a subset or checks of files. Its name is free
+/// then.
+///
+/// Example:
+///   accession dataset remove US.FOOL.002
+#[derive(clap::Args)]
+#[command(verbatim_doc_comment)]
+pub struct Remove {
+    /// The dataset
+    name: DatasetName,
+}
+
+impl Remove {
+    pub fn run(self, session: &mut Session) -> Result<Exit> {
+        let removed = session
+            .write(Create::Never, None, |registry, _| Ok(registry.remove_dataset(&self.name)?))?;
+        session.present_done(&object!({ "removed": removed.name }), |out, done| {
+            writeln!(out, "removed dataset {}", in_words(&done["removed"]))
+        })
+    }
 }
 
 impl Rename {
@@ -462,9 +489,16 @@ pub const DATASET: &[Column] = &[
     Column::text("max add").of("max_add"),
     Column::text("max replace").of("max_replace"),
     Column::text("formerly").of("former_names"),
+    Column::prose("corrected").of("corrections").by(correction),
     Column::text("withdrawn").of("withdrawn/timestamp"),
     Column::prose("why").of("withdrawn/note"),
 ];
+
+/// When the history of a dataset was corrected, and what has the earlier one.
+fn correction(correction: &Value) -> String {
+    let [recorded, kept_as] = ["recorded", "kept_as"].map(|member| in_words(&correction[member]));
+    format!("{recorded}; {kept_as} has the earlier history")
+}
 
 /// The latest instance of a dataset, as it is serialized.
 fn latest(latest: &Value) -> String {

@@ -12,19 +12,18 @@ use accession::file::{Algorithm, Coverage};
 use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::history::HeldContents;
 use accession::text::parse_duration;
-use accession::{CancelToken, Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
+use accession::{Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
 
 use crate::applied::apply;
 use crate::args::{
-    ChangeArgs, ClockArgs, ContentArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs,
-    Reading, Refusal, named_path, refuse_missing,
+    ChangeArgs, ClockArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs, Reading, Refusal,
+    named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Object, Output, counted, in_words, plural};
 use crate::paths::PathArgs;
-use crate::program::watch_for_interrupt;
 use crate::reading::{Entries, MissingPages, Recording};
 use crate::session::Session;
 
@@ -76,9 +75,6 @@ pub struct AddFiles {
     #[command(flatten)]
     change: ChangeArgs,
 
-    #[command(flatten)]
-    contradicting: ContentArgs,
-
     /// Skip the files of granules that are not held
     #[arg(long)]
     skip_missing: bool,
@@ -92,11 +88,7 @@ impl AddFiles {
         let options = self.columns.reading(self.format.options());
         let options = options.root(self.inventory.root);
         let mut change = Change::stating(Coverage::Named);
-        change.options = self
-            .change
-            .options()
-            .skip_missing(self.skip_missing)
-            .max_replace(self.contradicting.max_replace);
+        change.options = self.change.options().skip_missing(self.skip_missing);
         let listings = &self.listings.listings;
         let command = format!("fixity add {}", self.dataset);
         refuse_missing(listings, session, Reading { command: &command, by_id: None })?;
@@ -323,9 +315,9 @@ impl TreeArgs {
 }
 
 /// The registry for reading a directory, which ends once the program is asked to end.
-fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
+pub fn watched(tree: &FileTree, registry: Registry, session: &Session) -> Result<Registry> {
     let progress = session.progress().ending_at(tree.deadline());
-    let token = CancelToken::from(watch_for_interrupt()?);
+    let token = session.interrupt()?;
     Ok(registry.observed_by(Arc::new(progress)).cancelled_by(&token))
 }
 
@@ -336,7 +328,7 @@ fn nothing_stated() -> Error {
 }
 
 /// What is shown of each finding.
-const FINDINGS: &[Column] = &[
+pub const FINDINGS: &[Column] = &[
     Column::text("granule"),
     // The path of a file that is its granule is not printed twice.
     Column::text("path").unless("granule"),

@@ -78,6 +78,13 @@ impl ListHistory {
         let snapshot = registry.snapshot()?;
         let names = self.datasets.iter().map(|spec| spec.dataset(&snapshot));
         let names = names.collect::<accession::Result<Vec<_>>>()?;
+        for name in names.iter().filter(|_| !session.is_json()) {
+            // A damaged record hides no history.
+            let corrections = snapshot.dataset(name).map(|listed| listed.corrections);
+            for correction in corrections.unwrap_or_default() {
+                session.note(&format!("{name}: {correction}"));
+            }
+        }
         drop(snapshot);
         let columns = if names.len() > 1 { OF_ALL } else { INSTANCES };
         let mut options = self.known_at.of_history(HistoryOptions::new(), session)?;

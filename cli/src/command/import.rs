@@ -16,12 +16,13 @@ use super::dates_in_names::times_of;
 use super::history::INSTANCES;
 use super::listings::DatedArgs;
 use crate::applied::{
-    Application, Created, counts_in_words, write_created, write_dry_run, write_identifier,
-    write_kept, write_unchanged,
+    Application, Created, counts_in_words, hint_of_dry_run, write_created, write_dry_run,
+    write_identifier, write_kept, write_unchanged,
 };
-use crate::args::{ClockArgs, DryRunArgs, if_missing};
+use crate::args::{DryRunArgs, ExpectArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
+use crate::listing_guard::ListingGuard;
 use crate::output::{Object, Output, counted, in_words};
 use crate::reading::{InputFile, MissingPages, import_events};
 use crate::session::{Create, Session};
@@ -38,8 +39,9 @@ use crate::session::{Create, Session};
 ///
 /// Dated listings are several files, or a directory of files, each with one date in its name (2016-04-05,
 /// 20160405 or, in UTC, 2016-04-05T0200Z). In the order of their dates, the dataset is synced by each at its
-/// date, with the guards of sync. A listing that a guard refuses is left out (exit status 1), and cannot be
-/// added after a later one: try it with --dry-run. The same command again continues.
+/// date, with the guards of sync. The first listing that is refused ends the import (exit status 3); those before
+/// it are kept. The error prints two commands that continue: with --skip, without this listing, or with --expect,
+/// which records it.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -67,6 +69,9 @@ pub struct ImportArgs {
     #[command(flatten)]
     dry_run: DryRunArgs,
 
+    #[command(flatten)]
+    expect: ExpectArgs,
+
     /// The column with the time of ingest [default: ingested, else createdAt]
     #[arg(long, value_name = "COLUMN")]
     ingested: Option<String>,
@@ -83,13 +88,6 @@ pub struct ImportArgs {
 
     #[command(flatten)]
     content: FileArgs,
-
-    /// Accept a search result with missing pages
-    #[arg(long, hide_short_help = true)]
-    partial: bool,
-
-    #[command(flatten)]
-    clock: ClockArgs,
 
     #[command(flatten)]
     http: HttpArgs,
@@ -141,8 +139,10 @@ impl ImportArgs {
 
     fn import(&self, file: &InputFile, session: &mut Session) -> Result<Exit> {
         let mut import = Import::new();
-        import.options = self.change_options().dry_run(self.dry_run.dry_run);
-        let missing = MissingPages::when(self.partial);
+        let options = self.change_options().expect(self.expect.set());
+        import.options = options.dry_run(self.dry_run.dry_run);
+        let guard = ListingGuard::default();
+        let missing = MissingPages::Guard(&guard);
         let now = session.now()?;
         import.not_after = Some(now);
         let options = self.options(now);
@@ -151,6 +151,7 @@ impl ImportArgs {
             import_events(&self.dataset, file, &options, missing, session, &mut import)?;
         }
         self.listings.refuse_for_history()?;
+        import.options = guard.guarding(import.options);
         let times = import.counts().times;
         if times > MANY_TIMES {
             session.warn(
@@ -203,6 +204,7 @@ impl ImportArgs {
                 write_dry_run(out, done)
             },
         )?;
+        hint_of_dry_run(session, &imported, self.dry_run.dry_run);
         let ChangeReport { instances, annotations, .. } = imported;
         if session.is_json()
             && let (Some(first), Some(last)) = (instances.first(), instances.last())
@@ -229,7 +231,6 @@ impl ImportArgs {
     fn application(&self) -> Application<'_> {
         Application {
             dataset: &self.dataset,
-            at: self.clock.time(),
             create: self.create,
             dry_run: self.dry_run.dry_run,
             has_line: true,
@@ -242,8 +243,8 @@ impl ImportArgs {
         self.refuse_for_listings()?;
         let (now, change) = (session.now()?, self.change_options());
         let reading = (&self.format, self.content.reading(self.format.options()));
-        let clock = (now, self.clock.time());
-        let listings = self.listings.of(&self.files, &self.dataset, reading, change, clock)?;
+        let change = (change, self.expect.set());
+        let listings = self.listings.of(&self.files, &self.dataset, reading, change, now)?;
         let is_new = session.new_registry(Create::when(self.create))?.is_some();
         let taken = match self.dry_run.dry_run {
             true => listings.try_out(session)?,
@@ -252,7 +253,6 @@ impl ImportArgs {
         let applied = &taken.applied;
         session.warn_all(applied.warnings(&self.dataset, now));
         session.warn_all(taken.warnings());
-        session.warn_all(listings.warnings_of_left_out(&taken));
         let registry = is_new && !applied.instances.is_empty();
         let created = Created { registry, dataset: applied.created_dataset };
         let mut also = changes_of(applied);
@@ -268,8 +268,10 @@ impl ImportArgs {
         }
         match taken.stopped {
             Some(error) => Err(error),
-            None if taken.has_left_out() => Ok(Exit::Differs),
-            None => Ok(Exit::Done),
+            None => {
+                hint_of_dry_run(session, &taken.applied, self.dry_run.dry_run);
+                Ok(Exit::Done)
+            }
         }
     }
 
@@ -278,7 +280,6 @@ impl ImportArgs {
         let given = [
             (self.ingested.is_some(), "--ingested"),
             (self.deleted.is_some(), "--deleted"),
-            (self.partial, "--partial"),
             (self.http.are_given(), "an option for addresses"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {

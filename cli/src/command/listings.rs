@@ -11,18 +11,19 @@ use accession::Selection;
 use accession::history::ChangeExamples;
 use accession::text::{plural, quoted};
 use accession::{
-    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Limits, Listing, ListingBuilder,
-    Moment, Registry, Timestamp,
+    ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Expected, Instance, Limits,
+    Listing, ListingBuilder, Moment, Registry, Timestamp,
 };
 use accession::{Warning, WarningKind};
 
 use super::dates_in_names::{times_in, times_of};
-use crate::args::{ContentArgs, FormatArgs, LimitArgs};
-use crate::error::{Context, Error, Kind, Result};
+use crate::args::FormatArgs;
+use crate::error::{Context, Error, Result};
+use crate::listing_guard::ListingGuard;
 use crate::output::{Progress, for_shell};
 use crate::paths::PathArgs;
 use crate::reading::{Entries, InputFile, MissingPages, Recording};
-use crate::session::{ChangeTime, Create, Session};
+use crate::session::{Create, Session};
 
 /// The options of `import` that dated listings have.
 #[derive(clap::Args)]
@@ -31,11 +32,9 @@ pub struct DatedArgs {
     #[arg(long, value_name = "TEXT")]
     note: Option<String>,
 
-    #[command(flatten)]
-    limits: LimitArgs,
-
-    #[command(flatten)]
-    contradicting: ContentArgs,
+    /// Leave out this dated listing (repeatable)
+    #[arg(long, value_name = "FILE", hide_short_help = true)]
+    skip: Vec<PathBuf>,
 
     #[command(flatten)]
     paths: PathArgs,
@@ -48,8 +47,8 @@ pub struct Listings<'a> {
     pub format: &'a FormatArgs,
     pub options: ListingOptions,
     pub change: ChangeOptions,
-    /// The time of the option `--at`, which confirms the clock. The date of a listing does not.
-    clock: Option<ChangeTime>,
+    /// The set that a listing leads to, which no guard refuses then. `None` means none.
+    expect: Option<Expected>,
     dated: Vec<Dated>,
 }
 
@@ -71,16 +70,20 @@ pub struct Taken {
     pub known: u64,
     /// How many changed nothing.
     pub unchanged: u64,
-    left_out: Vec<LeftOut>,
-    /// Why those after it were not read. `None` means that all were.
+    /// Whether one led to the expected set.
+    meets_expectation: bool,
+    /// Why one was refused, and those after it were not read. `None` means that all were taken.
     pub stopped: Option<Error>,
 }
 
-/// A listing that was refused.
-struct LeftOut {
-    /// Its zero-based place among all.
-    place: usize,
-    reason: Error,
+impl Dated {
+    /// Whether its file is at a path, or ends with it. An inventory is its directory.
+    fn is_at(&self, path: &Path) -> bool {
+        self.file.path().is_some_and(|own| {
+            let directory = own.parent().filter(|_| own.ends_with("manifest.json"));
+            own.ends_with(path) || directory.is_some_and(|directory| directory.ends_with(path))
+        })
+    }
 }
 
 impl DatedArgs {
@@ -90,10 +93,9 @@ impl DatedArgs {
     ///
     /// One is given.
     pub fn refuse_for_history(&self) -> Result<()> {
-        let are_limits = self.limits.are_given() || self.contradicting.max_replace.is_some();
         let given = [
             (self.note.is_some(), "--note"),
-            (are_limits, "a limit such as --max-delete"),
+            (!self.skip.is_empty(), "--skip"),
             (self.paths.changes_ids(), "--granule, --strip-prefix or --strip-suffix"),
         ];
         match given.into_iter().find(|(is_given, _)| *is_given) {
@@ -107,20 +109,21 @@ impl DatedArgs {
         }
     }
 
-    /// The listings in a directory, or those that are named, by their dates.
+    /// The listings in a directory, or those that are named, by their dates, without those that are skipped.
     ///
     /// # Errors
     ///
-    /// There is no listing; a name has no date, or several; two have the same date, or one is in the future.
+    /// There is no listing; a name has no date, or several; two have the same date, or one is in the future; one
+    /// that is to be skipped does not exist.
     pub fn of<'a>(
         &'a self,
         files: &[InputFile],
         dataset: &'a DatasetName,
         (format, options): (&'a FormatArgs, ListingOptions),
-        change: ChangeOptions,
-        (now, clock): (Timestamp, Option<ChangeTime>),
+        (change, expect): (ChangeOptions, Option<Expected>),
+        now: Timestamp,
     ) -> Result<Listings<'a>> {
-        let dated = match files {
+        let mut dated = match files {
             [InputFile::Path(directory)]
                 if directory.is_dir() && times_of(directory).is_ok_and(|it| it.is_empty()) =>
             {
@@ -128,6 +131,17 @@ impl DatedArgs {
             }
             files => dated_of(paths_of(files)?, Undated::Refused)?,
         };
+        for skipped in &self.skip {
+            let before = dated.len();
+            dated.retain(|listing| !listing.is_at(skipped));
+            if dated.len() == before {
+                let shown = skipped.to_string_lossy().into_owned();
+                let message = format!("{} is none of the listings", quoted(&shown));
+                return Err(
+                    Error::usage(message).with_hint("name the file of a listing with --skip")
+                );
+            }
+        }
         match dated.last() {
             None => {
                 let names: Vec<String> = files.iter().map(InputFile::name).collect();
@@ -144,9 +158,8 @@ impl DatedArgs {
                     .with_hint("nothing was changed; correct the date in its name"))
             }
             Some(_) => {
-                let change =
-                    change.note(self.note.clone()).max_replace(self.contradicting.max_replace);
-                Ok(Listings { dataset, arguments: self, format, options, change, clock, dated })
+                let change = change.note(self.note.clone()).limits(Limits::default());
+                Ok(Listings { dataset, arguments: self, format, options, change, expect, dated })
             }
         }
     }
@@ -253,19 +266,17 @@ fn date(at: Timestamp) -> Moment {
 }
 
 impl Listings<'_> {
-    /// Syncs the dataset by each listing, one change after the other: a listing that a guard refuses is left
-    /// out, and so is one that is not after the last change, unless it is what the dataset held then.
+    /// Syncs the dataset by each listing, one change after the other. The first that is refused ends the work: by
+    /// a guard, or because it is not after the last change, unless it is what the dataset held then.
     ///
     /// # Errors
     ///
-    /// The first listing cannot be read, or the registry cannot be written. That of a later listing ends the
-    /// work, but what was accepted before is kept ([`Taken::stopped`]).
+    /// A listing is refused or cannot be read, or the registry cannot be written. If listings before it were
+    /// accepted, they are kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
-        session.write(
-            Create::when(self.change.creates_dataset()),
-            self.clock,
-            |registry, session| self.sync_each(registry, session),
-        )
+        session.write(Create::when(self.change.creates_dataset()), None, |registry, session| {
+            self.sync_each(registry, session)
+        })
     }
 
     /// What [`Listings::take`] would do, tried in a temporary copy of the registry.
@@ -278,31 +289,34 @@ impl Listings<'_> {
             Some(_) => Registry::temporary(Clock::system())?,
             None => session.open()?.temporary_copy()?,
         };
-        let copy = session.recording(&copy, self.clock)?;
+        let copy = session.recording(&copy, None)?;
         self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
     }
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
         let mut taken = Taken::default();
         taken.applied.in_force = registry.snapshot()?.latest_change(self.dataset)?;
-        for (place, dated) in self.dated.iter().enumerate() {
+        for dated in &self.dated {
             let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
-            match self.sync(dated, last, registry, session, &mut taken) {
-                Ok(()) => {}
-                Err(reason) if is_left_out(&reason) => {
-                    taken.left_out.push(LeftOut { place, reason });
-                }
-                Err(error) if place == 0 => return Err(error),
-                Err(error) => {
-                    taken.stopped = Some(error);
-                    break;
-                }
+            let file = || format!("{} of {}", quoted(&dated.file.name()), date(dated.at));
+            let synced = self.sync(dated, last, registry, session, &mut taken);
+            if let Err(error) = synced.with_context(file) {
+                taken.stopped = Some(with_ways_on(error, dated, session));
+                break;
             }
         }
-        if taken.known > 0 && taken.stopped.is_none() && taken.left_out.is_empty() {
+        if let (Some(expect), None, false) = (self.expect, &taken.stopped, taken.meets_expectation)
+        {
+            let message = format!("none of the listings leads to {expect}, which is expected");
+            taken.stopped = Some(Error::new(ErrorKind::NotAsExpected, message));
+        }
+        if taken.known > 0 && taken.stopped.is_none() {
             registry.forget_refused_listing(self.dataset)?;
         }
-        Ok(taken)
+        match taken.stopped {
+            Some(error) if taken.applied.instances.is_empty() => Err(error),
+            _ => Ok(taken),
+        }
     }
 
     fn sync(
@@ -314,32 +328,56 @@ impl Listings<'_> {
         taken: &mut Taken,
     ) -> Result<()> {
         let Listings { dataset, change, .. } = self;
-        let change = &change.clone().at_inferred(dated.at);
-        let listing = self.listing(dated, session, taken);
+        let guard = ListingGuard::default();
+        let listing = self.listing(dated, session, &guard, taken);
         if last.is_some_and(|last| dated.at <= last) {
-            self.check_held(dated, &listing?, registry)?;
+            let held = self.check_held(dated, &listing?, registry)?;
+            taken.meets_expectation |= self.is_expected(&held);
             taken.known += 1;
             return Ok(());
         }
         let listing = listing.inspect_err(|error| {
-            // The error is still reported.
-            let _ = registry.note_refused_listing(dataset, &error.to_string());
+            if error.rejects_listing() {
+                // The error is still reported.
+                let _ = registry.note_refused_listing(dataset, &error.to_string());
+            }
         })?;
-        let limits: Limits = self.arguments.limits.limits();
-        let applied = registry.sync(dataset, &listing, limits, change)?;
+        let change = guard.guarding(change.clone().at(dated.at));
+        let synced = registry.sync(dataset, &listing, Limits::default(), &change);
+        let applied = match synced {
+            // The expected set is that of the first listing that a guard refuses.
+            Err(refusal) if refusal.expect().is_some() && !taken.meets_expectation => {
+                let Some(expect) = self.expect else { return Err(refusal.into()) };
+                registry.sync(dataset, &listing, Limits::default(), &change.expect(expect))?
+            }
+            synced => synced?,
+        };
+        taken.meets_expectation |=
+            applied.in_force.as_ref().is_some_and(|held| self.is_expected(held));
         let warnings = applied.warnings(dataset, session.now()?);
         let came_back = warnings.into_iter().filter(|it| it.kind == WarningKind::CameBack);
         taken.warnings.extend(came_back.map(|warning| (warning, 1)));
         taken.unchanged += u64::from(applied.instances.is_empty());
-        taken.add(applied, change.wants_all_examples());
+        taken.add(applied, self.change.wants_all_examples());
         Ok(())
     }
 
-    fn listing(&self, dated: &Dated, session: &Session, taken: &mut Taken) -> Result<Listing> {
+    fn is_expected(&self, held: &Instance) -> bool {
+        self.expect.is_some_and(|expect| expect.is(held.identifier, held.digest))
+    }
+
+    fn listing(
+        &self,
+        dated: &Dated,
+        session: &Session,
+        guard: &ListingGuard,
+        taken: &mut Taken,
+    ) -> Result<Listing> {
         let (files, paths) = (std::slice::from_ref(&dated.file), &self.arguments.paths);
         let options = self.options.clone();
         let (mut builder, warnings) = (ListingBuilder::new(), RefCell::default());
-        let entries = Entries::new(session, &[], files, options, paths, MissingPages::Refuse);
+        let missing = MissingPages::Guard(guard);
+        let entries = Entries::new(session, &[], files, options, paths, missing);
         let entries = entries.recorded().keeping(&warnings);
         let read = entries.read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
@@ -356,8 +394,13 @@ impl Listings<'_> {
     }
 
     /// Refuses a listing that is not after the last change, unless it has the granules that the dataset held
-    /// at its time: what was not taken in its turn cannot be added, whatever is allowed now.
-    fn check_held(&self, dated: &Dated, listing: &Listing, registry: &Registry) -> Result<()> {
+    /// at its time, which are returned: what was not taken in its turn cannot be added, whatever is expected.
+    fn check_held(
+        &self,
+        dated: &Dated,
+        listing: &Listing,
+        registry: &Registry,
+    ) -> Result<Instance> {
         let at = Some(Moment::Instant(dated.at));
         let then = Selection::Dataset { name: self.dataset.clone(), at };
         let snapshot = registry.snapshot()?;
@@ -368,7 +411,7 @@ impl Listings<'_> {
                 drop(snapshot);
                 let counts = registry.compare_with(&selected.set, listing)?.finish()?;
                 match (counts.granules.is_identical(), counts.contents.other) {
-                    (true, 0) => return Ok(()),
+                    (true, 0) => return Ok(selected.set.instance().clone()),
                     (true, _) => "other bytes",
                     (false, _) => "another set",
                 }
@@ -382,40 +425,6 @@ impl Listings<'_> {
         ))
     }
 
-    /// Warnings of the listings that were left out: of several in a row, the reason of the first.
-    pub fn warnings_of_left_out(&self, taken: &Taken) -> Vec<Warning> {
-        let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
-        let is_next = |one: &LeftOut, next: &LeftOut| {
-            one.place + 1 == next.place && one.reason.kind() == next.reason.kind()
-        };
-        let named = |left_out: &LeftOut| {
-            let Dated { at, file } = &self.dated[left_out.place];
-            format!("{} of {}", quoted(&file.name()), date(*at))
-        };
-        let in_a_row = taken.left_out.chunk_by(is_next).map(|row| {
-            let (first, last_of_row) = (&row[0], &row[row.len() - 1]);
-            let what = match row.len() {
-                1 => named(first),
-                number => {
-                    let listings = plural(number as u64, "listing");
-                    format!("{listings}, from {} to {}", named(first), named(last_of_row))
-                }
-            };
-            let is_last = last.is_none_or(|last| self.dated[first.place].at > last);
-            let way_out = match first.reason.kind() {
-                Kind::Library(ErrorKind::TooManyDeletions) if is_last => {
-                    "; --max-delete accepts more"
-                }
-                Kind::Library(ErrorKind::TooManyAdditions) if is_last => "; --max-add accepts more",
-                kind if is_last || kind == ErrorKind::NotAfterLast => "",
-                _ => "; a later listing was accepted, so the history goes on without it",
-            };
-            let message = format!("left out {what}: {}{way_out}", first.reason);
-            Warning::new(WarningKind::ListingLeftOut, message)
-        });
-        in_a_row.collect()
-    }
-
     /// How many listings became changes, and what became of the others, in words.
     pub fn summary(&self, taken: &Taken) -> String {
         let listings = plural(self.dated.len() as u64, "listing");
@@ -423,7 +432,7 @@ impl Listings<'_> {
         let others = [
             (taken.unchanged, "without a change"),
             (taken.known, "already in the history"),
-            (taken.left_out.len() as u64, "left out"),
+            (self.arguments.skip.len() as u64, "skipped"),
         ];
         let others = others.into_iter().filter(|(number, _)| *number > 0);
         others.fold(format!("{listings}: {changes}"), |summary, (number, what)| {
@@ -443,11 +452,6 @@ impl Taken {
             }
             warning
         })
-    }
-
-    /// Whether a listing was refused.
-    pub fn has_left_out(&self) -> bool {
-        !self.left_out.is_empty()
     }
 
     /// Adds what one more listing changed.
@@ -480,7 +484,19 @@ impl Taken {
     }
 }
 
-/// Whether an error concerns one listing, which later ones may correct.
-fn is_left_out(error: &Error) -> bool {
-    error.rejects_listing()
+/// Why a listing was refused, with the two ways on: without it or, if a guard refused it, with it.
+fn with_ways_on(error: Error, dated: &Dated, session: &Session) -> Error {
+    let (file, refusal) = (dated.file.name(), error.refusal());
+    let without = session.again(&[("--skip", &file)]);
+    let hint = match refusal {
+        Some((_, expect)) => {
+            let with = session.again(&[("--expect", &expect.to_string())]);
+            format!("`{with}` records it and continues; `{without}` continues without it")
+        }
+        None => format!("`{without}` continues without it"),
+    };
+    if error.kind() == ErrorKind::Interrupted {
+        return error;
+    }
+    error.with_continuation(hint)
 }

@@ -1,26 +1,31 @@
 //! `mirror`: a mirror compared with its primary, and brought up to date.
 
 use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Duration;
 
 use accession::WarningKind;
 use accession::dataset::Withdrawn;
 use accession::history::{ContentCounts, Counts, TwoSides};
 use accession::mirror::{
     ComparedMirror, FirstDifference, HistoryPosition, MirrorStatus, Primary, PullOptions,
-    PullPolicy, PullReport,
+    PullReport,
 };
-use accession::status::KnownPrimary;
-use accession::{DatasetName, GranuleId, Instance, Limit, Snapshot};
+use accession::status::{FilesFact, KnownPrimary, MirrorFacts};
+use accession::text::parse_duration;
+use accession::{DatasetName, Expected, GranuleId, Instance, Snapshot, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::compare::{MAX_LISTED, write_differences, write_sides};
+use super::facts::{DiskCheck, improvement, write_check};
 use crate::applied::{
-    Application, Created, write_change, write_created, write_dry_run, write_identifier, write_kept,
-    write_unchanged,
+    Application, Created, hint_of_dry_run, write_change, write_created, write_dry_run,
+    write_identifier, write_kept, write_unchanged,
 };
-use crate::args::{LimitArgs, PrimaryArgs, if_missing};
-use crate::error::{Context, Exit, Result};
+use crate::args::{ExpectArgs, PrimaryArgs, if_missing, named_path};
+use crate::error::{Context, Error, Exit, Result};
+use crate::hint;
 use crate::output::{AsText, Output, Streamed, counted, in_words};
 use crate::session::{ChangeTime, Session};
 
@@ -38,12 +43,17 @@ commands! {
 /// of other content (the same granules, and files with other bytes), behind (the primary once held the
 /// mirror's set), ahead (the mirror once held the primary's set), or diverged. Before that, the primary is
 /// compared with what this mirror read of it before: it is stale if it shows an earlier state, and rewritten
-/// if a change that was read is no longer there. The exit status is 0 only if they are identical and no check
-/// found files of the mirror that are not as recorded.
+/// if a change that was read is no longer there.
+///
+/// Three facts say whether the copy matches: the names and the recorded checksums are compared with the primary,
+/// and the files on disk are as their last check found them. With --files, they are checked now. The exit status
+/// is 0 only if the mirror is identical and no fact is bad. Files that were never checked are bad only with
+/// --checked-within.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
-///   accession mirror compare THEM.FOOL2.002 https://data.example.org/datasets/US.FOOL2.002/
+///   accession mirror compare THEM.FOOL2.002 --files /data/fool2
+///   accession mirror compare THEM.FOOL2.002 --checked-within 90d
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment)]
 pub struct CompareMirror {
@@ -52,6 +62,14 @@ pub struct CompareMirror {
 
     #[command(flatten)]
     primary: PrimaryArgs,
+
+    /// Check the files in this directory first
+    #[arg(long, value_name = "DIR", value_parser = named_path())]
+    files: Option<PathBuf>,
+
+    /// The time in which all files must have been checked: 36h or 90d
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    checked_within: Option<Duration>,
 
     /// List all granules that differ, not only 20 of each side
     #[arg(long)]
@@ -63,11 +81,20 @@ impl CompareMirror {
         let source = self.primary.source(&self.dataset, session)?;
         let registry = session.open()?;
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
-        let mut comparison = registry.compare_mirror(&self.dataset, &source)?;
+        let oldest = self.checked_within.map(|age| registry.now().before(age));
+        let root = self.files.as_deref();
+        let check = root.map(|root| DiskCheck::run(session, &self.dataset, root)).transpose()?;
+        let comparison = registry.compare_mirror(&self.dataset, &source)?;
+        let mut comparison = comparison.checked_since(oldest);
         let mut sides = TwoSides::lists(comparison.by_ref(), ["here", "at the primary"], limit)?;
-        let compared = comparison.finish()?;
+        let mut compared = comparison.finish()?;
+        if let Some(found) = check.as_ref().and_then(DiskCheck::unrecorded) {
+            compared.facts.files = found;
+        }
         let is_identical = compared.is_identical();
-        let ComparedMirror { dataset, status, counts, open_findings, warnings, .. } = compared;
+        let ComparedMirror { dataset, status, counts, facts, warnings, .. } = compared;
+        let roots = registry.snapshot()?.checked_roots(&dataset)?;
+        let improve = improvement(&session.program(), &dataset, &facts.files, &roots);
         sides.counts = counts;
         session.warn_all(warnings);
         let standing_if = |is: MirrorStatus| status.standing.filter(|_| status.status == is);
@@ -78,7 +105,10 @@ impl CompareMirror {
         session.present(
             &ComparedMirrorJson {
                 dataset: &dataset,
-                status: status.status,
+                status: in_one_word(status.status, &facts, is_identical),
+                facts: &facts,
+                improve: improve.as_deref(),
+                check: check.as_ref(),
                 mirror: status.mirror.as_ref(),
                 primary: &status.primary,
                 behind_by: behind.map(|it| it.changes_ago),
@@ -96,17 +126,30 @@ impl CompareMirror {
                 other_content: Streamed::of(|| sides.other_content()),
                 contradictions: Streamed::of(|| sides.contradictions()),
                 contents: sides.counts.contents,
-                open_findings,
             },
             write_compared,
         )?;
-        if open_findings > 0 && !session.is_json() {
+        if let Some(improve) = improve.filter(|_| !session.is_json()) {
             // After what it is about.
             session.finish()?;
             let program = session.program();
-            session.hint(&format!("`{program} status {dataset}` lists the files"));
+            session.hint(&match facts.files {
+                FilesFact::Bad { .. } => format!(
+                    "`{program} status {dataset}` lists the files; once they are replaced, `{improve}` checks them"
+                ),
+                _ => format!("`{improve}` checks the files"),
+            });
         }
         Ok(if is_identical { Exit::Done } else { Exit::Differs })
+    }
+}
+
+/// How a mirror compares with its primary, in one word: it is identical only if its files are not bad.
+fn in_one_word(status: MirrorStatus, facts: &MirrorFacts, is_identical: bool) -> String {
+    match (status, facts.files) {
+        (MirrorStatus::Identical, FilesFact::Bad { .. }) => "damaged".to_owned(),
+        (MirrorStatus::Identical, _) if !is_identical => "unchecked".to_owned(),
+        _ => status.to_string(),
     }
 }
 
@@ -114,7 +157,10 @@ impl CompareMirror {
 #[derive(Serialize)]
 struct ComparedMirrorJson<'a> {
     dataset: &'a DatasetName,
-    status: MirrorStatus,
+    status: String,
+    facts: &'a MirrorFacts,
+    improve: Option<&'a str>,
+    check: Option<&'a DiskCheck>,
     mirror: Option<&'a Instance>,
     primary: &'a Instance,
     behind_by: Option<u64>,
@@ -133,16 +179,13 @@ struct ComparedMirrorJson<'a> {
     contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
-    open_findings: u64,
 }
 
 fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
-    write_status(out, compared)?;
     let dataset = in_words(&compared["dataset"]);
-    if compared["open_findings"] != 0 {
-        let files = counted(&compared["open_findings"], "file");
-        writeln!(out, "{dataset}: {files} not as recorded")?;
-    }
+    write_check(out, &compared["check"])?;
+    writeln!(out, "{dataset}: {}", in_words(&compared["facts"]["text"]))?;
+    write_status(out, compared)?;
     let nothing_yet = json!({ "dataset": dataset });
     let mirror = Some(&compared["mirror"]).filter(|mirror| !mirror.is_null());
     let mirror = mirror.unwrap_or(&nothing_yet);
@@ -161,10 +204,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
     let (missing, unexpected) = (count("missing_count"), count("unexpected_count"));
     let status = in_words(&compared["status"]);
     match status.as_str() {
-        "identical" if count("open_findings") > 0 => {
-            writeln!(out, "records identical, files on disk not: {both}")?;
-        }
-        "identical" => writeln!(out, "identical: {both}")?,
+        "identical" | "damaged" | "unchecked" => writeln!(out, "{status}: {both}")?,
         "other-content" => {
             let other = count("other_content_count");
             writeln!(out, "other content: equal names, other bytes in {other}")?;
@@ -193,7 +233,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
         let files = count("compared");
         writeln!(out, "names equal; bytes compared for {files} of {}", count("matched"))?;
     }
-    if status == "identical" {
+    if ["identical", "damaged", "unchecked"].contains(&status.as_str()) {
         return Ok(());
     }
     writeln!(out, "{both} in both, {missing} missing here, {unexpected} unexpected here")
@@ -213,8 +253,9 @@ fn by_changes(location: &str, changes: &Value, period: &Value) -> String {
 ///
 /// The change is committed only if the new identifier is that of the primary. Exit status 0 means
 /// that the mirror is now identical to it. If the mirror is ahead or diverged, or the primary stale or
-/// rewritten, nothing is changed unless --reset is given, and the exit status is 1: the manifest may be an
-/// older one, or that of another dataset. `mirror compare --help` describes these words.
+/// rewritten, nothing is changed unless --expect names the primary's set, and the exit status is 1: the
+/// manifest may be an older one, or that of another dataset. `mirror compare --help` describes these words.
+/// The number of granules is not limited, unless the mirror has limits of its own (`dataset edit`).
 ///
 /// The primary is remembered with its options, so it need not be named the next time.
 ///
@@ -223,7 +264,7 @@ fn by_changes(location: &str, changes: &Value, period: &Value) -> String {
 ///   accession mirror pull THEM.FOOL2.002
 ///   accession mirror pull --all --quiet
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment, mut_group("LimitArgs", |group| group.requires("reset")))]
+#[command(verbatim_doc_comment)]
 pub struct PullMirror {
     /// The mirror: a dataset of this registry
     #[arg(required_unless_present = "all")]
@@ -232,7 +273,7 @@ pub struct PullMirror {
     /// Pull every dataset from the primary of its last pull
     ///
     /// The options of the last pull are used. If one dataset fails, the others are still pulled.
-    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "reset", "create"])]
+    #[arg(long, conflicts_with_all = ["dataset", "primary_dataset", "expect", "create"])]
     all: bool,
 
     #[command(flatten)]
@@ -244,20 +285,8 @@ pub struct PullMirror {
     #[arg(long, value_name = "T")]
     at: Option<ChangeTime>,
 
-    /// Change the mirror whatever its status is, even if it is ahead or diverged
-    #[arg(long, hide_short_help = true)]
-    reset: bool,
-
     #[command(flatten)]
-    limits: LimitArgs,
-
-    /// The greatest number of granules that may get another checksum
-    ///
-    /// If this mirror recorded other checksums than the primary, those of the primary replace them. The value is a
-    /// number, or a percentage of the held granules [default: that of the dataset; without it, such granules are
-    /// listed and not changed].
-    #[arg(long, hide_short_help = true, value_name = "N|P%", value_parser = Limit::of_held)]
-    max_replace: Option<Limit>,
+    expect: ExpectArgs,
 
     /// Create the dataset, with the primary's metadata, and the registry
     #[arg(long)]
@@ -274,7 +303,9 @@ impl PullMirror {
             Some(dataset) => {
                 let source = self.primary.source(dataset, session)?;
                 let pulled = self.pull(dataset, &source, session)?;
-                self.report(dataset, &pulled, session, write_pulled)
+                let exit = self.report(dataset, &pulled, session, write_pulled)?;
+                hint_of_dry_run(session, &pulled.0.applied, self.dry_run);
+                Ok(exit)
             }
             None => self.pull_all(session),
         }
@@ -297,7 +328,9 @@ impl PullMirror {
                     Err(_) if session.output_failure().is_some() => Exit::Trouble,
                     reported => reported?,
                 },
-                Err(error) => error.report(session.is_json()),
+                Err(error) => {
+                    self.with_next_command(error, &dataset, session).report(session.is_json())
+                }
             };
             worst = worst.max(exit);
         }
@@ -310,24 +343,19 @@ impl PullMirror {
         source: &Primary,
         session: &mut Session,
     ) -> Result<(PullReport, Created)> {
-        let policy = match self.reset {
-            true => PullPolicy::Reset(self.limits.limits()),
-            false => PullPolicy::Follow,
-        };
         let options = PullOptions::new()
             .at(self.at.and_then(ChangeTime::instant))
             .if_missing(if_missing(self.create))
-            .policy(policy)
-            .max_replace(self.max_replace)
+            .expect(self.expect.set())
             .dry_run(self.dry_run);
         self.application(dataset)
             .make(session, |registry| Ok(registry.pull(dataset, source, options)?))
     }
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
-        let PullMirror { at, create, dry_run, .. } = *self;
+        let PullMirror { create, dry_run, .. } = *self;
         let (has_line, reads_history, findings) = (true, true, None);
-        Application { dataset, at, create, dry_run, has_line, reads_history, findings }
+        Application { dataset, create, dry_run, has_line, reads_history, findings }
     }
 
     fn report(
@@ -349,13 +377,52 @@ impl PullMirror {
         let application = self.application(dataset);
         // Where nobody reads what was done, the warnings are still read.
         let reported = application.report(session, applied, *created, unchanged, also, text);
-        session.warn_all(pulled.warnings(dataset));
+        for warning in pulled.warnings(dataset) {
+            self.warn(warning, (dataset, pulled), session);
+        }
         if created.dataset && !self.dry_run {
             // What cannot be read after the change is not warned of.
             let _ = warn_of_doi(session, dataset);
         }
         let exit = if pulled.is_identical() { Exit::Done } else { Exit::Differs };
         reported.map(|_| exit)
+    }
+}
+
+impl PullMirror {
+    /// The command that takes everything of the primary, if the mirror then holds a set.
+    fn command(&self, dataset: &DatasetName, expect: Expected, session: &Session) -> String {
+        match self.all {
+            false => session.again(&[("--expect", &expect.to_string())]),
+            true => format!("{} mirror pull {dataset} --expect {expect}", session.program()),
+        }
+    }
+
+    /// Prints a warning. If something was not taken of the primary, it ends with the command that does so.
+    fn warn(
+        &self,
+        warning: Warning,
+        (dataset, pulled): (&DatasetName, &PullReport),
+        session: &Session,
+    ) {
+        let is_of_what_stays =
+            [WarningKind::MirrorNotChanged, WarningKind::OtherContent].contains(&warning.kind);
+        match pulled.expect.filter(|_| is_of_what_stays) {
+            Some(expect) => {
+                let command = self.command(dataset, expect, session);
+                let message = format!("{}; `{command}` takes the primary's", warning.message);
+                session.warn(warning.kind, &message);
+            }
+            None => session.warn_all([warning]),
+        }
+    }
+
+    /// The error of one of several mirrors, with the command for this one.
+    fn with_next_command(&self, error: Error, dataset: &DatasetName, session: &Session) -> Error {
+        let Some((refusal, expect)) = error.refusal() else { return error };
+        let command = self.command(dataset, expect, session);
+        let hint = hint::of_refusal(refusal, &command, &session.program());
+        error.with_hint(hint)
     }
 }
 

@@ -176,12 +176,14 @@ pub struct Serve {
         value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=100_000))]
     max_connections: usize,
 
-    /// Let clients save the subsets that they cite
+    /// Let clients save the subsets that they cite; needs --register-token
     #[arg(long)]
     register: bool,
 
     /// A file with the token that clients need to save subsets
-    #[arg(long, value_name = "FILE", requires = "register", value_parser = named_path())]
+    ///
+    /// It is not needed if --listen is an address of the machine itself, such as behind a proxy.
+    #[arg(long, hide_short_help = true, value_name = "FILE", requires = "register", value_parser = named_path())]
     register_token: Option<PathBuf>,
 }
 
@@ -200,6 +202,13 @@ impl Serve {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         self.check_datasets(session)?;
         let token = self.register_token.as_deref().map(read_token).transpose()?;
+        if self.register && token.is_none() && !self.listen.ip().to_canonical().is_loopback() {
+            return Err(Error::usage(format!(
+                "everybody who reaches {} could save subsets",
+                self.listen
+            ))
+            .with_hint("--register-token FILE names a token that clients need: `openssl rand -hex 32` makes one"));
+        }
         let server = Server::bind(self.listen)?;
         let listening = format!("http://{}", server.address());
         let is_public = self.public_url.is_some();

@@ -1,12 +1,11 @@
 use std::io::Write;
-use std::sync::Arc;
 
 use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
 use accession::history::{ChangeCounts, HeldContents, Period, Periods, Subset};
 use accession::listing::ListingSummary;
 use accession::{
     Digest, ErrorKind, Identifier, Instance, Resolution, Selection, SetSpec, Snapshot, Timestamp,
-    Warning, WarningKind, Watcher,
+    Warning, WarningKind,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,9 +14,7 @@ use super::dataset::DATASET;
 use crate::applied::sides;
 use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
-use crate::output::{
-    Column, Progress, annotation_in, digest_in, in_words, selected_in, write_fields,
-};
+use crate::output::{Column, annotation_in, digest_in, in_words, selected_in, write_fields};
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -92,6 +89,8 @@ struct Contents {
     from: Timestamp,
     until: Option<Timestamp>,
     digest: Digest,
+    /// Its address on the site that resolves identifiers. `None` means that none is known.
+    address: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -132,8 +131,7 @@ impl Args {
                 drop(snapshot);
                 self.known_at.refuse_for_listing()?;
                 let (source, listing) = listed(session, file, self.lists.reading())?;
-                let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-                let summary = listing.identify_watched(&watcher)?;
+                let summary = listing.identify_watched(&session.watcher())?;
                 warn_of_repeated(session, summary.repeated);
                 return Ok(Shown::Listing(ShownListing { source, summary }));
             }
@@ -194,7 +192,8 @@ impl Args {
         let contents = if is_single {
             Vec::new()
         } else {
-            candidates.iter().map(|it| Contents::of(it, &candidates)).collect()
+            let contents = candidates.iter().map(|it| Contents::of(snapshot, it, &candidates));
+            contents.collect::<accession::Result<Vec<_>>>()?
         };
         Ok(Shown::Set(Box::new(ShownSet {
             identifier,
@@ -253,15 +252,26 @@ impl Args {
 }
 
 impl Contents {
-    fn of(contents: &HeldContents, all: &[HeldContents]) -> Self {
+    fn of(
+        snapshot: &Snapshot,
+        contents: &HeldContents,
+        all: &[HeldContents],
+    ) -> accession::Result<Self> {
         let HeldContents { set, from, until, .. } = contents;
-        Contents {
+        let (identifier, digest) = (set.identifier(), set.digest());
+        let resolver = snapshot.dataset(set.dataset())?.dataset.resolver;
+        let address = resolver.map(|resolver| {
+            let root = resolver.as_str().trim_end_matches('/').to_owned();
+            format!("{root}/DI:{identifier}?digest={digest}")
+        });
+        Ok(Contents {
             set: contents.spec_among(all),
             dataset: set.dataset().to_string(),
             from: *from,
             until: *until,
-            digest: set.digest(),
-        }
+            digest,
+            address,
+        })
     }
 }
 
@@ -331,6 +341,7 @@ const CONTENTS: &[Column] = &[
     Column::text("until").or("now"),
     Column::text("dataset"),
     Column::text("digest"),
+    Column::text("address").if_any(),
 ];
 
 const SUBSETS: &[Column] = &[

@@ -9,9 +9,10 @@ use accession::status::{DatasetStatus, Mirrored, StatusThresholds};
 use accession::text::parse_duration;
 use serde::Serialize;
 
+use super::facts::improvement;
 use crate::args::named_or_all;
 use crate::error::{Exit, Result};
-use crate::output::{Column, in_words, plural, to_the_second};
+use crate::output::{Column, in_words, one_line, plural, to_the_second};
 use crate::session::Session;
 
 /// Show the latest changes, and what needs attention
@@ -66,7 +67,10 @@ impl Args {
         let rows = registry.status(&named_or_all(&self.datasets), oldest)?;
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
         if session.is_json() {
-            rows.iter().try_for_each(|row| session.json(row))?;
+            for row in &rows {
+                let improve = improvement_of(row, &session.program());
+                session.json(&StatusRow { row, improve })?;
+            }
         } else {
             let shown = MAX_ROWS;
             session.rows(STATUS, rows.iter().take(shown).map(Ok))?;
@@ -96,6 +100,21 @@ impl Args {
     }
 }
 
+/// What is printed of a dataset, as JSON.
+#[derive(Serialize)]
+struct StatusRow<'a> {
+    #[serde(flatten)]
+    row: &'a DatasetStatus,
+    /// The command that would improve what is known of the files of a mirror.
+    improve: Option<String>,
+}
+
+fn improvement_of(row: &DatasetStatus, program: &str) -> Option<String> {
+    let files = &row.mirrors.first()?.facts.files;
+    let roots = row.fixity.as_ref().map_or(&[][..], |checked| &checked.roots);
+    improvement(program, &row.dataset, files, roots)
+}
+
 /// A primary, with the dataset that mirrors it.
 #[derive(Serialize)]
 struct PrimaryOf<'a> {
@@ -114,6 +133,19 @@ fn write_primaries(rows: &[DatasetStatus], session: &mut Session) -> Result<()> 
         row.mirrors.iter().map(|primary| Ok(PrimaryOf { dataset: &row.dataset, primary }))
     });
     session.rows(PRIMARIES, primaries)?;
+    writeln!(session.out())?;
+    for row in rows {
+        for primary in &row.mirrors {
+            let of = match row.mirrors.len() {
+                1 => String::new(),
+                _ => format!(" of {}", one_line(&primary.source)),
+            };
+            writeln!(session.out(), "{}{of}: {}", row.dataset, primary.facts)?;
+        }
+        if let Some(improve) = improvement_of(row, &session.program()) {
+            writeln!(session.out(), "  check its files: {improve}")?;
+        }
+    }
     Ok(())
 }
 

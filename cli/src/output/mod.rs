@@ -12,7 +12,7 @@ mod value;
 
 pub use accession::text::plural;
 pub use json::{Object, Streamed};
-pub use progress::Progress;
+pub use progress::{Progress, show_progress};
 pub use stdout::{Failure, Output};
 pub use table::{Column, Table, to_the_second, write_fields, write_rows};
 pub use text::{

@@ -15,6 +15,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How many rows are counted before they are shown.
 const ROWS: u64 = 4_096;
 
+/// Whether stderr is that of this program, and not that of one that runs its commands.
+static IS_SHOWN: AtomicBool = AtomicBool::new(false);
+
+/// Shows progress from now on, if stderr is a terminal.
+pub fn show_progress() {
+    IS_SHOWN.store(true, Ordering::Relaxed);
+}
+
 /// What is counted where the rate is shown, too.
 const BYTES: &str = "bytes";
 
@@ -22,9 +30,9 @@ const BYTES: &str = "bytes";
 const TICK: Duration = Duration::from_millis(250);
 
 /// A line on stderr that shows how far the work has come, after its first second. Nothing is shown
-/// if stderr is not a terminal.
+/// if stderr is not a terminal, or before [`show_progress`].
 pub struct Progress {
-    /// `None` if stderr is not a terminal.
+    /// `None` if nothing is shown.
     current: Option<Arc<Current>>,
     rows: AtomicU64,
     /// Becomes true when a change is committed.
@@ -71,7 +79,8 @@ fn words(work: Work) -> (&'static str, &'static str) {
 
 impl Progress {
     pub fn new() -> Self {
-        let current = std::io::stderr().is_terminal().then(|| {
+        let is_shown = IS_SHOWN.load(Ordering::Relaxed) && std::io::stderr().is_terminal();
+        let current = is_shown.then(|| {
             let current = Arc::new(Current::default());
             let watched = Arc::downgrade(&current);
             // Without this thread, only a phase that reports how far it has come is shown.

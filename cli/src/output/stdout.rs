@@ -8,7 +8,7 @@
 //! that was redirected to `/dev/null` on purpose, and output to it is lost without an error. The check is
 //! therefore made earlier, by a constructor that runs before the runtime.
 
-use std::io::{self, BufWriter, IsTerminal, Stdout, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use accession::text::is_escaped;
@@ -19,11 +19,14 @@ use terminal_size::Width;
 /// Whatever happens to an error of writing in the program, [`Output::failure`] reports that the output
 /// is incomplete, and why.
 pub struct Output {
-    writer: BufWriter<TerminalSafe<Stdout>>,
+    writer: BufWriter<TerminalSafe<Box<dyn Write + Send>>>,
     is_terminal: bool,
     is_closed: bool,
     failure: Option<Failure>,
 }
+
+/// How much is written at a time.
+const BUFFER_BYTES: usize = 32 * 1_024;
 
 /// Why standard output could not be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,12 +42,14 @@ pub enum Failure {
 impl Output {
     pub fn new() -> Self {
         let is_terminal = io::stdout().is_terminal();
-        Output {
-            writer: BufWriter::new(TerminalSafe::new(io::stdout(), is_terminal)),
-            is_terminal,
-            is_closed: stdout_was_closed(),
-            failure: None,
-        }
+        let is_closed = stdout_was_closed();
+        Output { is_terminal, is_closed, ..Output::to(Box::new(io::stdout()), is_terminal) }
+    }
+
+    /// Output to a writer instead of stdout.
+    pub fn to(out: Box<dyn Write + Send>, is_terminal: bool) -> Self {
+        let writer = BufWriter::with_capacity(BUFFER_BYTES, TerminalSafe::new(out, is_terminal));
+        Output { writer, is_terminal, is_closed: false, failure: None }
     }
 
     /// The number of columns of the terminal. `None` means that stdout is not a terminal.

@@ -190,5 +190,5 @@ fn a_mirror_reads_its_primary_while_the_owner_writes() {
     assert!(sandbox.command(mirror).output().unwrap().status.success());
     let compared =
         sandbox.run("accession --registry mirror.db mirror compare DATASET accession.db");
-    assert!(compared.starts_with("identical: 22 granules"), "{compared}");
+    assert!(compared.contains("\nidentical: 22 granules"), "{compared}");
 }

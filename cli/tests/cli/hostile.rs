@@ -183,7 +183,8 @@ fn a_warning_escapes_the_name_of_a_file() {
     let fixture = std::fs::read(sandbox.path().join("fixtures/input/umm.json")).unwrap();
     let name = format!("answer{EVIL}.json");
     std::fs::write(sandbox.path().join(&name), fixture).unwrap();
-    let mut command = sandbox.command("ingest DATASET --at now --dry-run --partial");
+    let mut command =
+        sandbox.command("delete DATASET --at now --dry-run --skip-missing --format umm-json");
     let output = command.arg(&name).output().unwrap();
     assert!(output.status.success(), "{}", stderr(&output));
     let warned = stderr(&output);
@@ -329,10 +330,9 @@ fn no_number_is_too_large_or_too_small_for_the_program() {
         ("history DATASET -n", &counts),
         ("granules DATASET --limit", &counts),
         ("compare DATASET list.txt --limit", &counts),
-        ("sync DATASET list.txt --dry-run --max-delete", &shares),
-        ("sync DATASET list.txt --dry-run --max-add", &shares),
-        ("sync DATASET list.txt --dry-run --note x --max-replace", &shares),
-        ("mirror pull DATASET www --dry-run --max-replace", &shares),
+        ("dataset edit DATASET --max-delete", &shares),
+        ("dataset edit DATASET --max-add", &shares),
+        ("dataset edit DATASET --max-replace", &shares),
         ("dataset edit DATASET --year", &counts),
         ("ids payment --worker", &counts),
         ("ids payment --worker 1 --count", &["18446744073709551616", "0"]),

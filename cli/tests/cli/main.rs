@@ -5,6 +5,7 @@
 #[path = "../running"]
 mod running {
     pub mod console;
+    pub mod guards;
     pub mod nobody;
     pub mod program;
     mod two_streams;
@@ -16,6 +17,7 @@ mod coverage;
 mod documents;
 mod file_checks;
 mod files;
+mod guards;
 mod help;
 mod hostile;
 #[cfg(target_os = "linux")]

@@ -86,7 +86,10 @@ const INVENTORY: Values = &[("--root", "files"), ("--no-files", "")];
 
 /// The options of a change.
 const CHANGE: Values =
-    &[("--all", ""), ("--at", "2001-02-01"), ("--dry-run", ""), ("--note", "why")];
+    &[("--all", ""), ("--at", "2001-02-01"), ("--dry-run", ""), EXPECT, ("--note", "why")];
+
+/// A set that no command leads to.
+const EXPECT: (&str, &str) = ("--expect", "DI:00000000000000000000000000000000");
 
 /// Options of a listing that name ids.
 const IDS: &[&str] = &["--column", "--granule", "--strip-prefix", "--strip-suffix"];
@@ -96,15 +99,8 @@ const WRITING: Unseen = &[
     (OF_FILES, "--dry-run", "what would be recorded of files is not printed"),
     (&["--note"], "--dry-run", "what would be recorded is not printed"),
     (&["--all"], "--dry-run", "three granules are printed anyway"),
-    (&["--max-replace"], "--note", "nothing is replaced"),
     (&["--size-column"], "--checksum-column", "the digest covers checksums"),
     (&["--size-column"], "--path-column", "the digest covers checksums"),
-    (IDS, "--max-add", "the listing is refused anyway"),
-    (IDS, "--max-delete", "the listing is refused anyway"),
-    (OF_FILES, "--max-add", "the listing is refused anyway"),
-    (OF_FILES, "--max-delete", "the listing is refused anyway"),
-    (&["--note", "--max-add"], "--max-delete", "the listing is refused anyway"),
-    (&["--note"], "--max-add", "the listing is refused anyway"),
 ];
 
 const OF_FILES: &[&str] =
@@ -188,38 +184,37 @@ const CASES: &[Case] = &[
         values: &[&[
             ("--all", ""),
             ("--ca-file", "list.txt"),
+            ("--checked-within", "1d"),
+            ("--files", "data"),
             ("--insecure", ""),
             ("--max-age", "0s"),
             ("--max-bytes", "1"),
             ("--primary-dataset", "NONE"),
             ("--timeout", "1"),
         ]],
-        // The manifest was written just now.
-        hidden: &["--all", "--max-age"],
+        // The manifest was written just now. The mirror is not identical, whenever its files were checked.
+        hidden: &["--all", "--checked-within", "--max-age"],
         writes: false,
         unseen: &[],
     },
     Case {
         command: "mirror pull",
-        lines: &["OTHER us.jsonl", "OTHER us.jsonl --reset"],
+        lines: &["OTHER us.jsonl", "OTHER us.jsonl --expect DI:cfdaf64a9f70fbdc8183afc8b9357ab8"],
         values: &[&[
             ("--all", ""),
             ("--at", "2001-02-01"),
             ("--ca-file", "list.txt"),
             ("--create", ""),
             ("--dry-run", ""),
+            EXPECT,
             ("--insecure", ""),
-            ("--max-add", "0"),
             ("--max-age", "0s"),
             ("--max-bytes", "1"),
-            ("--max-delete", "0"),
-            ("--max-replace", "1"),
             ("--primary-dataset", "NONE"),
-            ("--reset", ""),
             ("--timeout", "1"),
         ]],
-        // The mirrors exist, no checksums are known, and the manifest was written just now.
-        hidden: &["--create", "--max-age", "--max-replace"],
+        // The warning has the same command, with all its options.
+        hidden: &[],
         writes: false,
         unseen: &[],
     },
@@ -278,13 +273,7 @@ const CASES: &[Case] = &[
             FILES,
             INVENTORY,
             CHANGE,
-            &[
-                ("--checksums", ""),
-                ("--create", ""),
-                ("--max-add", "0"),
-                ("--max-delete", "0"),
-                ("--max-replace", "1"),
-            ],
+            &[("--checksums", ""), ("--create", "")],
         ],
         hidden: &["--create"],
         writes: true,
@@ -304,13 +293,11 @@ const CASES: &[Case] = &[
                 ("--create", ""),
                 ("--delete", "some.txt"),
                 ("--id", "Z"),
-                ("--max-replace", "1"),
-                ("--partial", ""),
                 ("--skip-existing", ""),
                 ("--skip-missing", ""),
             ],
         ],
-        hidden: &["--create", "--partial", "--skip-existing"],
+        hidden: &["--create", "--skip-existing"],
         writes: true,
         unseen: WRITING,
     },
@@ -364,7 +351,13 @@ const CASES: &[Case] = &[
             READING,
             FORMAT,
             FILES,
-            &[("--limit", "0"), ("--names-only", ""), ("--root", "files"), ("--summary", "")],
+            &[
+                ("--limit", "0"),
+                ("--names-only", ""),
+                ("--root", "files"),
+                ("--scanned", "2001-01-02/2001-01-05"),
+                ("--summary", ""),
+            ],
         ],
         hidden: &[],
         writes: false,
@@ -372,13 +365,14 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "cite",
-        lines: &["PATHS", "sums.txt --of 10.9999/us", "US --format ro-crate"],
+        lines: &["PATHS", "sums.txt --of 10.9999/us", "US --format ro-crate", "US --select B"],
         values: &[
             READING,
             FILES,
             INVENTORY,
             &[
                 ("--digest", ""),
+                ("--dry-run", ""),
                 ("--format", "bibtex"),
                 ("--of", "10.9999/us"),
                 ("--output", "crate"),
@@ -439,24 +433,21 @@ const CASES: &[Case] = &[
             INVENTORY,
             &[
                 ("--all", ""),
-                ("--at", "now"),
                 ("--ca-file", "list.txt"),
                 ("--create", ""),
                 ("--deleted", "last"),
                 ("--dry-run", ""),
+                EXPECT,
                 ("--ingested", "first"),
                 ("--insecure", ""),
-                ("--max-add", "0"),
                 ("--max-age", "0s"),
                 ("--max-bytes", "1"),
-                ("--max-delete", "0"),
-                ("--max-replace", "1"),
                 ("--note", "why"),
-                ("--partial", ""),
+                ("--skip", "2001-02-02.csv"),
                 ("--timeout", "1"),
             ],
         ],
-        hidden: &["--at", "--create"],
+        hidden: &["--create"],
         writes: true,
         unseen: WRITING,
     },
@@ -467,13 +458,7 @@ const CASES: &[Case] = &[
             "PATHS paths.csv --size-column size",
             "SUMS paths.csv --skip-missing --checksum-column sum",
         ],
-        values: &[
-            READING,
-            FORMAT,
-            FILES,
-            CHANGE,
-            &[("--max-replace", "1"), ("--root", "files"), ("--skip-missing", "")],
-        ],
+        values: &[READING, FORMAT, FILES, CHANGE, &[("--root", "files"), ("--skip-missing", "")]],
         hidden: &["--skip-missing"],
         writes: true,
         unseen: WRITING,
@@ -513,6 +498,14 @@ const CASES: &[Case] = &[
         values: &[FIELDS],
         hidden: &["--at", "--shared-doi", "--title"],
         writes: false,
+        unseen: &[],
+    },
+    Case {
+        command: "dataset correct",
+        lines: &["US --after 2001-01-02"],
+        values: &[&[("--at", "now"), ("--dry-run", "")]],
+        hidden: &["--at"],
+        writes: true,
         unseen: &[],
     },
     Case {
@@ -629,7 +622,7 @@ fn outcome(world: &Sandbox, line: &str, dataset: Option<&str>) -> String {
     let sandbox = Sandbox::new();
     copy(world.path(), sandbox.path());
     let read = dataset.map_or_else(String::new, |dataset| {
-        format!("; s=$?; [ $s = 2 ] && exit 2; accession --json history {dataset}; exit $s")
+        format!("; s=$?; [ $s -ge 2 ] && exit $s; accession --json history {dataset}; exit $s")
     });
     let mut outcome = masked(&sandbox.run(&format!("accession {line}{read}")));
     if line.starts_with("ids payment") {
@@ -652,7 +645,7 @@ fn without_payment_ids(outcome: &str) -> String {
 }
 
 fn is_refused(outcome: &str) -> bool {
-    outcome.lines().any(|line| line == "? 2")
+    outcome.lines().any(|line| line == "? 2" || line == "? 3")
 }
 
 /// What is wrong with the options of a case.

@@ -62,7 +62,7 @@ const COMMANDS: &[&str] = &[
     "dataset export US --output us.jsonl",
     "mirror compare THEM us.jsonl",
     "mirror pull THEM us.jsonl --at 2001-02-03",
-    "mirror pull THEM us.jsonl --at 2001-02-03 --reset",
+    "mirror pull THEM us.jsonl --at 2001-02-03 --expect DI:8f714d3efb0e51ed23fb7eeecca3009b",
     "mirror compare THEM us.jsonl",
     "status THEM",
     "mirror pull COPY us.jsonl --create --at 2001-02-03",

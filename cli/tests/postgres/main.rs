@@ -3,11 +3,12 @@
 //!
 //! With `TRUST=1`, each fault is run as often as the published report says; without it, less often.
 
-#![expect(clippy::unwrap_used, reason = "tests fail by panic")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "tests fail by panic")]
 #![expect(clippy::print_stdout, reason = "what was tested is reported")]
 
 #[path = "../running"]
 mod running {
+    pub mod guards;
     pub mod program;
     pub mod serving;
 }
@@ -21,6 +22,7 @@ mod distribution;
 mod dry_run;
 mod errors;
 mod full_disk;
+mod guards;
 mod guide;
 mod imports;
 mod lost_machines;

@@ -208,6 +208,12 @@ fn assert_roles_can_do_what_they_are_for(scene: &Scene) {
         &["dataset", "rename", "NEW", "NEWER"],
         &["cite", "NEWER", "--select", "C*"],
         &["dataset", "withdraw", "NEWER", "--note", "wrong"],
+        &["ingest", "WRONG", "--create", "--id", "W"],
+        &["dataset", "correct", "WRONG", "--after", "none"],
+        &["ingest", "WRONG", "--id", "W"],
+        &["dataset", "create", "UNUSED"],
+        &["dataset", "remove", "UNUSED"],
+        &["dataset", "create", "UNUSED"],
         &["ids", "payment", "--worker", "1", "--epoch", "2020-01-01"],
         &["verify"],
     ] {

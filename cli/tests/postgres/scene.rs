@@ -84,7 +84,8 @@ pub fn succeed(registry: &str, arguments: &[&str]) -> String {
 pub fn refused(registry: &str, arguments: &[&str], kind: &str) -> String {
     let output = command(registry, &[&["--json"], arguments].concat()).output().unwrap();
     let error = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {error}");
+    let status = if error.contains("\"expect\":") { 3 } else { 2 };
+    assert_eq!(output.status.code(), Some(status), "{arguments:?}: {error}");
     assert!(error.contains(&format!("\"kind\":\"{kind}\"")), "{arguments:?}: {error}");
     error
 }

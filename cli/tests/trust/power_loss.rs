@@ -21,6 +21,7 @@ use crate::disk::{Content, Disk, Record, records};
 use crate::interposed::Interposed;
 use crate::rounds::{dice, rounds};
 use crate::scene::{Place, Scene, granule_id};
+use harness::oracle::naive;
 use harness::values::{second, step};
 
 /// A run of commands, as the disk sees it.
@@ -229,6 +230,10 @@ fn some(numbers: impl Iterator<Item = usize>) -> String {
 /// Ten commands, including every kind that changes something.
 fn commands() -> Vec<String> {
     let at = |n: i64| second(n);
+    let mut pulled: BTreeSet<&str> = (0..200).step_by(2).map(granule_id).collect();
+    let deleted: Vec<&str> = (40..60).step_by(4).map(granule_id).collect();
+    pulled.retain(|id| !deleted.contains(id));
+    pulled.extend((1..150).step_by(2).map(granule_id));
     vec![
         format!("ingest OWN --create --at {} --id {}", at(1), some((0..200).step_by(2))),
         format!("delete OWN --at {} --id {}", at(2), some((20..60).step_by(4))),
@@ -239,7 +244,8 @@ fn commands() -> Vec<String> {
         format!("ingest OWN --at {} --id {}", at(5), some((1..150).step_by(2))),
         format!("delete MIRROR --at {} --id {}", at(6), some((1..7).chain(9..12))),
         format!(
-            "mirror pull MIRROR PRIMARY --primary-dataset OWN --reset --max-delete 100% --at {}",
+            "mirror pull MIRROR PRIMARY --primary-dataset OWN --expect DI:{} --at {}",
+            naive(pulled.iter().copied()),
             at(7)
         ),
         format!("delete OWN --at {} --id {}", at(8), some((1..90).step_by(2))),

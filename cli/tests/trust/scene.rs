@@ -78,11 +78,11 @@ impl Scene {
             ("import", "import OWN DIR/changes.tsv"),
             (
                 "mirror pull",
-                "mirror pull MIRROR DIR/primary.db --primary-dataset OWN --reset --max-delete 100% --at SOON",
+                "mirror pull MIRROR DIR/primary.db --primary-dataset OWN --expect DI:OF_PRIMARY --at SOON",
             ),
             (
                 "mirror pull of a manifest",
-                "mirror pull MIRROR DIR/manifest.jsonl --reset --max-delete 100% --at SOON",
+                "mirror pull MIRROR DIR/manifest.jsonl --expect DI:OF_PRIMARY --at SOON",
             ),
             ("dataset edit", "dataset edit OWN --title Granules --creator Someone"),
             ("ids payment", "ids payment --worker 7 --count 20"),
@@ -90,8 +90,13 @@ impl Scene {
             ("creation by import", "import NEW --create DIR/new.tsv"),
         ];
         let times = [("EARLY", 1), ("SOON", 50), ("LATER", 100)];
+        let primary = Registry::open(scene.path("primary.db"), clock()).unwrap();
+        let held = primary.snapshot().unwrap().dataset(&name("OWN")).unwrap().latest.unwrap();
+        drop(primary);
+        let held = held.identifier.to_string();
         let written = |arguments: &str| {
-            times.into_iter().fold(arguments.replace("DIR", &directory), |text, (word, seconds)| {
+            let arguments = arguments.replace("OF_PRIMARY", &held).replace("DIR", &directory);
+            times.into_iter().fold(arguments, |text, (word, seconds)| {
                 text.replace(word, &second(seconds).to_string())
             })
         };

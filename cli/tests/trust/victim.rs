@@ -269,7 +269,9 @@ impl<'primary> Victim<'primary> {
             _ => format!("ingest OWN --at {at} {ingest} --delete {delete}"),
         };
         let held = held.union(&comes).filter(|id| !goes.contains(*id)).cloned().collect();
-        Plan::new(kind, &arguments, vec![Entry::of(at, held)])
+        let entry = Entry::of(at, held);
+        let arguments = format!("{arguments} --expect DI:{}", entry.identifier);
+        Plan::new(kind, &arguments, vec![entry])
     }
 
     /// A full listing in no order, in which some ids are new, some are missing, and one is repeated.
@@ -284,8 +286,9 @@ impl<'primary> Victim<'primary> {
         let first = dice.within(0..lines.len());
         lines.rotate_left(first);
         let from = self.input("listing.txt", &(lines.join("\n") + "\n"));
-        let arguments = format!("sync OWN --at {at} --max-delete 50% {from}");
-        Plan::new(Kind::Sync, &arguments, vec![Entry::of(at, listed)])
+        let entry = Entry::of(at, listed);
+        let arguments = format!("sync OWN --at {at} {from} --expect DI:{}", entry.identifier);
+        Plan::new(Kind::Sync, &arguments, vec![entry])
     }
 
     /// Back to a set that was held before, named by its time or by its identifier.
@@ -325,8 +328,10 @@ impl<'primary> Victim<'primary> {
         let at = self.mirror.next_time();
         let primary = self.primary.path(&format!("{state}.{primary}"));
         let primary = primary.display();
-        let arguments = format!("mirror pull MIRROR {primary} --at {at} --reset --max-delete 100%");
-        Plan::new(kind, &arguments, vec![Entry::of(at, entry.held.clone())])
+        let expected = Entry::of(at, entry.held.clone());
+        let arguments =
+            format!("mirror pull MIRROR {primary} --at {at} --expect DI:{}", expected.identifier);
+        Plan::new(kind, &arguments, vec![expected])
     }
 
     fn input(&self, file: &str, text: &str) -> String {

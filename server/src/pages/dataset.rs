@@ -14,9 +14,10 @@ use super::verify::{CheckedSet, Fixity, means};
 use accession::Citation;
 use accession::dataset::{DatasetRecord, LastSubsets};
 use accession::history::{Annotation, Subset};
+use accession::status::{Mirrored, StatusThresholds};
+use accession::{DatasetFilter, Selection, Snapshot};
 use accession::{DatasetName, Instance, Moment, Set, Timestamp};
 use accession::{ErrorKind, Result};
-use accession::{Selection, Snapshot};
 
 /// How many of the last changes are shown.
 const RECENT_CHANGES: u32 = 6;
@@ -46,6 +47,8 @@ pub struct DatasetPage {
     pub citation: Option<Citation>,
     /// What is known of its files. `None` means nothing.
     fixity: Option<Fixity>,
+    /// The primary that it mirrors, and whether the copy matches. `None` means that it is no mirror.
+    copy: Option<Mirrored>,
     /// The present time.
     pub now: Timestamp,
 }
@@ -67,7 +70,10 @@ impl DatasetPage {
         let citation = match &listed.latest {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
-                Ok(cited) => Some(Citation::new(cited, at, now.day())),
+                Ok(cited) => {
+                    let contents = snapshot.cited_contents(&cited, at)?;
+                    Some(Citation::new(cited, at, now.day()).with_contents(contents))
+                }
                 Err(error) if error.kind() == ErrorKind::NoHistory => None,
                 Err(error) => return Err(error),
             },
@@ -82,6 +88,7 @@ impl DatasetPage {
             ends: Ends::default(),
             citation,
             fixity: None,
+            copy: None,
             now,
         };
         if detail == Detail::Page {
@@ -90,6 +97,10 @@ impl DatasetPage {
             page.annotated = snapshot.annotated(name, LISTED_ANNOTATIONS)?;
             page.subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
             page.fixity = Fixity::read(snapshot, name)?;
+            let only = DatasetFilter::Only(vec![name.clone()]);
+            let status = snapshot.registry().status(&only, StatusThresholds::default())?;
+            let mirrors = status.into_iter().flat_map(|status| status.mirrors);
+            page.copy = mirrors.max_by_key(|mirrored| (mirrored.default, mirrored.read));
             if let Some(latest) = &page.listed.latest {
                 page.ends = Ends::read(snapshot, &Set::Instance(latest.clone()))?;
             }
@@ -158,6 +169,7 @@ impl DatasetPage {
         html! {
             (trail(site, &[], dataset.name.as_str()))
             (record::withdrawal(site, self.listed.withdrawn.as_ref()))
+            (record::corrections(site, &self.listed.corrections))
             div.head {
                 h1 { (record::title(dataset)) }
                 (record::byline(dataset))
@@ -234,6 +246,7 @@ impl DatasetPage {
                         }
                         " " (annotations(&latest.annotations))
                     }
+                    @if let Some(copy) = self.copy.as_ref().filter(|_| site.is_complete()) { (mirror(copy)) }
                     (checked.actions())
                 }
                 (means(site))
@@ -313,6 +326,21 @@ impl DatasetPage {
                 }
                 @if is_complete { " " a href={ (path) "?format=jsonl" } { "JSON Lines" } }
             }
+        }
+    }
+}
+
+/// Whether the copy of a mirror matches its primary. The path of a primary in a file is not shown.
+fn mirror(copy: &Mirrored) -> Markup {
+    let address = Some(&copy.source).filter(|source| source.starts_with("http"));
+    html! {
+        p.soft {
+            "A mirror of "
+            @match address {
+                Some(address) => a href=(address) { (address) },
+                None => "another archive’s dataset",
+            }
+            ", which was last read on " (time(copy.read)) ": " (copy.facts.to_string()) "."
         }
     }
 }

@@ -5,7 +5,9 @@ use maud::{Markup, html};
 use super::figures::{Facts, date, joined, note, visible};
 use super::site::Site;
 use accession::DatasetName;
-use accession::dataset::{Creator, DatasetMetadata, GranuleUrl, WebAddress, Withdrawal};
+use accession::dataset::{
+    Correction, Creator, DatasetMetadata, GranuleUrl, WebAddress, Withdrawal,
+};
 use accession::history::Annotation;
 
 /// The title of a dataset or, if it has none, its name.
@@ -95,6 +97,21 @@ pub(super) fn withdrawal(site: &Site, withdrawn: Option<&Withdrawal>) -> Markup 
                     @if site.is_complete() { " Every identifier that was ever issued still resolves." }
                 }
                 @if let Some(text) = &withdrawal.note { p.reason { (note(text)) } }
+            }
+        }
+    }
+}
+
+/// Notices that the history of a dataset was corrected.
+pub(super) fn corrections(site: &Site, corrections: &[Correction]) -> Markup {
+    html! {
+        @for correction in corrections {
+            div.notice role="note" {
+                p {
+                    strong { "The history was corrected" } " on " (date(correction.recorded)) ". "
+                    "Citations from before are of "
+                    a href=(site.href(&Site::dataset(&correction.kept_as))) { (correction.kept_as) } "."
+                }
             }
         }
     }

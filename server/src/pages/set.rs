@@ -130,7 +130,8 @@ impl SetPage {
             RequestedBy::Identifier => None,
             RequestedBy::Time(at) => Some(at),
         };
-        let citation = Citation::new(cited.clone(), at, now.day());
+        let contents = snapshot.cited_contents(&cited, at)?;
+        let citation = Citation::new(cited.clone(), at, now.day()).with_contents(contents);
         let shown = match detail {
             Detail::Page => Some(Details::read(snapshot, &cited, periods)?),
             Detail::Record => None,
@@ -421,9 +422,12 @@ fn period_row(site: &Site, period: &Period) -> Markup {
                 a href=(own) { (time(period.from())) }
                 // Names stayed, and what was known of the files did not.
                 @if digests.len() > 1 {
-                    @for DigestPeriod { digest, from, .. } in digests {
+                    @for DigestPeriod { digest, from, until: end, .. } in digests {
                         @let shown = digest.to_string();
-                        span.small.soft { br; a.di href=(site.href(&format!("/{digest}"))) { (shown[..19]) "…" } " " (time(from)) }
+                        span.small.soft {
+                            br; a.di href=(site.href(&format!("/{digest}"))) { (shown[..19]) "…" }
+                            " " (time(from)) " until " (until(end))
+                        }
                     }
                 }
             }

@@ -84,7 +84,8 @@ Annotation note:string questionable:boolean recorded:string recorded_by:null
 Confirmation timestamp:string recorded_by:null granules:integer
 Found dataset:string timestamp:string until:string? identifier:string digest:string granules:integer ingested:integer deleted:integer described:integer replaced:integer recorded:string recorded_by:null note:string? annotations:[Annotation] digests:[DigestPeriod] withdrawn~:Withdrawal? others~:[Instance]
 Withdrawal timestamp:string note:string?
-Dataset name:string doi:string? title:string? description:string? creators:[string] publisher:string? version:string? year:integer? url:string? licence:string? archive:string? granule_url:string? resolver~:string keywords:[string] free_access:boolean? temporal:string? withdrawn:Withdrawal? former_names:[string] latest:Instance? confirmed:Confirmation? problem~:string
+Correction recorded:string after:string? kept_as:string
+Dataset name:string doi:string? title:string? description:string? creators:[string] publisher:string? version:string? year:integer? url:string? licence:string? archive:string? granule_url:string? resolver~:string keywords:[string] free_access:boolean? temporal:string? withdrawn:Withdrawal? former_names:[string] corrections~:[Correction] latest:Instance? confirmed:Confirmation? problem~:string
 Subset identifier:string digest:string dataset:string timestamp:string patterns:[string]? granules:integer cited:string
 DigestPeriod digest:string from:string until:string?
 Resolved kind:string dataset:string from:string until:string? identifier:string granules:integer digests:[DigestPeriod] instance:Instance? subset:Subset? annotations:[Annotation] withdrawn:Withdrawal?

@@ -26,7 +26,7 @@ fn csl_item(citation: &Citation) -> Value {
         "id": citation.key(),
         "type": "dataset",
         "author": nonempty(record.creators.iter().map(csl_author).collect()),
-        "title": citation.title(),
+        "title": citation.title_to_print(),
         "issued": record.year.map(|year| json!({ "date-parts": [[year.as_number()]] })),
         "version": citation.version(),
         "publisher": citation.publisher(),
@@ -59,7 +59,7 @@ fn custom(citation: &Citation) -> Value {
     let orcids: Map<String, Value> = orcids.collect();
     without_nulls(json!({
         "identifier": citation.prefixed_identifier(),
-        "digest": citation.cited.period.set.digest(),
+        "digest": citation.stated_digest(),
         "granules": citation.cited.period.set.granule_count(),
         "orcid": (!orcids.is_empty()).then_some(orcids),
         "license": record.licence,
@@ -80,29 +80,34 @@ pub(super) fn write_datacite(citation: &Citation) -> String {
         json!({ "description": citation.noted_statement(), "descriptionType": "TechnicalInfo" });
     indented(&without_nulls(json!({
         "doi": record.doi.as_ref().map(Doi::as_str),
-        "url": citation.permanent_address().or_else(|| citation.url()),
+        "url": citation.recorded_address(),
         "types": { "resourceTypeGeneral": "Dataset", "resourceType": "Dataset" },
         "creators": nonempty(record.creators.iter().map(datacite_creator).collect()),
         "titles": [{ "title": citation.title() }],
         "publisher": citation.publisher().map(|name| json!({ "name": name })),
         "publicationYear": record.year.map(|year| year.to_string()),
         "version": citation.version(),
-        "alternateIdentifiers": [
-            {
-                "alternateIdentifier": citation.prefixed_identifier(),
-                "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
-            },
-            {
-                "alternateIdentifier": citation.cited.period.set.digest(),
-                "alternateIdentifierType": "DatasetInstance digest (sha256-list)",
-            },
-        ],
+        "alternateIdentifiers": alternate_identifiers(citation),
         "dates": dates(citation),
         "relatedIdentifiers": nonempty(related(citation)),
         "rightsList": citation.licence().map(|licence| [rights(licence)]),
         "descriptions": described.into_iter().chain([stated]).collect::<Vec<_>>(),
         "schemaVersion": "http://datacite.org/schema/kernel-4",
     })))
+}
+
+fn alternate_identifiers(citation: &Citation) -> Value {
+    let identifier = json!({
+        "alternateIdentifier": citation.prefixed_identifier(),
+        "alternateIdentifierType": "DatasetInstance identifier (md5-chain)",
+    });
+    let digest = citation.stated_digest().map(|digest| {
+        json!({
+            "alternateIdentifier": digest,
+            "alternateIdentifierType": "DatasetInstance digest (sha256-list)",
+        })
+    });
+    [identifier].into_iter().chain(digest).collect()
 }
 
 fn datacite_creator(creator: &Creator) -> Value {
@@ -301,12 +306,14 @@ fn identifiers(citation: &Citation, about: About) -> Value {
         "propertyID": "DatasetInstance identifier (md5-chain)",
         "value": citation.prefixed_identifier(),
     });
-    let digest = json!({
-        "@type": "PropertyValue",
-        "propertyID": "DatasetInstance digest (sha256-list)",
-        "value": citation.cited.period.set.digest(),
+    let digest = citation.stated_digest().map(|digest| {
+        json!({
+            "@type": "PropertyValue",
+            "propertyID": "DatasetInstance digest (sha256-list)",
+            "value": digest,
+        })
     });
-    doi.into_iter().chain([identifier, digest]).collect()
+    doi.into_iter().chain([identifier]).chain(digest).collect()
 }
 
 /// The identifier as a checksum, with a comment that it is not the MD5 of a file.

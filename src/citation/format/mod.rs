@@ -108,11 +108,11 @@ impl Citation {
         match format {
             CitationFormat::Text => text::write_sentence(self),
             CitationFormat::Tuple => text::write_tuple(self),
-            CitationFormat::Bibtex => text::write_bibtex(self),
-            CitationFormat::Ris => text::write_ris(self),
-            CitationFormat::CslJson => json::write_csl(&self.of_digest()),
-            CitationFormat::DataciteJson => json::write_datacite(&self.of_digest()),
-            CitationFormat::JsonLd => json::write_json_ld(&self.of_digest(), json::About::Set),
+            CitationFormat::Bibtex => text::write_bibtex(&self.for_programs()),
+            CitationFormat::Ris => text::write_ris(&self.for_programs()),
+            CitationFormat::CslJson => json::write_csl(&self.for_programs()),
+            CitationFormat::DataciteJson => json::write_datacite(&self.for_programs()),
+            CitationFormat::JsonLd => json::write_json_ld(&self.for_programs(), json::About::Set),
         }
     }
 
@@ -120,14 +120,14 @@ impl Citation {
     /// one object.
     pub fn write_resolved(&self, format: CitationFormat) -> String {
         match format {
-            CitationFormat::CslJson => json::write_csl_item(&self.of_digest()),
+            CitationFormat::CslJson => json::write_csl_item(&self.for_programs()),
             format => self.render(format),
         }
     }
 
     /// Writes the dataset whose latest set is cited as JSON-LD, for its own page.
     pub fn write_dataset(&self) -> String {
-        json::write_json_ld(&self.of_digest(), json::About::Dataset)
+        json::write_json_ld(&self.for_programs(), json::About::Dataset)
     }
 
     /// Whether the citation has what a format requires: DataCite rejects metadata without creators, a publisher or

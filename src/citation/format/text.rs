@@ -59,7 +59,7 @@ pub(super) fn write_ris(citation: &Citation) -> String {
     let record = citation.record();
     let mut lines = vec![("TY", "DATA".to_owned()), ("ID", citation.key())];
     lines.extend(record.creators.iter().map(|creator| ("AU", single_line(&creator.full_name()))));
-    lines.push(("TI", citation.title()));
+    lines.push(("TI", citation.title_to_print()));
     lines.extend(record.year.map(|year| ("PY", year.to_string())));
     lines.extend(citation.version().map(|version| ("ET", version)));
     lines.extend(citation.publisher().map(|publisher| ("PB", publisher)));
@@ -91,7 +91,7 @@ pub(super) fn write_bibtex(citation: &Citation) -> String {
         ("version", citation.version().map(|version| escaped(&version))),
         ("publisher", citation.publisher().map(|publisher| format!("{{{}}}", escaped(&publisher)))),
         ("doi", record.doi.as_ref().map(|doi| doi_field(doi.as_str()))),
-        ("url", citation.permanent_address().or_else(|| citation.url())),
+        ("url", citation.recorded_address()),
         ("urldate", Some(citation.accessed.to_string())),
         ("note", Some(escaped(&citation.noted_statement()))),
     ];

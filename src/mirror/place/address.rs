@@ -5,6 +5,7 @@ use std::fmt;
 use ureq::{Proxy, ProxyProtocol};
 use url::{Host, Url};
 
+use super::DATASETS;
 use crate::error::{Class, Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{DatasetName, quoted};
 use crate::registry::Location;
@@ -72,6 +73,11 @@ impl Address {
             path.pop_if_empty().pop().push(name.as_str()).push("");
         }
         Address(url)
+    }
+
+    /// The address of a dataset of the site whose root this is.
+    pub(super) fn dataset(&self, name: &DatasetName) -> Self {
+        Address(self.file(&format!("{DATASETS}/{name}/")))
     }
 
     /// The root of the site of which it is `datasets/NAME/`. `None` means that it is not one.

@@ -12,8 +12,7 @@ use super::address::Address;
 use super::client::{Client, HttpOptions, Pace};
 use super::statements::StatementPlace;
 use super::{
-    DATASETS, Failure, FoundHead, HEAD, MAX_NAMED, Part, Place, check_age, named, only_line,
-    parse_head,
+    Failure, FoundHead, HEAD, MAX_NAMED, Part, Place, check_age, named, only_line, parse_head,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::mirror::log::{HeadFile, MAX_HEAD_BYTES, Segment};
@@ -100,28 +99,47 @@ impl Remote {
         Ok(parse_head(url.as_str(), &line)?)
     }
 
+    /// The address of the dataset of a site, if this is the root of the site: of the one with this name, or of the
+    /// only one. `None` means that this is the address of a dataset, or that none of several is meant. What cannot
+    /// be requested is reported when the head is read.
+    pub(in crate::mirror) fn dataset_of_site(&self, wanted: &DatasetName) -> Option<Address> {
+        if self.address.site().is_some() {
+            return None;
+        }
+        let head = self.client.get(&self.address.file(HEAD), &[]).ok()?;
+        if !matches!(head.status().as_u16(), 404 | 410) {
+            return None;
+        }
+        let names = self.datasets_of_page(&self.address);
+        let name = match names.as_slice() {
+            [only] => only,
+            several => several.iter().find(|name| *name == wanted)?,
+        };
+        Some(self.address.dataset(name))
+    }
+
     /// The error for a head that does not exist. The root of a site names its datasets.
     fn no_dataset(&self, url: &Url) -> Error {
-        let names = match self.address.site() {
-            None => self.datasets_of_page(),
-            // It is the address of a dataset.
-            Some(_) => Vec::new(),
-        };
+        let site = self.address.site();
+        let root = site.as_ref().unwrap_or(&self.address);
+        let names = self.datasets_of_page(root);
         let Some(first) = names.first() else {
             let what = "the file does not exist: no dataset is published at this address";
-            return Error::of_url(ErrorKind::Response, url, what);
+            return Error::of_url(ErrorKind::Address, url, what);
         };
-        let example = self.address.file(&format!("{DATASETS}/{first}/"));
-        let listed = named(&names);
-        let what = format!(
-            "this is no dataset, but a site with {listed}: name the address of one, such as {example}"
-        );
+        let (example, listed) = (root.dataset(first), named(&names));
+        let is = if site.is_some() {
+            "the site has no such dataset: it has"
+        } else {
+            "this is a site with"
+        };
+        let what = format!("{is} {listed}; name the address of one, such as {example}");
         Error::of_url(ErrorKind::Address, &self.address, what)
     }
 
-    /// The datasets to which the page at the address leads. A page that cannot be read leads to none.
-    fn datasets_of_page(&self) -> Vec<DatasetName> {
-        let page = self.client.content(&self.address.file(""), MAX_PAGE_BYTES);
+    /// The datasets to which the page of a site leads. A page that cannot be read leads to none.
+    fn datasets_of_page(&self, root: &Address) -> Vec<DatasetName> {
+        let page = self.client.content(&root.file(""), MAX_PAGE_BYTES);
         let page = page.ok().flatten().unwrap_or_default();
         let page = String::from_utf8_lossy(&page);
         let mut names: Vec<DatasetName> = Vec::new();

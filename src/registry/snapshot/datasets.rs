@@ -6,8 +6,8 @@ use super::select::Selection;
 use super::view::{Snapshot, dataset_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    DatasetMetadata, DatasetName, DatasetRecord, Doi, GranuleUrl, Instance, MetadataVersion,
-    Moment, RefusedListing, Timestamp, Warning,
+    Correction, DatasetMetadata, DatasetName, DatasetRecord, Doi, GranuleUrl, Instance,
+    MetadataVersion, Moment, RefusedListing, Timestamp, Warning,
 };
 use crate::registry::warnings::warnings_of_dataset;
 use crate::store::{NamedDataset, Withdrawn, paged};
@@ -57,6 +57,32 @@ impl Snapshot {
     pub fn record(&self, name: &DatasetName) -> Result<DatasetMetadata> {
         let found = self.ask(|read| read.stored_dataset(name))?;
         found.map(|stored| stored.dataset).ok_or_else(|| Error::dataset_unknown(name))
+    }
+
+    /// The corrections of the history of a dataset, oldest first.
+    pub(crate) fn corrections(&self, name: &DatasetName) -> Result<Vec<Correction>> {
+        let found = self.ask(|read| read.stored_dataset(name))?;
+        found.map(|it| it.corrections).ok_or_else(|| Error::dataset_unknown(name))
+    }
+
+    /// The datasets with the histories that some datasets had at a moment, and have no more: each with its
+    /// correction. Those that are not shown are left out.
+    pub(crate) fn earlier_histories(
+        &self,
+        names: &[DatasetName],
+        at: Option<Moment>,
+    ) -> Result<Vec<(DatasetName, Correction)>> {
+        let mut earlier = Vec::new();
+        for name in names {
+            for correction in self.corrections(name)? {
+                let is_before = at.is_none_or(|at| correction.is_after(at));
+                let kept = self.ask(|read| read.key_and_name(&correction.kept_as))?;
+                if let Some((_, kept_as)) = kept.filter(|_| is_before) {
+                    earlier.push((kept_as, correction));
+                }
+            }
+        }
+        Ok(earlier)
     }
 
     /// The template of the addresses of a dataset's granules. `None` means that its record has none, or is

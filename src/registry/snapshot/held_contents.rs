@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use super::cursor::{Position, SetCursor};
 use super::differences::Differences;
+use super::periods::CitationFacts;
 use super::select::Selection;
 use super::view::{Snapshot, as_known, dataset_of, instances, subset_as_known};
 use crate::error::{Error, ErrorKind, Result};
@@ -58,6 +59,19 @@ impl HeldContents {
     }
 }
 
+/// What a citation says of the contents of a set, besides its identifier.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CitedContents {
+    /// Whether the set had several contents on the day of the citation.
+    pub are_several: bool,
+    /// Whether every file of the set has a checksum, so that the digest covers its contents.
+    pub have_checksums: bool,
+}
+
+/// The number of granules of a set that are searched for a file without a checksum. Whether a file of a larger set
+/// has none is found if it is among these.
+const MAX_SEARCHED: usize = 10_000;
+
 /// The number of different contents that an error lists.
 const MAX_LISTED: usize = 3;
 
@@ -100,6 +114,52 @@ impl Snapshot {
             1 => Ok(contents.remove(0).set),
             _ => Err(ambiguous(&contents)),
         }
+    }
+}
+
+impl Snapshot {
+    /// What a citation of a set as of a time says of its contents.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn cited_contents(
+        &self,
+        cited: &CitationFacts,
+        at: Option<Moment>,
+    ) -> Result<CitedContents> {
+        let set = &cited.period.set;
+        let are_several = match at {
+            // Most days have one set, and so one content.
+            Some(Moment::Day(_)) if cited.is_only_set(at) => false,
+            Some(Moment::Day(_)) => {
+                let (identifier, dataset) = (set.identifier(), Some(set.dataset().clone()));
+                self.contents(&Selection::Identifier { identifier, dataset, at })?.len() > 1
+            }
+            _ => false,
+        };
+        Ok(CitedContents { are_several, have_checksums: self.covers_files(set)? })
+    }
+
+    /// Whether each file of a set has a checksum.
+    fn covers_files(&self, set: &Set) -> Result<bool> {
+        for granule in self.registry().files_after(set, None).take(MAX_SEARCHED) {
+            let files = granule?.content;
+            let files = files.files();
+            if files.is_empty() || files.iter().any(|file| file.checksums().is_empty()) {
+                return Ok(false);
+            }
+        }
+        // Of no granules, there is nothing to cover.
+        Ok(set.granule_count() > 0)
+    }
+}
+
+impl CitationFacts {
+    /// Whether no other instance of the dataset was in force during a day.
+    fn is_only_set(&self, day: Option<Moment>) -> bool {
+        let then = |it: &&Instance| day.is_some_and(|day| it.is_in_force_during(day));
+        self.others.is_empty() && self.period.instances.iter().filter(then).count() < 2
     }
 }
 

@@ -16,6 +16,7 @@ mod granules;
 mod held_contents;
 mod history;
 mod periods;
+mod scanned;
 mod select;
 mod side_by_side;
 mod spelling;
@@ -30,12 +31,13 @@ pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
 pub use granules::Granules;
 pub use granules::{FileList, FileTotals, Granule};
-pub use held_contents::HeldContents;
+pub use held_contents::{CitedContents, HeldContents};
 pub use history::{History, HistoryOptions, NotedPeriod};
 pub(super) use periods::cited;
 pub use periods::{
     Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Periods,
 };
+pub use scanned::{ScannedCounts, ScannedDifferences};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use side_by_side::{Presence, SideBySide, UnevenGranule};

@@ -170,7 +170,7 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
 /// The most recent instance with a digest, or else the first subset.
 fn of_digest(read: &store::View, digest: Digest) -> Result<Option<Set>> {
     let instances = all_known(read, read.instances_with_digest(digest)?)?;
-    if let Some(latest) = instances.into_iter().max_by_key(|instance| instance.timestamp) {
+    if let Some(latest) = instances.into_iter().reduce(later) {
         return Ok(Some(Set::Instance(latest)));
     }
     for (_, subset) in read.subsets_with_digest(digest)? {
@@ -211,9 +211,15 @@ fn latest_with(
     for instance in instances(read, identifier, dataset) {
         let instance = as_known(read, instance?)?;
         let then = instance.filter(|it| at.is_none_or(|at| it.is_in_force_during(at)));
-        latest = latest.into_iter().chain(then).max_by_key(|instance| instance.timestamp);
+        latest = latest.into_iter().chain(then).reduce(later);
     }
     Ok(latest)
+}
+
+/// The later one of two instances, which are in order of dataset. Of two of one time, the first: the earlier history
+/// of a dataset that was corrected has a name after that of the dataset.
+fn later(one: Instance, other: Instance) -> Instance {
+    if other.timestamp > one.timestamp { other } else { one }
 }
 
 /// The subset with an identifier that was selected from the latest instance: of a dataset, or of any, and of

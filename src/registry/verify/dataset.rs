@@ -36,6 +36,19 @@ impl Registry {
     }
 }
 
+/// Proves a dataset within a transaction: all that [`Registry::verify`] checks must agree.
+///
+/// # Errors
+///
+/// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the first finding.
+pub(in crate::registry) fn prove_dataset(
+    registry: &Registry,
+    read: &View,
+    (dataset, key): (&DatasetName, DatasetKey),
+) -> Result<()> {
+    refuse_mismatch(Pass { registry, read, dataset, key }.verify()?)
+}
+
 /// The state of the verification of one dataset.
 struct Pass<'a> {
     registry: &'a Registry,

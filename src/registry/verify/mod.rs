@@ -15,6 +15,6 @@ mod history;
 mod subsets;
 
 pub use all::{VerificationTotals, Verifications};
-pub(super) use dataset::prove_changes;
+pub(super) use dataset::{prove_changes, prove_dataset};
 pub use finding::{DatasetVerification, Finding, FindingKind, VerifyWork};
 pub(super) use subsets::{Selecting, select_from};

@@ -7,7 +7,8 @@ use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
 use crate::model::{
-    ChangeCounts, ContentConflict, Digest, EventKind, GranuleId, Identifier, Instance, Timestamp,
+    ChangeCounts, ContentConflict, Digest, EventKind, Expected, GranuleId, Identifier, Instance,
+    Timestamp,
 };
 use crate::registry::handle::End;
 
@@ -49,6 +50,8 @@ pub struct ChangeReport {
     pub annotations: KeptAnnotations,
     /// The work that it took.
     pub effort: WorkCounts,
+    /// Whether a granule that comes back has other contents than it had last.
+    pub(crate) replaces_former: bool,
 }
 
 impl AsRef<ChangeReport> for ChangeReport {
@@ -138,6 +141,24 @@ impl ChangeReport {
             counts += instance.counts();
         }
         counts
+    }
+
+    /// The identifier and the digest of the set that the dataset holds afterwards.
+    pub(super) fn result(&self) -> (Identifier, Digest) {
+        let empty = (Identifier::EMPTY, Digest::EMPTY);
+        self.in_force.as_ref().map_or(empty, |it| (it.identifier, it.digest))
+    }
+
+    /// The set that the dataset holds afterwards, as a change can expect it
+    /// ([`ChangeOptions::expect`](super::ChangeOptions::expect)): its digest if contents were replaced, which the
+    /// identifier does not cover.
+    pub fn expect(&self) -> Expected {
+        let (identifier, digest) = self.result();
+        if self.counts().replaced > 0 || self.replaces_former {
+            Expected::Digest(digest)
+        } else {
+            Expected::Identifier(identifier)
+        }
     }
 
     /// Commits the change, unless it changed nothing or was only tried.

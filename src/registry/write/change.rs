@@ -2,7 +2,6 @@
 
 use super::applied::ChangeReport;
 use super::engine;
-use super::guard::Guard;
 use super::mirror_sources::Taken;
 use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
@@ -73,6 +72,9 @@ impl Change {
 impl Registry {
     /// Applies a change to a dataset, all of it or nothing.
     ///
+    /// If the change is guarded ([`ChangeOptions::limits`]), it is that of a listing: a refusal is noted as a
+    /// [`RefusedListing`](crate::dataset::RefusedListing) until a listing is accepted.
+    ///
     /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
     /// granule held after the last checkpoint before the first of them
     /// ([`WorkCounts::steps`](super::super::WorkCounts::steps)). Granules at the end of the
@@ -86,7 +88,7 @@ impl Registry {
     /// kind `damaged` if the granules that were read are not those of the identifier in force.
     pub fn change(&self, dataset: &DatasetName, change: &Change) -> Result<ChangeReport> {
         let conduct = Conduct::Change(change.extent);
-        self.make(dataset, (change, conduct), |_| Ok(()), None)
+        self.guarded(dataset, &change.options, || self.make(dataset, (change, conduct), None))
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
@@ -96,43 +98,56 @@ impl Registry {
         dataset: &DatasetName,
         change: &Change,
     ) -> Result<ChangeReport> {
-        self.make(dataset, (change, Conduct::Computed), |_| Ok(()), None)
+        self.make(dataset, (change, Conduct::Computed), None)
     }
 
-    /// Applies a change of a pull, if the guard allows it, and takes in the same transaction what is beside
+    /// Applies a change of a pull, if its limits allow it, and takes in the same transaction what is beside
     /// the log that it was made of.
     pub(crate) fn change_and_take(
         &self,
         dataset: &DatasetName,
         change: &Change,
         taken: &Taken<'_>,
-        guard: &Guard,
     ) -> Result<ChangeReport> {
         let conduct = Conduct::Pull(change.extent);
-        self.make(dataset, (change, conduct), |target| target.check(guard), Some(taken))
+        self.make(dataset, (change, conduct), Some(taken))
+    }
+
+    /// Applies a change of a pull, and takes nothing beside the log that it was made of.
+    pub(crate) fn change_of_pull(
+        &self,
+        dataset: &DatasetName,
+        change: &Change,
+    ) -> Result<ChangeReport> {
+        self.make(dataset, (change, Conduct::Pull(change.extent)), None)
     }
 
     fn make(
         &self,
         dataset: &DatasetName,
         (change, conduct): (&Change, Conduct),
-        check: impl Fn(&Target<'_>) -> Result<()>,
         taken: Option<&Taken<'_>>,
     ) -> Result<ChangeReport> {
         let options = &change.options;
-        let registry = &self.for_change(options);
+        let registry = &self.with_guarded_clock();
         if change.staging.is_empty() && !options.skip_existing && !options.skip_missing {
             let message = "the change is empty: no granule to ingest and none to delete";
             return Err(Error::new(ErrorKind::Empty, message));
         }
         registry.write(|transaction| {
             let target = Target::lock(registry, transaction, dataset, options)?;
-            check(&target)?;
             let (mut applied, mut end) =
                 target.apply(&change.staging, conduct)?.ended(options.dry_run);
+            let is_of_listing = options.limits.is_some() && matches!(conduct, Conduct::Change(_));
+            if is_of_listing && !options.dry_run && transaction.refusal(target.dataset)?.is_some() {
+                transaction.delete_refusal(target.dataset)?;
+                end = End::Commit;
+            }
             if let Some(taken) = taken {
+                // If nothing was changed, no guard has checked the clock.
+                let recorder = &self.confirming(options.expect.is_some());
                 applied.annotations =
-                    taken.save(registry, transaction, target.dataset, &mut applied.in_force)?;
+                    taken.save(recorder, transaction, target.dataset, &mut applied.in_force)?;
                 // Also where the primary states nothing that was not known: that it was read is remembered.
                 let is_there = !applied.instances.is_empty() || !target.is_created;
                 end = End::commit_if(!options.dry_run && is_there);
@@ -208,7 +223,7 @@ mod tests {
             };
             let annotations = &PrimaryAnnotations::default();
             let taken = Taken { remembered: Some(remembered), annotations, primary: &dataset };
-            registry.change_and_take(&dataset, &change, &taken, &Guard::default())
+            registry.change_and_take(&dataset, &change, &taken)
         };
         // Longer than a row may be: the change used to be committed without what it was made of.
         let error = pull(&[None, Some("n".repeat(3 << 20))]).unwrap_err();

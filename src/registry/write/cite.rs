@@ -57,6 +57,8 @@ pub enum SubsetState {
 pub struct SavedSubset {
     /// The facts for the citation.
     pub cited: CitationFacts,
+    /// Whether it is stored.
+    pub state: SubsetState,
     /// Why it is not stored, so that its identifier does not resolve. `None` means that it resolves.
     pub not_stored: Option<Error>,
 }
@@ -107,6 +109,14 @@ impl Registry {
         }
         self.write(|transaction| {
             let (key, _) = dataset_of(transaction, dataset)?;
+            // The name may have another history since: that of a correction, or of another dataset.
+            let then = transaction.instance_at(key, instance.timestamp)?;
+            if then.is_none_or(|then| {
+                (then.timestamp, then.digest) != (instance.timestamp, instance.digest)
+            }) {
+                let message = format!("{dataset} got another history meanwhile");
+                return Err(Error::new(ErrorKind::Conflict, message));
+            }
             // Another process may have stored it since.
             let set = (subset.identifier, subset.digest);
             if let Some((_, subset)) = transaction.subset(key, set, &subset.criteria)? {
@@ -133,14 +143,17 @@ impl Registry {
         at: Option<Moment>,
         members: &SubsetMembers,
     ) -> Result<SavedSubset> {
-        match self.cite_subset(dataset, at, members) {
+        match self.save_subset(dataset, at, members) {
             Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ClockAhead) => {
                 let SubsetCitation { cited, state } =
                     self.snapshot()?.preview_subset(dataset, at, members)?;
                 let not_stored = Some(error).filter(|_| state == SubsetState::NotStored);
-                Ok(SavedSubset { cited, not_stored })
+                Ok(SavedSubset { cited, state, not_stored })
             }
-            cited => Ok(SavedSubset { cited: cited?, not_stored: None }),
+            saved => {
+                let SubsetCitation { cited, state } = saved?;
+                Ok(SavedSubset { cited, state, not_stored: None })
+            }
         }
     }
 

@@ -8,14 +8,14 @@
 //! are stored, without being read again.
 
 use super::applied::{ChangeReport, Tally, record};
-use super::guard::{MAX_EXAMPLES, Replacements};
+use super::guard::{Guard, MAX_EXAMPLES};
 use super::rewind::{Pass, resume_before};
 use super::target::{Conduct, Target};
 use crate::chain::Timeline;
 use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     CURRENT_DIRECTORY, Content, ContentChange, ContentUpdate, Coverage, Event, EventKind,
-    GranuleId, Holding, Limits, Timestamp,
+    GranuleId, Holding, Timestamp,
 };
 use crate::registry::batches::{BATCH_GRANULES, MergedEvent, each_batch};
 use crate::registry::error::made_of;
@@ -70,7 +70,7 @@ struct Entry<'a> {
     look_ups: LookUps,
     /// The first refusal of a change that can have several, and how many there are.
     refused: Option<(Error, u64)>,
-    replacements: Replacements,
+    guard: Guard,
 }
 
 /// The rows that the events of a batch change.
@@ -104,7 +104,7 @@ impl<'a> Entry<'a> {
             pass: None,
             look_ups: LookUps::up_to(BATCH_GRANULES),
             refused: None,
-            replacements: Replacements::default(),
+            guard: Guard::of(target, conduct),
         }
     }
 
@@ -311,7 +311,7 @@ impl<'a> Entry<'a> {
         if !last.is_empty() {
             let update = last.after(&event.granule_id, stated, Coverage::Named);
             if let Some(contradiction) = update.conflict {
-                self.replacements.add(event, &contradiction);
+                self.guard.count_replaced(event, &contradiction);
             }
         }
         check_length(event, stated)?;
@@ -347,7 +347,7 @@ impl<'a> Entry<'a> {
                 self.applied.contradicted.push(contradiction);
                 return Ok(());
             }
-            Some(contradiction) => self.replacements.add(event, &contradiction),
+            Some(contradiction) => self.guard.count_replaced(event, &contradiction),
             None => {}
         }
         check_length(event, &after)?;
@@ -385,10 +385,12 @@ impl<'a> Entry<'a> {
             return Err(refusal.clone());
         }
         if self.pass.is_none() {
+            self.guard.begin(self.target)?;
             let is_after_all = self.holds_from_first == Some(false);
             let resume = resume_before(self.target, &event.granule_id, is_after_all)?;
             self.pass = Some(Pass::new(self.target, resume)?);
         }
+        self.guard.count(self.target, event, kind)?;
         let examples = self.applied.first.of(kind);
         let has_room = self.target.options.all_examples || examples.len() < MAX_EXAMPLES;
         if has_room && examples.last() != Some(&event.granule_id) {
@@ -512,18 +514,17 @@ impl<'a> Entry<'a> {
                 more => refusal.continued(&format!(", and {more} more of this change")),
             });
         }
-        if matches!(self.conduct, Conduct::Change(_)) {
-            let Target { name, options, limits, .. } = self.target;
-            let asked = Limits { max_replace: options.max_replace, ..Limits::default() };
-            self.replacements.check(name, asked.or(*limits), self.target.held())?;
-        }
+        let refusal = self.guard.refusal(self.target);
+        self.applied.replaces_former = self.guard.has_replacements();
         let Some(pass) = self.pass.take() else {
-            return Ok(ChangeReport { in_force: self.target.latest.clone(), ..self.applied });
+            let unchanged = ChangeReport { in_force: self.target.latest.clone(), ..self.applied };
+            return self.target.accept(unchanged, refusal);
         };
         let (sets, effort) = pass.finish()?;
         let is_back_dated = self.target.is_back_dated()?;
         let instances = record(self.target, &self.tallies, &sets)?;
-        Ok(ChangeReport {
+        let refusal = refusal.or_else(|| self.target.clock_refusal.clone());
+        let report = ChangeReport {
             in_force: instances.last().or(self.target.latest.as_ref()).cloned(),
             created_dataset: self.target.is_created && !instances.is_empty(),
             is_back_dated,
@@ -532,7 +533,8 @@ impl<'a> Entry<'a> {
             instances,
             effort,
             ..self.applied
-        })
+        };
+        self.target.accept(report, refusal)
     }
 }
 

@@ -1,22 +1,29 @@
 //! What a change may delete, add and replace: the guards against a listing that was cut, or is of another
 //! dataset. The default limits are in [`Limits`].
+//!
+//! A guard does not end a change: its refusal is returned when the result is known ([`Target::accept`]), so that
+//! it can name the set that would have to be expected.
 
+use super::target::{Conduct, Target};
+use super::unlike::Likeness;
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
-    ContentConflict, DatasetName, Event, EventKind, GranuleId, Limits, plural, quoted,
+    ContentConflict, Event, EventKind, GranuleId, Limits, SourceLocation, plural, quoted,
 };
 
 /// The greatest number of granules that are named as examples of those ingested, of those deleted, and of
 /// those of which other bytes are stated.
 pub(crate) const MAX_EXAMPLES: usize = 3;
 
-/// What a change deletes and adds, to be compared with limits.
+/// What a change deletes, adds and replaces, to be compared with limits.
 #[derive(Debug, Default)]
-pub(crate) struct Guard {
-    /// The limits that were asked for, which come before those of the dataset.
-    limits: Limits,
+pub(super) struct Guard {
+    /// The limits of deletions and additions. `None` means that they are not guarded.
+    limits: Option<Limits>,
     deleted: Side,
     added: Side,
+    likeness: Likeness,
+    replacements: Option<Replacements>,
 }
 
 /// How many granules there are, and the first of them in words.
@@ -26,60 +33,102 @@ struct Side {
     named: Vec<String>,
 }
 
-/// How many granules an error names.
-const MAX_NAMED: usize = 20;
-
 impl Guard {
-    /// Guards a change with limits.
-    pub fn new(limits: Limits) -> Self {
-        Guard { limits, ..Guard::default() }
+    /// The guard of a change. An import and a revert state what has happened, and have none. A pull has limits
+    /// only: it follows a history.
+    pub fn of(target: &Target<'_>, conduct: Conduct) -> Self {
+        let limits = target.options.limits.map(|limits| limits.or(target.limits));
+        match conduct {
+            Conduct::Change(_) => Guard {
+                limits,
+                likeness: Likeness::with(target, limits.is_some()),
+                replacements: Some(Replacements::default()),
+                ..Guard::default()
+            },
+            Conduct::Pull(_) => Guard { limits, ..Guard::default() },
+            Conduct::Computed | Conduct::Revert | Conduct::History => Guard::default(),
+        }
     }
 
-    /// Counts a granule that the change deletes or adds.
-    pub fn count(&mut self, kind: EventKind, granule_id: &GranuleId) {
-        let side = match kind {
-            EventKind::Deleted => &mut self.deleted,
-            EventKind::Ingested => &mut self.added,
+    /// Prepares the comparison of ids, before the first row is changed.
+    pub fn begin(&mut self, target: &Target<'_>) -> Result<()> {
+        self.likeness.begin(target)
+    }
+
+    /// Counts a granule that the change deletes or adds. An id that was typed is not counted: whoever types it
+    /// means it.
+    pub fn count(&mut self, target: &Target<'_>, event: &Event, kind: EventKind) -> Result<()> {
+        let is_typed = matches!(event.location, Some(SourceLocation::Argument { .. }));
+        if self.limits.is_none() || is_typed {
+            return Ok(());
+        }
+        let name = || quoted(event.granule_id.as_str()).to_string();
+        match kind {
+            EventKind::Deleted => self.deleted.add(name),
+            EventKind::Ingested => {
+                self.added.add(name);
+                self.likeness.compare(target, &event.granule_id)?;
+            }
             // The engine knows which of them replace something.
-            EventKind::Described | EventKind::Replaced => return,
-        };
-        side.add(MAX_NAMED, || quoted(granule_id.as_str()).to_string());
+            EventKind::Described | EventKind::Replaced => {}
+        }
+        Ok(())
     }
 
-    /// Whether the change deletes and adds nothing.
-    pub fn is_empty(&self) -> bool {
-        self.deleted.count == 0 && self.added.count == 0
+    /// Counts a granule of which an event states other bytes than are known.
+    pub fn count_replaced(&mut self, event: &Event, contradiction: &ContentConflict) {
+        if let Some(replacements) = &mut self.replacements {
+            replacements.add(event, contradiction);
+        }
     }
 
-    /// Refuses the change if it deletes or adds more than the limits allow. `own` are those of the
-    /// dataset, which holds so many granules.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::TooManyDeletions`], [`ErrorKind::TooManyAdditions`].
-    pub fn check(&self, dataset: &DatasetName, own: Limits, held: u64) -> Result<()> {
-        let limits = self.limits.or(own);
+    /// Whether the change replaces contents.
+    pub fn has_replacements(&self) -> bool {
+        self.replacements.as_ref().is_some_and(|it| it.replaced.count > 0)
+    }
+
+    /// Why the change is refused. `None` means that it is not.
+    pub fn refusal(&self, target: &Target<'_>) -> Option<Error> {
+        let of_numbers = self.limits.and_then(|limits| self.refusal_of_numbers(target, limits));
+        of_numbers.or_else(|| self.refusal_of_unlike(target)).or_else(|| {
+            let limits = target.options.limits.unwrap_or_default().or(target.limits);
+            self.replacements.as_ref()?.refusal(target, limits)
+        })
+    }
+
+    fn refusal_of_numbers(&self, target: &Target<'_>, limits: Limits) -> Option<Error> {
+        let (dataset, held) = (&target.name, target.held());
         let most = limits.deletions(held);
         if held > 0 && self.deleted.count > most {
             let deleted = self.deleted.count;
             let what = format!("{deleted} of the {held} granules of {dataset} would be deleted");
-            return Err(self.deleted.refused(ErrorKind::TooManyDeletions, &what, most));
+            return Some(self.deleted.refused(ErrorKind::TooManyDeletions, &what, most));
         }
         let most = limits.additions(held);
         if self.added.count > most {
             let added = plural(self.added.count, "granule");
             let what = format!("{added} would be added to the {held} of {dataset}");
-            return Err(self.added.refused(ErrorKind::TooManyAdditions, &what, most));
+            return Some(self.added.refused(ErrorKind::TooManyAdditions, &what, most));
         }
-        Ok(())
+        None
+    }
+
+    fn refusal_of_unlike(&self, target: &Target<'_>) -> Option<Error> {
+        let held = self.likeness.unlike()?;
+        let (added, dataset) = (plural(self.added.count, "new id"), &target.name);
+        let listed = self.added.listed(", ", " and ");
+        let verb = if self.added.count == 1 { "does not look" } else { "do not look" };
+        let message =
+            format!("{added} {verb} like those that {dataset} holds, such as {held}: {listed}");
+        Some(Error::new(ErrorKind::Unlike, message))
     }
 }
 
 impl Side {
     /// Counts a granule, and names it if it is one of the first.
-    fn add(&mut self, most: usize, name: impl FnOnce() -> String) {
+    fn add(&mut self, name: impl FnOnce() -> String) {
         self.count += 1;
-        if self.named.len() < most {
+        if self.named.len() < MAX_EXAMPLES {
             self.named.push(name());
         }
     }
@@ -99,20 +148,17 @@ impl Side {
     }
 }
 
-/// The granules of which other bytes are stated than are known, for the guard: a change that states them of
-/// more granules than it may is refused, with the first of them. Of a granule that comes back after its
-/// deletion, it is compared with what was known last. An import, a revert and the log of a primary state what
-/// has happened, and are not guarded.
+/// The granules of which other bytes are stated than are known. Of a granule that comes back after its
+/// deletion, it is compared with what was known last.
 #[derive(Debug, Default)]
-pub(super) struct Replacements {
+struct Replacements {
     replaced: Side,
     first: Option<GranuleId>,
 }
 
 impl Replacements {
-    /// Counts a granule of which an event states other bytes.
-    pub fn add(&mut self, event: &Event, contradiction: &ContentConflict) {
-        self.replaced.add(MAX_EXAMPLES, || {
+    fn add(&mut self, event: &Event, contradiction: &ContentConflict) {
+        self.replaced.add(|| {
             let location = event.location.as_ref();
             let place = location.map_or(String::new(), |location| format!("{location}: "));
             format!("{place}{contradiction}")
@@ -120,27 +166,24 @@ impl Replacements {
         self.first.get_or_insert_with(|| event.granule_id.clone());
     }
 
-    /// Refuses them if they are more than the limits allow of the granules that are held.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::ContentContradicts`], naming the first of them.
-    pub fn check(&self, dataset: &DatasetName, limits: Limits, held: u64) -> Result<()> {
+    /// The refusal, naming the first of them, if they are more than the limits allow of the granules that are
+    /// held.
+    fn refusal(&self, target: &Target<'_>, limits: Limits) -> Option<Error> {
+        let (dataset, held) = (&target.name, target.held());
         let most = limits.replacements(held);
         let replaced = self.replaced.count;
-        let Some(granule_id) = self.first.as_ref().filter(|_| replaced > most) else {
-            return Ok(());
-        };
+        let granule_id = self.first.as_ref().filter(|_| replaced > most)?;
         let granules = plural(replaced, "granule");
-        let question = match replaced >= held && replaced > 1 {
-            true => "; everything that is held contradicts: is it another algorithm?",
-            false => "",
+        let question = if replaced >= held && replaced > 1 {
+            "; everything that is held contradicts: is it another algorithm?"
+        } else {
+            ""
         };
         let listed = self.replaced.listed("; ", "; and ");
         let message = format!(
             "{granules} of {dataset} would get other bytes than are known, and at most {most} may be replaced: \
              {listed}{question}"
         );
-        Err(Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone()))
+        Some(Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone()))
     }
 }

@@ -165,8 +165,9 @@ impl Registry {
         remembered: Option<&dyn Fn(&ChangeReport) -> Remembered<'a>>,
     ) -> Result<ChangeReport> {
         let selected = import.select_subsets(self, dataset)?;
-        self.write(|transaction| {
-            let (key, applied) = import.apply(self, transaction, dataset, &selected)?;
+        let registry = &self.with_guarded_clock();
+        registry.write(|transaction| {
+            let (key, applied) = import.apply(registry, transaction, dataset, &selected)?;
             let has_changed = !applied.instances.is_empty()
                 || applied.subsets > 0
                 || applied.annotations.added > 0;
@@ -175,7 +176,9 @@ impl Registry {
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
             if let Some(remembered) = remembered.filter(|_| is_kept) {
                 let latest = applied.in_force.as_ref().map(|in_force| in_force.recorded);
-                remembered(&applied).save(self, transaction, key, latest)?;
+                // If nothing was changed, no guard has checked the clock.
+                let recorder = &self.confirming(import.options.expect.is_some());
+                remembered(&applied).save(recorder, transaction, key, latest)?;
             }
             Ok((applied, End::commit_if(is_kept)))
         })
@@ -242,6 +245,12 @@ impl Import {
             let in_force = transaction.instance_at(key, at)?;
             Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
         })?;
+        if (applied.subsets > 0 || applied.annotations.added > 0)
+            && target.options.expect.is_none()
+            && let Some(refusal) = &target.clock_refusal
+        {
+            return Err(refusal.clone());
+        }
         if applied.annotations.added > 0 {
             // It may be one that was annotated.
             applied.in_force = transaction.instance_at(key, Timestamp::MAX)?;

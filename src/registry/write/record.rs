@@ -3,12 +3,13 @@
 use serde::Serialize;
 
 use super::stamp::check_entered_note;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
-    DatasetMetadata, DatasetName, Limits, MetadataVersion, Timestamp, Withdrawal, check_fields,
+    Correction, DatasetMetadata, DatasetName, Limits, MetadataVersion, Timestamp, Withdrawal,
+    check_fields,
 };
 use crate::registry::handle::{End, Registry};
-use crate::store::{DatasetKey, StoredDataset, Transaction};
+use crate::store::{DatasetKey, RootState, StoredDataset, Transaction, Withdrawn};
 
 /// What a setting that may be given does to the one that is kept.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -50,6 +51,8 @@ struct Whole<'a> {
     #[serde(flatten)]
     limits: Limits,
     withdrawn: Option<&'a Withdrawal>,
+    #[serde(skip_serializing_if = "<[Correction]>::is_empty")]
+    corrections: &'a [Correction],
 }
 
 impl Registry {
@@ -148,6 +151,28 @@ impl Registry {
         })
     }
 
+    /// Removes a dataset that was only created: it never had a change, another name, a primary, a subset or checks of
+    /// files. Its name is free then.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
+    /// [`ErrorDetail::NotUnused`](crate::ErrorDetail::NotUnused).
+    pub fn remove_dataset(&self, name: &DatasetName) -> Result<DatasetMetadata> {
+        self.write(|transaction| {
+            // The key is free then.
+            transaction.lock_registry()?;
+            let stored = record_of(transaction, name)?;
+            if let Some(what) = use_of(transaction, &stored)? {
+                let name = &stored.dataset.name;
+                let message = format!("{name} {what}: only an unused dataset can be removed");
+                return Err(Error::new(ErrorDetail::NotUnused, message));
+            }
+            transaction.remove_dataset(stored.key)?;
+            Ok((stored.dataset, End::Commit))
+        })
+    }
+
     /// Withdraws a dataset: it accepts no further changes, and its identifiers still resolve.
     ///
     /// # Errors
@@ -200,6 +225,46 @@ pub(super) fn insert(
     Ok(stored.key)
 }
 
+/// Why a dataset cannot be removed. `None` means that nothing was ever done with it.
+fn use_of(transaction: &Transaction, stored: &StoredDataset) -> Result<Option<String>> {
+    let key = stored.key;
+    if let Some(first) = transaction.first_instance(key)? {
+        return Ok(Some(format!("has held granules since {}", first.timestamp)));
+    }
+    if let Some(correction) = stored.corrections.last() {
+        return Ok(Some(format!("had the history of {}", correction.kept_as)));
+    }
+    if let Some((former, _)) = transaction.names_given_up(key)?.first() {
+        return Ok(Some(format!("was called {former}")));
+    }
+    if let Some((_, source)) = transaction.mirror_sources(key)?.first() {
+        return Ok(Some(format!("was compared with {}", source.source)));
+    }
+    if transaction.last_subset(key)? > 0 {
+        return Ok(Some("has cited subsets".to_owned()));
+    }
+    let has_checks = !transaction.first::<RootState>(key, 1)?.is_empty();
+    Ok(has_checks.then(|| "has checks of its files".to_owned()))
+}
+
+/// Another dataset whose name differs from that of a new one only by case, or by the characters between its words.
+/// Costs a look at every dataset.
+pub(super) fn similar_dataset(
+    transaction: &Transaction,
+    name: &DatasetName,
+) -> Result<Option<DatasetName>> {
+    let plain =
+        |name: &DatasetName| name.as_str().to_ascii_lowercase().replace(['_', '.', ':'], "-");
+    let new = plain(name);
+    for listed in transaction.datasets_after(None, Withdrawn::Listed) {
+        let (_, DatasetMetadata { name: other, .. }) = listed?;
+        if other != *name && plain(&other) == new {
+            return Ok(Some(other));
+        }
+    }
+    Ok(None)
+}
+
 /// Refuses to change a dataset that was withdrawn.
 pub(super) fn refuse_withdrawn(withdrawal: Option<&Withdrawal>, name: &DatasetName) -> Result<()> {
     match withdrawal {
@@ -249,7 +314,7 @@ fn refuse_shared_doi(
 }
 
 /// What is stored of a dataset, which must exist.
-fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<StoredDataset> {
+pub(super) fn record_of(transaction: &Transaction, name: &DatasetName) -> Result<StoredDataset> {
     transaction.stored_dataset(name)?.ok_or_else(|| Error::dataset_unknown(name))
 }
 
@@ -264,13 +329,14 @@ fn put(
     keep_version(registry, transaction, stored, action)
 }
 
-fn keep_version(
+pub(super) fn keep_version(
     registry: &Registry,
     transaction: &Transaction,
-    StoredDataset { key, dataset, withdrawn, limits }: &StoredDataset,
+    StoredDataset { key, dataset, withdrawn, limits, corrections }: &StoredDataset,
     action: &str,
 ) -> Result<()> {
-    let whole = Whole { dataset, limits: *limits, withdrawn: withdrawn.as_ref() };
+    let withdrawn = withdrawn.as_ref();
+    let whole = Whole { dataset, limits: *limits, withdrawn, corrections };
     let dataset = serde_json::to_value(whole)
         .map_err(|error| Error::damaged(format!("metadata is not JSON: {error}")))?;
     let (recorded, recorded_by) = registry.record(transaction, None, Timestamp::MIN)?;

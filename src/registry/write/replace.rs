@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use super::applied::{ChangeReport, ReturnedGranules};
-use super::guard::Guard;
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
@@ -27,6 +26,7 @@ impl Registry {
     /// counts repeated ids of the listing. If the dataset already holds the set, nothing changes,
     /// which is not an error. An accepted listing is recorded as a [`Confirmation`]. A listing that a guard
     /// refuses is noted as a [`RefusedListing`], until one is accepted; a wrong time is an error of the caller.
+    /// [`ChangeOptions::expect`] overrules the guards.
     ///
     /// # Errors
     ///
@@ -44,20 +44,31 @@ impl Registry {
         limits: Limits,
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
-        let synced = self.synced(dataset, listing, limits, options);
-        if let Err(error) = &synced
-            && error.rejects_listing()
-            && !matches!(error.kind(), ErrorKind::NotAfterLast | ErrorKind::Future)
-            && !options.dry_run
-        {
-            // That it was refused is the error; where it cannot be noted, it is still returned.
-            let _ = self.for_change(options).note_refused_listing(dataset, &error.reason());
-        }
-        synced
+        let options = &options.clone().limits(limits);
+        self.guarded(dataset, options, || self.synced(dataset, listing, options))
     }
 
-    /// Notes that a listing of a dataset was refused before it was read whole, and why, until one is accepted.
-    pub fn note_refused_listing(&self, dataset: &DatasetName, reason: &str) -> Result<()> {
+    /// Makes a change of a listing, and notes that it was refused.
+    pub(super) fn guarded(
+        &self,
+        dataset: &DatasetName,
+        options: &ChangeOptions,
+        change: impl FnOnce() -> Result<ChangeReport>,
+    ) -> Result<ChangeReport> {
+        change().map_err(|error| {
+            let is_of_listing = options.limits.is_some() && error.rejects_listing();
+            if !is_of_listing || options.dry_run {
+                return error;
+            }
+            // That it was refused is the error; where it cannot be noted, it is still returned.
+            let noted = self.note_refused_listing(dataset, &error.reason());
+            if noted.unwrap_or(false) { error.repeated(dataset) } else { error }
+        })
+    }
+
+    /// Notes that a listing of a dataset was refused, and why, until one is accepted. Returns whether the listing
+    /// before was refused, too.
+    pub fn note_refused_listing(&self, dataset: &DatasetName, reason: &str) -> Result<bool> {
         /// What is kept of a reason, which may name granules.
         const MOST_CHARS: usize = 300;
         self.unwatched().write(|transaction| {
@@ -67,9 +78,10 @@ impl Registry {
                 reason.truncate(end);
                 reason.push('…');
             }
+            let is_repeated = transaction.refusal(key)?.is_some();
             let (recorded, _) = self.record(transaction, None, Timestamp::MIN)?;
             transaction.put(key, &RefusedListing { recorded, reason })?;
-            Ok(((), End::Commit))
+            Ok((is_repeated, End::Commit))
         })
     }
 
@@ -88,29 +100,31 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         listing: &Listing,
-        limits: Limits,
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
-        let registry = &self.for_change(options);
+        let registry = &self.with_guarded_clock();
         registry.write(|transaction| {
-            let target = Target::lock(registry, transaction, dataset, options)?;
+            let mut target = Target::lock(registry, transaction, dataset, options)?;
             if let Some(refusal) = target.refusal.as_ref().filter(|_| options.at != target.last()) {
                 return Err(refusal.clone());
             }
             // A dataset that lost its last granule is confirmed by an empty listing.
-            if listing.is_empty() && (target.held() > 0 || target.latest.is_none()) {
-                let what = match target.held() {
-                    0 => "has never held a granule".to_owned(),
-                    held => format!("would lose all of its {}", plural(held, "granule")),
-                };
-                let message = format!("the listing is empty: {dataset} {what}");
+            if listing.is_empty() && target.latest.is_none() {
+                let message = format!("the listing is empty: {dataset} has never held a granule");
                 return Err(Error::new(ErrorDetail::EmptyListing, message));
             }
+            if listing.is_empty() && target.held() > 0 {
+                let held = plural(target.held(), "granule");
+                let message =
+                    format!("the listing is empty: {dataset} would lose all of its {held}");
+                let refusal = Error::new(ErrorDetail::EmptyListing, message);
+                target.refused = target.refused.or(Some(refusal));
+            }
+            // A listing that changes nothing is recorded as well.
+            target.refused = target.refused.or(target.clock_refusal.take());
             let mut distinct = 0;
             let listed = listing.distinct()?.inspect(|_| distinct += 1);
-            let mut guard = Guard::new(limits);
-            let events = target.difference(listed, None, Coverage::Whole, &mut guard)?;
-            target.check(&guard)?;
+            let events = target.difference(listed, None, Coverage::Whole)?;
             let key = target.dataset;
             let latest = target.latest.as_ref().map(|latest| latest.recorded);
             let mut applied = target.apply(&events, Conduct::Change(Coverage::Whole))?;
@@ -148,6 +162,8 @@ impl Registry {
     /// [`ErrorKind::NoHistory`], there was one change only, or none; [`ErrorKind::Ambiguous`], the last change went
     /// back to the set before the previous one already, so it is not clear which change is to be taken back.
     /// [`ErrorKind::Damaged`]: the granules of either set are not those of its identifier.
+    /// [`ErrorKind::TooManyDeletions`]: the earlier set is empty, and is not expected
+    /// ([`ChangeOptions::expect`]).
     pub fn revert<'a>(
         &self,
         dataset: &DatasetName,
@@ -155,9 +171,9 @@ impl Registry {
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
         let to = to.into();
-        let registry = &self.for_change(options);
+        let registry = &self.with_guarded_clock();
         registry.write(|transaction| {
-            let target = Target::lock(registry, transaction, dataset, options)?;
+            let mut target = Target::lock(registry, transaction, dataset, options)?;
             let selected = |selection| Ok::<_, Error>(select(transaction, &selection)?.set);
             let mut set = match to {
                 None => Set::Instance(before_last_change(transaction, &target)?),
@@ -185,7 +201,14 @@ impl Registry {
                 Ok(ListingEntry { granule_id, producer_granule, content, location: None })
             });
             let claim = Some(Claim::of(self, &set));
-            let events = target.difference(wanted, claim, Coverage::All, &mut Guard::default())?;
+            let events = target.difference(wanted, claim, Coverage::All)?;
+            if set.instance().granules == 0 && target.held() > 0 {
+                let (held, name) = (target.held(), &target.name);
+                let message = format!(
+                    "the set is empty: {held} of the {held} granules of {name} would be deleted"
+                );
+                target.refused = Some(Error::new(ErrorKind::TooManyDeletions, message));
+            }
             let expected = options.expected.or(Some(set.identifier()));
             let expected_digest = options.expected_digest.or(Some(set.digest()));
             let options = &options.clone().expected(expected).expected_digest(expected_digest);

@@ -62,6 +62,9 @@ pub(super) fn resume_before(
 }
 
 impl Resume {
+    /// From the first granule of a dataset whose rows are stored, and whose checkpoints are not.
+    pub const FROM_FIRST: Resume = Resume { after: None, appends: false };
+
     /// The identifier to resume with.
     fn chain(&self) -> Identifier {
         self.after.as_ref().map_or(Identifier::EMPTY, |checkpoint| checkpoint.chain)

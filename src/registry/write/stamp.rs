@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::disk::Spool;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{
-    Digest, Identifier, Limit, LogChange, SourceLocation, Timestamp, check_characters,
-};
+use crate::model::{Digest, Identifier, LogChange, SourceLocation, Timestamp, check_characters};
 use crate::registry::author::Author;
 use crate::registry::handle::Registry;
 use crate::store;
@@ -66,17 +64,40 @@ impl Registry {
         latest: Option<Timestamp>,
         earliest: Timestamp,
     ) -> Result<(Timestamp, Option<String>)> {
-        let now = self.now();
-        if !self.clock().is_confirmed()
-            && latest.is_none_or(|latest| is_ahead(now, latest, MAX_AHEAD_MICROS))
-            && let Some(newest) = newest_if_ahead(read, now, MAX_AHEAD_MICROS)?
+        if !self.clock().is_checked_by_guard()
+            && let Some(refusal) = self.clock_refusal(read, latest)?
         {
+            return Err(refusal);
+        }
+        Ok((self.now().max(earliest), self.author().map(Author::to_string)))
+    }
+
+    /// Why nothing can be recorded by the clock of the registry. `None` if it is plausible or confirmed.
+    pub(super) fn clock_refusal(
+        &self,
+        read: &store::View,
+        latest: Option<Timestamp>,
+    ) -> Result<Option<Error>> {
+        let now = self.now();
+        if self.clock().is_confirmed()
+            || latest.is_some_and(|latest| !is_ahead(now, latest, MAX_AHEAD_MICROS))
+        {
+            return Ok(None);
+        }
+        let newest = newest_if_ahead(read, now, MAX_AHEAD_MICROS)?;
+        Ok(newest.map(|newest| {
             let message = format!(
                 "the clock is at {now}, more than two years after the latest time that was recorded in the registry, {newest}"
             );
-            return Err(Error::new(ErrorKind::ClockAhead, message));
-        }
-        Ok((now.max(earliest), self.author().map(Author::to_string)))
+            Error::new(ErrorKind::ClockAhead, message)
+        }))
+    }
+
+    /// The same registry for a change, of which a guard checks the clock ([`Target::lock`]).
+    ///
+    /// [`Target::lock`]: super::target::Target::lock
+    pub(super) fn with_guarded_clock(&self) -> Self {
+        self.with_clock(self.clock().clone().checked_by_guard())
     }
 }
 
@@ -166,17 +187,6 @@ pub(super) fn check_entered_note(note: Option<&str>) -> Result<()> {
     let characters = note.map_or(0, |note| note.chars().count());
     match characters > MAX_ENTERED_CHARACTERS {
         true => Err(Error::too_long("the note", "characters", characters, MAX_ENTERED_CHARACTERS)),
-        false => Ok(()),
-    }
-}
-
-/// Refuses to accept other content without a note that says why.
-pub(super) fn check_accepted(max_replace: Option<Limit>, note: Option<&str>) -> Result<()> {
-    match max_replace.is_some() && note.is_none_or(|note| note.trim().is_empty()) {
-        true => {
-            let message = "the note is empty: it says why other content is accepted";
-            Err(Error::new(ErrorKind::Input, message))
-        }
         false => Ok(()),
     }
 }

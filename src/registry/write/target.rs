@@ -1,12 +1,12 @@
 //! The dataset that is changed, and the options of the change.
 
-use super::guard::Guard;
-use super::record::{gives_up, insert, refuse_withdrawn};
-use super::stamp::{Results, check_accepted, check_entered_note, check_expected, time_after};
-use crate::error::{Error, Result};
+use super::applied::ChangeReport;
+use super::record::{gives_up, insert, refuse_withdrawn, similar_dataset};
+use super::stamp::{Results, check_entered_note, check_expected, time_after};
+use crate::error::{Error, ErrorKind, Result};
 use crate::model::{
     Content, ContentChange, Coverage, DatasetMetadata, DatasetName, Digest, EncodedFiles, Event,
-    EventKind, Identifier, Instance, Limit, Limits, ListingEntry, Set, Timestamp,
+    EventKind, Expected, Identifier, Instance, Limits, ListingEntry, Set, Timestamp,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::Registry;
@@ -23,10 +23,9 @@ use crate::store::{DatasetKey, StoredDataset, Transaction, View};
 /// let options = ChangeOptions::new().if_missing(IfMissing::Create).dry_run(true);
 /// assert!(options.is_dry_run());
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default)]
 pub struct ChangeOptions {
     pub(super) at: Option<Timestamp>,
-    is_time_inferred: bool,
     pub(super) note: Option<String>,
     pub(super) expected: Option<Identifier>,
     pub(super) expected_digest: Option<Digest>,
@@ -34,7 +33,9 @@ pub struct ChangeOptions {
     pub(super) record: Option<DatasetMetadata>,
     pub(super) skip_existing: bool,
     pub(super) skip_missing: bool,
-    pub(super) max_replace: Option<Limit>,
+    pub(super) limits: Option<Limits>,
+    pub(super) expect: Option<Expected>,
+    pub(super) refused: Option<Error>,
     pub(super) dry_run: bool,
     pub(super) all_examples: bool,
 }
@@ -45,20 +46,10 @@ impl ChangeOptions {
         ChangeOptions::default()
     }
 
-    /// When the change takes effect. A time that is stated confirms the clock
-    /// ([`Clock::confirmed`](crate::registry::Clock::confirmed)). The changes of an import have times of their own.
-    /// Default: now.
+    /// When the change takes effect. The changes of an import have times of their own. Default: now.
     #[must_use]
     pub fn at(mut self, at: impl Into<Option<Timestamp>>) -> Self {
-        (self.at, self.is_time_inferred) = (at.into(), false);
-        self
-    }
-
-    /// When the change takes effect, if nobody stated it: it is the date in the name of a file, for example. It
-    /// does not confirm the clock.
-    #[must_use]
-    pub fn at_inferred(mut self, at: Timestamp) -> Self {
-        (self.at, self.is_time_inferred) = (Some(at), true);
+        self.at = at.into();
         self
     }
 
@@ -69,17 +60,16 @@ impl ChangeOptions {
         self
     }
 
-    /// Refuses the change unless this identifier results. The changes of an import have identifiers of their own.
-    /// Default: any.
+    /// Refuses the change unless this identifier results, which is known to be right. It overrules no guard.
     #[must_use]
-    pub fn expected(mut self, expected: impl Into<Option<Identifier>>) -> Self {
+    pub(crate) fn expected(mut self, expected: impl Into<Option<Identifier>>) -> Self {
         self.expected = expected.into();
         self
     }
 
-    /// Refuses the change unless this digest results. Default: any.
+    /// Refuses the change unless this digest results, which is known to be right. It overrules no guard.
     #[must_use]
-    pub fn expected_digest(mut self, expected_digest: impl Into<Option<Digest>>) -> Self {
+    pub(crate) fn expected_digest(mut self, expected_digest: impl Into<Option<Digest>>) -> Self {
         self.expected_digest = expected_digest.into();
         self
     }
@@ -113,11 +103,31 @@ impl ChangeOptions {
         self
     }
 
-    /// How many of the granules held may get a different size or checksum. A change with this limit needs a
-    /// note that says why. Default: the limit of the dataset, or none.
+    /// Guards a change: it is refused if it deletes, adds or replaces more than these limits or, where there are
+    /// none, those of the dataset or the default; or if no new id looks like those held. Ids that were typed do
+    /// not count ([`SourceLocation::Argument`](crate::SourceLocation::Argument)). Default: only replaced contents
+    /// are guarded. [`Registry::sync`] has limits of its own.
     #[must_use]
-    pub fn max_replace(mut self, max_replace: impl Into<Option<Limit>>) -> Self {
-        self.max_replace = max_replace.into();
+    pub fn limits(mut self, limits: impl Into<Option<Limits>>) -> Self {
+        self.limits = limits.into();
+        self
+    }
+
+    /// Makes the change only if the dataset then holds exactly this set, and then overrules every guard. Of an
+    /// import, this is the set after its last change. Default: any set that no guard refuses.
+    ///
+    /// The error of a change that a guard refused names it ([`Error::expect`]).
+    #[must_use]
+    pub fn expect(mut self, expect: impl Into<Option<Expected>>) -> Self {
+        self.expect = expect.into();
+        self
+    }
+
+    /// Why the reader of a listing refuses it, such as missing pages. This is one more guard: the change is
+    /// computed, and refused unless its result is expected. Default: it is not refused.
+    #[must_use]
+    pub fn refused(mut self, refused: impl Into<Option<Error>>) -> Self {
+        self.refused = refused.into();
         self
     }
 
@@ -162,13 +172,6 @@ pub enum IfMissing {
     Create,
 }
 
-impl Registry {
-    /// The same registry for a change with these options: a time that was stated confirms its clock.
-    pub(super) fn for_change(&self, options: &ChangeOptions) -> Self {
-        self.confirming(options.at.is_some() && !options.is_time_inferred)
-    }
-}
-
 /// What to do with an event that does not fit the stored rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Conduct {
@@ -210,12 +213,17 @@ pub(super) struct Target<'a> {
     pub now: Timestamp,
     /// Why no change is possible at these times. It is returned only if there is a change.
     pub refusal: Option<Error>,
+    /// Why a guard refuses the change whatever it does, unless its result is expected.
+    pub refused: Option<Error>,
+    /// Why nothing can be recorded by this clock, unless the result is expected.
+    pub clock_refusal: Option<Error>,
     /// By how many microseconds the clock is behind the last change, if that causes a warning.
     pub clock_behind_micros: Option<i64>,
 }
 
 impl<'a> Target<'a> {
-    /// Finds the dataset, or adds it if the options say so, for one change at the time of the options.
+    /// Finds the dataset, or adds it if the options say so, for one change at the time of the options. The clock
+    /// of the registry is checked here ([`Registry::with_guarded_clock`]).
     ///
     /// # Errors
     ///
@@ -228,18 +236,31 @@ impl<'a> Target<'a> {
         name: &DatasetName,
         options: &'a ChangeOptions,
     ) -> Result<Self> {
-        check_accepted(options.max_replace, options.note.as_deref())?;
         check_entered_note(options.note.as_deref())?;
         let creates = options.creates_dataset();
+        let mut refused = options.refused.clone();
+        let mut clock_refusal = None;
+        let mut check_clock = |latest: Option<&Instance>| -> Result<()> {
+            let latest = latest.map(|latest| latest.recorded);
+            clock_refusal = registry.clock_refusal(transaction, latest)?;
+            Ok(())
+        };
         let (dataset, name, limits, latest, is_created) =
             match transaction.dataset_to_change(name)? {
                 Some((stored, latest)) if !(creates && gives_up(&stored, name)) => {
-                    let StoredDataset { key, dataset, withdrawn, limits } = stored;
+                    let StoredDataset { key, dataset, withdrawn, limits, .. } = stored;
                     refuse_withdrawn(withdrawn.as_ref(), &dataset.name)?;
+                    check_clock(latest.as_ref())?;
                     (key, dataset.name, limits, latest, false)
                 }
                 Some(_) | None if creates => {
                     let name = name.clone();
+                    check_clock(None)?;
+                    if let Some(similar) = similar_dataset(transaction, &name)? {
+                        let message = format!("there is no dataset {name}, but {similar}");
+                        let similar = Error::new(ErrorKind::SimilarName, message).about(&name);
+                        refused = refused.or(Some(similar));
+                    }
                     let record = match &options.record {
                         Some(record) => DatasetMetadata { name, ..record.clone() },
                         None => DatasetMetadata::named(name),
@@ -273,6 +294,8 @@ impl<'a> Target<'a> {
             results: None,
             now: at,
             refusal,
+            refused,
+            clock_refusal,
             clock_behind_micros,
         })
     }
@@ -289,17 +312,21 @@ impl<'a> Target<'a> {
             && self.transaction.has_prompt_change(self.dataset)?)
     }
 
-    /// Refuses a change that the guard has counted, unless its time can be accepted and the limits allow
-    /// it.
+    /// Accepts the result of a change if it is the expected set or, if none is expected, if no guard refuses it:
+    /// the one place where a guard is overruled.
     ///
     /// # Errors
     ///
-    /// That of a refused time; those of [`Guard::check`].
-    pub fn check(&self, guard: &Guard) -> Result<()> {
-        match &self.refusal {
-            _ if guard.is_empty() => Ok(()),
-            Some(refusal) => Err(refusal.clone()),
-            None => guard.check(&self.name, self.limits, self.held()),
+    /// [`ErrorKind::NotAsExpected`]: another set is expected. `refusal`, or why a guard refuses any result, with
+    /// the set that would have to be expected.
+    pub fn accept(&self, report: ChangeReport, refusal: Option<Error>) -> Result<ChangeReport> {
+        let (identifier, digest) = report.result();
+        match (self.options.expect, self.refused.clone().or(refusal)) {
+            (Some(expect), _) if !expect.is(identifier, digest) => {
+                Err(Error::unexpected(&self.name, expect, (identifier, digest)))
+            }
+            (None, Some(refusal)) => Err(refusal.expecting(report.expect())),
+            _ => Ok(report),
         }
     }
 
@@ -330,8 +357,8 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// The events that make the dataset hold the wanted granules, which are counted by the guard, and those
-    /// that state more or something else of granules that it holds: so much of them as `extent` says.
+    /// The events that make the dataset hold the wanted granules, and those that state more or something else of
+    /// granules that it holds: so much of them as `extent` says.
     /// `claim` is what the wanted granules are said to be; `None` means that it is not known.
     ///
     /// Costs one pass over both sets, which are hashed on the way.
@@ -345,7 +372,6 @@ impl<'a> Target<'a> {
         wanted: impl Iterator<Item = Result<ListingEntry>>,
         claim: Option<Claim>,
         extent: Coverage,
-        guard: &mut Guard,
     ) -> Result<Staging> {
         let (transaction, last): (&View, _) = (self.transaction, self.last());
         let last = last.unwrap_or(Timestamp::MIN);
@@ -365,7 +391,6 @@ impl<'a> Target<'a> {
                     continue;
                 }
             };
-            guard.count(kind, &entry.granule_id);
             events.add(&event(kind, entry))?;
         }
         Ok(events)

@@ -398,11 +398,13 @@ impl StoreSession for ServerSession {
         self.locked_next.set(Some(dataset));
     }
 
-    /// Adds the row by which a new dataset is locked, and so locks it.
+    /// Adds the row by which a new dataset is locked, and so locks it. One that was removed has left its row.
     fn lock_new(&self, dataset: DatasetKey) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO accession.writer (dataset_id, revision, tokens)
-            VALUES ($1, 1, ARRAY[CAST($2 AS uuid)])";
+            VALUES ($1, 1, ARRAY[CAST($2 AS uuid)])
+            ON CONFLICT (dataset_id) DO UPDATE
+            SET revision = writer.revision + 1, tokens = excluded.tokens || writer.tokens[1:15]";
         let Some(writing) = &self.writing else { return Ok(()) };
         let values = [dataset.into(), writing.token.as_str().into()];
         self.connection().defer(INSERT, &values)?;

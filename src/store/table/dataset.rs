@@ -3,9 +3,11 @@
 
 use std::collections::BTreeMap;
 
+use serde::Deserialize;
+
 use super::instance::sound;
 use crate::model::{
-    DatasetMetadata, DatasetName, DatasetRecord, Doi, GranuleUrl, Instance, Limits,
+    Correction, DatasetMetadata, DatasetName, DatasetRecord, Doi, GranuleUrl, Instance, Limits,
     MetadataVersion, Timestamp, Withdrawal,
 };
 use crate::store::Result;
@@ -75,7 +77,10 @@ impl View {
             ")"
         ));
         static DATASET: Sql = Sql::new("SELECT {dataset.*} FROM {dataset} WHERE id = ?1");
-        self.of_name(name, [&NAMED, &DATASET], |sql, values| Ok(self.select(sql, values)?.pop()))
+        let select = |sql, values: &[Value<'_>]| Ok(self.select(sql, values)?.pop());
+        self.of_name(name, [&NAMED, &DATASET], select, |stored: &StoredDataset| {
+            stored.dataset.name == *name
+        })
     }
 
     /// The key and the present name of the dataset that has a name, or had it before it was renamed,
@@ -91,9 +96,10 @@ impl View {
             ")"
         ));
         static NAME: Sql = Sql::new("SELECT id, name FROM {dataset} WHERE id = ?1");
-        self.of_name(name, [&NAMED, &NAME], |sql, values| {
-            self.row(sql, values, |row| Ok((row.get(0)?, row.get(1)?)))
-        })
+        let select =
+            |sql, values: &[Value<'_>]| self.row(sql, values, |row| Ok((row.get(0)?, row.get(1)?)));
+        let has_name = |(_, present): &(DatasetKey, DatasetName)| present == name;
+        self.of_name(name, [&NAMED, &NAME], select, has_name)
     }
 
     /// The templates of the addresses of the granules of some datasets, by their keys. A dataset with a
@@ -157,13 +163,35 @@ impl View {
         name: &DatasetName,
         [by_name, by_key]: [&'static Sql; 2],
         select: impl Fn(&'static Sql, &[Value<'_>]) -> Result<Option<T>>,
+        has_name: impl Fn(&T) -> bool,
     ) -> Result<Option<T>> {
         if !self.session.locks_datasets() {
             return select(by_name, &self.with_shown([name.into()]));
         }
-        let Some(key) = self.key_of(name)? else { return Ok(None) };
-        self.session.lock_with_next(key);
-        select(by_key, &[key.into()])
+        self.locked(name, |key| select(by_key, &[key.into()]), has_name)
+    }
+
+    /// What is selected of a dataset by its key, together with its lock. While it was waited for, another writer
+    /// may have given the name to another dataset, which is locked then.
+    fn locked<T>(
+        &self,
+        name: &DatasetName,
+        select: impl Fn(DatasetKey) -> Result<Option<T>>,
+        has_name: impl Fn(&T) -> bool,
+    ) -> Result<Option<T>> {
+        let Some(mut key) = self.key_of(name)? else { return Ok(None) };
+        loop {
+            self.session.lock_with_next(key);
+            let found = select(key)?;
+            if found.as_ref().is_some_and(&has_name) {
+                return Ok(found);
+            }
+            match self.key_of(name)? {
+                None => return Ok(None),
+                Some(same) if same == key => return Ok(found),
+                Some(other) => key = other,
+            }
+        }
     }
 
     /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
@@ -189,15 +217,14 @@ impl View {
                 LIMIT 1) AS instance ON true
             WHERE dataset.id = ?1",
         );
-        let Some(key) = self.key_of(name)? else { return Ok(None) };
         let decode = |stored: StoredDataset, row: &dyn Columns, first: usize| {
             let has_history = row.get::<Option<i64>>(first)?.is_some();
             let latest = has_history.then(|| self.instance_from(row, first, &mut Vec::new()));
             Ok((stored, latest.transpose()?))
         };
-        self.session.lock_with_next(key);
-        let found = self.select_with(&DATASET, &[key.into()], decode)?.pop();
-        let Some((stored, latest)) = found else { return Ok(None) };
+        let select = |key: DatasetKey| Ok(self.select_with(&DATASET, &[key.into()], decode)?.pop());
+        let has_name = |(stored, _): &(StoredDataset, _)| stored.dataset.name == *name;
+        let Some((stored, latest)) = self.locked(name, select, has_name)? else { return Ok(None) };
         let latest = self.annotated(latest.into_iter().collect())?.pop();
         Ok(Some((stored, latest.map(sound).transpose()?)))
     }
@@ -303,6 +330,7 @@ impl View {
                 dataset: stored.dataset,
                 withdrawn: stored.withdrawn,
                 former_names: Vec::new(),
+                corrections: stored.corrections,
                 limits: Some(stored.limits).filter(|_| !self.is_public()),
                 latest: None,
                 confirmed: None,
@@ -387,9 +415,20 @@ impl Transaction {
         let key = next.unwrap_or(DatasetKey(1));
         self.session()?.lock_new(key)?;
         let dataset = dataset.clone();
-        let stored = StoredDataset { key, dataset, withdrawn: None, limits };
+        let corrections = Vec::new();
+        let stored = StoredDataset { key, dataset, withdrawn: None, limits, corrections };
         self.insert(key, std::slice::from_ref(&stored))?;
         Ok(stored)
+    }
+
+    /// Removes a dataset that has nothing but its record and a refused listing, with all versions of the record. On
+    /// a server, the row by which it was locked stays: the next dataset may have the same key.
+    pub fn remove_dataset(&self, dataset: DatasetKey) -> Result<()> {
+        static VERSIONS: Sql = Sql::new("DELETE FROM {record_version} WHERE dataset_id = ?1");
+        static DATASET: Sql = Sql::new("DELETE FROM {dataset} WHERE id = ?1");
+        self.delete_refusal(dataset)?;
+        self.run(dataset, &VERSIONS, &[dataset.into()])?;
+        self.run(dataset, &DATASET, &[dataset.into()])
     }
 
     /// Waits until no other transaction holds the lock on the registry, and holds it until the end of
@@ -413,17 +452,29 @@ impl RowPart for StoredDataset {
         let (_doi, withdrawn): (Option<String>, _) = reader.next()?;
         let (limits, record): (_, String) = reader.next()?;
         let dataset = serde_json::from_str(&record).map_err(damaged)?;
-        Ok(StoredDataset { key, dataset, withdrawn, limits })
+        let Corrected { corrections } = serde_json::from_str(&record).map_err(damaged)?;
+        Ok(StoredDataset { key, dataset, withdrawn, limits, corrections })
     }
 
     fn encode<'a>(&'a self, values: &mut Vec<Value<'a>>) {
-        let StoredDataset { key, dataset, withdrawn, limits } = self;
+        let StoredDataset { key, dataset, withdrawn, limits, corrections } = self;
         let doi = dataset.doi.as_ref().map(Doi::as_str);
         values.extend([(*key).into(), (&dataset.name).into(), doi.into()]);
         withdrawn.encode(values);
         limits.encode(values);
-        values.push(serde_json::json!(dataset).to_string().into());
+        let mut record = serde_json::json!(dataset);
+        if !corrections.is_empty() {
+            record["corrections"] = serde_json::json!(corrections);
+        }
+        values.push(record.to_string().into());
     }
+}
+
+/// What a record has besides the metadata.
+#[derive(Deserialize)]
+struct Corrected {
+    #[serde(default)]
+    corrections: Vec<Correction>,
 }
 
 part!(Withdrawal { timestamp, note });

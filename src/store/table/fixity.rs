@@ -3,7 +3,7 @@
 use crate::model::{DatasetName, GranuleId, Timestamp};
 use crate::store::Result;
 use crate::store::checked_row::{optional_part, row};
-use crate::store::rows::{DatasetKey, OpenFinding, RootState};
+use crate::store::rows::{DatasetKey, FindingCounts, OpenFinding, RootState};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{Sql, Value};
 
@@ -34,6 +34,20 @@ impl View {
         );
         let values = [dataset.into(), Value::Texts(granule_ids)];
         self.select(&AMONG, &values)
+    }
+
+    /// The numbers of the findings of a dataset.
+    pub fn finding_counts(&self, dataset: DatasetKey) -> Result<FindingCounts> {
+        static COUNTS: Sql = Sql::new(
+            "SELECT count(*) FILTER (WHERE status = 'missing'),
+                count(*) FILTER (WHERE status IN ('size', 'checksum', 'unreadable')), count(*)
+            FROM {fixity_finding}
+            WHERE dataset_id = ?1",
+        );
+        let counts = self.row(&COUNTS, &[dataset.into()], |row| {
+            Ok(FindingCounts { missing: row.get(0)?, damaged: row.get(1)?, all: row.get(2)? })
+        })?;
+        Ok(counts.unwrap_or_default())
     }
 
     /// The names of the datasets of which files were checked, in order. Asks every machine.

@@ -290,15 +290,15 @@ impl View {
         self.instances(&WITH, &[dataset.into(), identifier.into()])
     }
 
-    /// The latest instance with an identifier in any dataset. `None` means that no instance ever
-    /// had it.
+    /// The latest instance with an identifier in any dataset, of those that are not withdrawn if any of them had it:
+    /// the earlier history of a dataset that was corrected is withdrawn. `None` means that no instance ever had it.
     ///
     /// Asks every machine: an identifier does not say in which dataset it was in force.
     pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
         static LATEST: Sql = select_instance!(
             "WHERE instance.identifier = ?1
               AND (?3 = 1 OR instance.dataset_id IN rarray(?2))
-            ORDER BY instance.timestamp DESC, dataset.name DESC
+            ORDER BY dataset.withdrawn IS NOT NULL, instance.timestamp DESC, dataset.name DESC
             LIMIT 1",
             "instance.dataset_id"
         );

@@ -5,6 +5,7 @@
 //! about all datasets; the comment at each of these says why it does.
 
 mod content;
+mod corrected;
 mod dataset;
 mod fixity;
 mod granule;

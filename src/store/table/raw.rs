@@ -9,9 +9,9 @@ use crate::store::statement::{Existing, Sql, StoredTable, TABLES, Value};
 /// Rows of a table, in the order of its key.
 #[derive(Debug)]
 pub(crate) struct RawRows {
-    table: &'static StoredTable,
+    pub(super) table: &'static StoredTable,
     /// The values of all columns of the first row, then those of the second, and so on.
-    values: Vec<Value<'static>>,
+    pub(super) values: Vec<Value<'static>>,
 }
 
 /// How many rows with a note of the greatest length are read at once.
@@ -53,7 +53,7 @@ impl View {
         tables.flat_map(|table| self.raw_rows(table, None))
     }
 
-    fn raw_rows(
+    pub(super) fn raw_rows(
         &self,
         table: &'static StoredTable,
         dataset: Option<DatasetKey>,
@@ -114,6 +114,9 @@ impl Transaction {
 
     /// Adds rows as they were stored.
     pub fn insert_raw(&self, rows: &RawRows) -> Result<()> {
+        if rows.values.is_empty() {
+            return Ok(());
+        }
         self.session()?.insert(rows.table, Existing::Refused, &rows.values)
     }
 }

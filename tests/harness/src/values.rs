@@ -3,8 +3,8 @@
 use accession::FileRecord;
 use accession::file::{Checksum, Content, Coverage, FilePath};
 use accession::{
-    Change, ChangeReport, Clock, DatasetName, GranuleId, IfMissing, Limit, ListingEntry, Registry,
-    Timestamp,
+    Change, ChangeReport, Clock, DatasetName, GranuleId, IfMissing, Limit, Limits, ListingEntry,
+    Registry, Timestamp,
 };
 
 /// The instant this many seconds after 2001-01-01T00:00:00Z.
@@ -60,8 +60,8 @@ pub fn with_file(
 /// A change that states files of granules that are held, whatever was known of them.
 pub fn stating(entries: impl IntoIterator<Item = ListingEntry>) -> Change {
     let mut change = Change::stating(Coverage::Named);
-    change.options =
-        change.options.max_replace(Limit::Percent(100)).note("processed again".to_owned());
+    let max_replace = Some(Limit::Percent(100));
+    change.options = change.options.limits(Limits { max_replace, ..Limits::NONE });
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
     change
 }

@@ -1,0 +1,29 @@
+//! The signals that the program watches.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::flag::{register, register_conditional_shutdown};
+
+use super::error::{Context, Result};
+
+/// Becomes true when the program is asked to end, from now on. A second request ends it at once.
+pub fn watch_for_interrupt() -> Result<Arc<AtomicBool>> {
+    let flag = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        // In this order, the first request is not yet a second one.
+        register_conditional_shutdown(signal, 130, Arc::clone(&flag))
+            .and_then(|_| register(signal, Arc::clone(&flag)))
+            .with_context(|| "cannot watch for Ctrl-C".to_owned())?;
+    }
+    Ok(flag)
+}
+
+/// From now on a file that would be longer than `ulimit -f` allows is an error of whoever writes it, and does
+/// not end the program without a word.
+pub fn report_too_long_files() -> Result<()> {
+    register(SIGXFSZ, Arc::default())
+        .map(drop)
+        .with_context(|| "cannot watch for files that are too long".to_owned())
+}

@@ -1,0 +1,451 @@
+//! What guards refuse, and how one insists, on a registry of either kind.
+
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::program::program;
+
+/// A directory of listings, and a registry.
+pub struct Archive {
+    directory: tempfile::TempDir,
+    registry: String,
+    /// The server of the registry, which ends with it.
+    _server: Box<dyn std::any::Any>,
+}
+
+/// How a command ended, and what it printed.
+#[derive(Debug)]
+struct Ended {
+    status: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+/// A refusal of a guard.
+#[derive(Debug)]
+struct Refusal {
+    kind: String,
+    message: String,
+    expect: String,
+    hint: String,
+}
+
+impl Refusal {
+    /// The commands of the hint, in their order.
+    fn commands(&self) -> Vec<&str> {
+        self.hint.split('`').skip(1).step_by(2).collect()
+    }
+}
+
+impl Archive {
+    /// On a registry: a path or an address, and what must stay until the end.
+    pub fn new(registry: impl Into<String>, server: impl std::any::Any) -> Self {
+        let (directory, registry) = (harness::directory(), registry.into());
+        let archive = Archive { directory, registry, _server: Box::new(server) };
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures");
+        archive
+            .write("umm.json", &std::fs::read_to_string(fixtures.join("input/umm.json")).unwrap());
+        let ids = |numbers: std::ops::Range<u32>| lines(numbers.map(|n| format!("G{n:04}.nc")));
+        archive.write("all.txt", &ids(0..40));
+        archive.write("more.txt", &ids(0..45));
+        archive.write("most.txt", &ids(0..46));
+        archive.write("five.txt", &ids(40..45));
+        archive.write("few.txt", &ids(0..10));
+        archive.write("gone.txt", &ids(10..40));
+        archive.write("others.txt", &ids(0..11));
+        archive.write("many.txt", &ids(0..1_100));
+        archive.write("new.txt", &ids(40..1_100));
+        archive.write("unlike.txt", "cannot read /data\nretry later\n");
+        archive.write("with-unlike.txt", &format!("{}cannot read /data\n", ids(0..40)));
+        let sums = |digit: char| {
+            lines((0..40).map(|n| format!("{}  G{n:04}.nc", digit.to_string().repeat(64))))
+        };
+        archive.write("sums.txt", &sums('a'));
+        archive.write("other-sums.txt", &sums('b'));
+        archive
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::write(self.directory.path().join(name), text).unwrap();
+    }
+
+    /// Runs a line of the shell, in which `accession` is the program on the registry.
+    fn run(&self, line: &str) -> Ended {
+        let line = line.replacen("accession ", "\"$PROGRAM\" ", 1);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &line]).current_dir(self.directory.path());
+        shell.env("PROGRAM", program()).env("ACCESSION_REGISTRY", &self.registry);
+        let output = shell.output().unwrap();
+        Ended {
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    fn succeeds(&self, line: &str) -> String {
+        let ended = self.run(line);
+        assert_eq!(ended.status, Some(0), "{line}: {ended:?}");
+        ended.stdout
+    }
+
+    /// The error of a command that fails with a status.
+    fn error(&self, line: &str, status: i32) -> Value {
+        let ended = self.run(&format!("{line} --json"));
+        assert_eq!(ended.status, Some(status), "{line}: {ended:?}");
+        let last = ended.stderr.lines().last().unwrap();
+        serde_json::from_str::<Value>(last).unwrap()["error"].take()
+    }
+
+    fn refused(&self, line: &str) -> Refusal {
+        let error = self.error(line, 3);
+        let text = |member: &str| {
+            error[member].as_str().unwrap_or_else(|| panic!("{line}: {error}")).to_owned()
+        };
+        let hint = text("hint").replace(" --json", "");
+        Refusal { kind: text("kind"), message: text("message"), expect: text("expect"), hint }
+    }
+
+    /// The identifier and the digest of the set that a dataset holds, and the number of its changes.
+    fn state(&self, dataset: &str) -> (String, String, usize) {
+        let history = self.succeeds(&format!("accession history {dataset} --json"));
+        let last =
+            history.lines().last().map_or(Value::Null, |it| serde_json::from_str(it).unwrap());
+        let text = |member: &str| last[member].as_str().unwrap_or_default().to_owned();
+        (format!("DI:{}", text("identifier")), text("digest"), history.lines().count())
+    }
+
+    /// A dataset that holds 40 granules.
+    fn dataset(&self, name: &str) {
+        self.succeeds(&format!("accession sync {name} all.txt --create --at 2001-01-02"));
+    }
+}
+
+fn lines(lines: impl Iterator<Item = String>) -> String {
+    lines.map(|line| line + "\n").collect()
+}
+
+/// Each guard refuses with its kind and status 3, and changes nothing; the command that it prints makes exactly the
+/// change that it names, and no other one.
+pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archive: &Archive) {
+    for (number, (before, command, kind, others)) in [
+        (&[][..], "sync D few.txt", "too-many-deletions", "sync D others.txt"),
+        (&[], "delete D gone.txt", "too-many-deletions", "delete D few.txt"),
+        (&[], "ingest D five.txt --delete gone.txt", "too-many-deletions", "sync D few.txt"),
+        (&[], "sync D many.txt", "too-many-additions", "sync D more.txt"),
+        (&[], "ingest D new.txt", "too-many-additions", "sync D more.txt"),
+        (&["sync D sums.txt"], "sync D other-sums.txt", "content-contradicts", "sync D few.txt"),
+        (
+            &["sync D sums.txt"],
+            "ingest D other-sums.txt --skip-existing",
+            "content-contradicts",
+            "sync D few.txt",
+        ),
+        (
+            &["sync D sums.txt"],
+            "fixity add D other-sums.txt",
+            "content-contradicts",
+            "sync D few.txt",
+        ),
+        (&["dataset edit D --max-delete 40"], "sync D umm.json", "incomplete", "sync D few.txt"),
+        (&[], "ingest D umm.json", "incomplete", "sync D more.txt"),
+        (&[], "sync D /dev/null", "empty", "sync D few.txt"),
+        (&[], "ingest D unlike.txt", "unlike", "sync D more.txt"),
+        (&[], "sync D with-unlike.txt", "unlike", "sync D more.txt"),
+        (
+            &["sync D /dev/null --expect DI:d41d8cd98f00b204e9800998ecf8427e", "sync D more.txt"],
+            "revert D",
+            "too-many-deletions",
+            "sync D few.txt",
+        ),
+        (&[], "sync d%.X all.txt --create", "similar-name", "sync D%-x few.txt"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let name = format!("D{number}");
+        let named = |command: &str| {
+            format!(
+                "accession {}",
+                command.replace(" D ", &format!(" {name} ")).replace('%', &number.to_string())
+            )
+        };
+        let named = |command: &str| {
+            let command = named(&format!("{command} "));
+            command.trim_end().to_owned()
+        };
+        archive.dataset(&if kind == "similar-name" {
+            format!("D{number}-x")
+        } else {
+            name.clone()
+        });
+        for command in before {
+            archive.succeeds(&named(command));
+        }
+        let changed = if kind == "similar-name" { format!("d{number}.X") } else { name.clone() };
+        let state = || match archive.run(&format!("accession history {changed} -q")).status {
+            Some(0) => archive.state(&changed),
+            _ => (String::new(), String::new(), 0),
+        };
+        let held = state();
+        let refusal = archive.refused(&named(command));
+        assert_eq!(refusal.kind, kind, "{command}: {refusal:?}");
+        assert!(refusal.message.matches("\", \"").count() <= 2, "{refusal:?}");
+        assert_eq!(state(), held, "{command}");
+        // A rehearsal is refused in the same way.
+        assert_eq!(archive.refused(&named(&format!("{command} --dry-run"))).expect, refusal.expect);
+        let insisting = match kind {
+            "similar-name" => {
+                assert_eq!(refusal.commands(), [format!("accession dataset create {changed}")]);
+                format!("{} --expect {}", named(command), refusal.expect)
+            }
+            _ => refusal.commands()[0].to_owned(),
+        };
+        // The set is that of this listing only.
+        let other = archive.error(&format!("{} --expect {}", named(others), refusal.expect), 2);
+        assert_eq!(other["kind"], "not-as-expected", "{command}: {other}");
+        let message = other["message"].as_str().unwrap();
+        assert!(message.contains(&refusal.expect), "{message}");
+        assert_eq!(state(), held, "{command}");
+        archive.succeeds(&insisting);
+        let (identifier, digest, changes) = state();
+        assert_eq!(changes, held.2 + 1, "{insisting}");
+        assert!([&identifier, &digest].contains(&&refusal.expect), "{insisting}: {refusal:?}");
+        assert_eq!(refusal.expect == digest, kind == "content-contradicts", "{refusal:?}");
+        if insisting.contains("sync ") {
+            // The same command again finds nothing to do.
+            archive.succeeds(&insisting);
+            assert_eq!(state().2, changes, "{insisting}");
+        }
+    }
+}
+
+/// Ids that are typed are meant, and `--expect` is a condition where no guard refuses.
+pub fn typed_ids_are_not_guarded_and_an_expected_set_is_a_condition(archive: &Archive) {
+    archive.dataset("TYPED");
+    let typed = (0..30).map(|n| format!(" --id G{n:04}.nc")).collect::<String>();
+    archive.succeeds(&format!("accession delete TYPED{typed}"));
+    archive.succeeds("accession ingest TYPED --id 'cannot read /data'");
+    let planned = archive.succeeds("accession ingest TYPED --id X --dry-run --json");
+    let planned: Value = serde_json::from_str(planned.lines().last().unwrap()).unwrap();
+    let expect = planned["expect"].as_str().unwrap();
+    let other = archive.error(&format!("accession ingest TYPED --id Y --expect {expect}"), 2);
+    assert_eq!(other["kind"], "not-as-expected", "{other}");
+    let ended = archive.run("accession ingest TYPED --id X --dry-run");
+    let command = format!("accession ingest TYPED --id X --expect {expect}");
+    assert!(
+        ended.stderr.contains(&format!("hint: `{command}` makes exactly this change")),
+        "{ended:?}"
+    );
+    archive.succeeds(&command);
+    assert_eq!(archive.state("TYPED").0, expect);
+}
+
+/// Of two operators who expect different sets one is refused, and so is an operator after another writer.
+pub fn who_expects_another_set_than_the_present_result_is_refused(archive: &Archive) {
+    archive.dataset("TWO");
+    let first = archive.refused("accession sync TWO few.txt");
+    let second = archive.refused("accession sync TWO others.txt");
+    assert_ne!(first.expect, second.expect);
+    let delete = archive.refused("accession delete TWO gone.txt");
+    archive.succeeds(first.commands()[0]);
+    // A listing states the whole set: it can still follow.
+    archive.succeeds(second.commands()[0]);
+    assert_eq!(archive.state("TWO").0, second.expect);
+
+    archive.dataset("WRITER");
+    let refusal = archive.refused("accession delete WRITER gone.txt");
+    assert_eq!(refusal.expect, delete.expect);
+    archive.succeeds("accession ingest WRITER --id G9999.nc");
+    let held = archive.state("WRITER");
+    let late = archive.error(refusal.commands()[0], 2);
+    assert_eq!(late["kind"], "not-as-expected", "{late}");
+    assert_eq!(archive.state("WRITER"), held);
+    let again = archive.refused("accession delete WRITER gone.txt");
+    assert_ne!(again.expect, refusal.expect);
+    archive.succeeds(again.commands()[0]);
+    assert_eq!(archive.state("WRITER").0, again.expect);
+}
+
+/// After a second refusal in a row the hint names the limit that lasts, and `status` shows refusals until a listing
+/// is accepted; a mistake in the command is none.
+pub fn a_second_refusal_names_the_limit_that_lasts(archive: &Archive) {
+    archive.dataset("AGAIN");
+    assert_eq!(archive.error("accession sync AGAIN nowhere.txt", 2)["kind"], "io");
+    assert_eq!(
+        archive.error("accession sync AGAIN all.txt few.txt --format no", 2)["kind"],
+        "usage"
+    );
+    assert_eq!(archive.run("accession status AGAIN").status, Some(0));
+    for (command, option) in [
+        ("sync AGAIN few.txt", "--max-delete 20%"),
+        ("delete AGAIN gone.txt", "--max-delete 20%"),
+        ("ingest AGAIN new.txt", "--max-add 200%"),
+    ] {
+        assert_eq!(archive.refused(&format!("accession {command}")).commands().len(), 1);
+        let second = archive.refused(&format!("accession {command}"));
+        let lasting = format!("accession dataset edit AGAIN {option}");
+        assert_eq!(second.commands()[1], lasting, "{second:?}");
+        let status = archive.run("accession status AGAIN");
+        assert_eq!(status.status, Some(1), "{status:?}");
+        assert!(status.stdout.contains("listing refused: "), "{status:?}");
+        archive.succeeds("accession sync AGAIN all.txt");
+        assert_eq!(archive.run("accession status AGAIN").status, Some(0));
+    }
+    archive.succeeds("accession dataset edit AGAIN --max-delete 30");
+    archive.succeeds("accession sync AGAIN few.txt");
+}
+
+/// An import of dated listings stops at the first that a guard refuses, whichever guard it is, and both commands
+/// that it prints go on.
+pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
+    for (number, (bad, kind)) in [
+        ("few.txt", "too-many-deletions"),
+        ("many.txt", "too-many-additions"),
+        ("other-sums.txt", "content-contradicts"),
+        ("umm.json", "incomplete"),
+        ("/dev/null", "empty"),
+        ("with-unlike.txt", "unlike"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (directory, last) = (format!("nights-{number}"), "2001-01-09");
+        archive.run(&format!(
+            "mkdir {directory}; cp sums.txt {directory}/2001-01-05.txt; cp more.txt {directory}/2001-01-06.txt; \
+             cp {bad} {directory}/2001-01-07.txt; cp {bad} {directory}/2001-01-08.txt; cp most.txt {directory}/{last}.txt"
+        ));
+        for way in ["--skip", "--expect"] {
+            let dataset = format!("N{number}{way}");
+            if bad == "umm.json" {
+                archive.succeeds(&format!("accession dataset create {dataset} --max-delete 50"));
+            }
+            let import = format!("accession import {dataset} {directory} --create");
+            let refusal = archive.refused(&import);
+            assert_eq!(refusal.kind, kind, "{refusal:?}");
+            assert!(
+                refusal.message.contains(&format!("\"{directory}/2001-01-07.txt\"")),
+                "{refusal:?}"
+            );
+            assert_eq!(archive.state(&dataset).2, 2, "{refusal:?}");
+            let again = archive.refused(&import);
+            assert_eq!(again.expect, refusal.expect);
+            let [expecting, skipping] = again.commands()[..] else { panic!("{again:?}") };
+            if way == "--expect" {
+                archive.error(
+                    &import.replace("--create", "--expect DI:00000000000000000000000000000000"),
+                    2,
+                );
+                let continued = archive.run(expecting);
+                // What comes back afterwards may be refused in its turn.
+                assert!(matches!(continued.status, Some(0 | 3)), "{expecting}: {continued:?}");
+                let history = archive.succeeds(&format!("accession history {dataset} --json"));
+                let recorded: Value =
+                    serde_json::from_str(history.lines().nth(2).unwrap()).unwrap();
+                assert_eq!(recorded["timestamp"], "2001-01-07T00:00:00Z");
+                let expect = &refusal.expect;
+                let is = |member: &str| expect.ends_with(recorded[member].as_str().unwrap());
+                assert!(is("identifier") || is("digest"), "{history}");
+            } else {
+                // The listing of the next night is refused in its turn.
+                let next = archive.refused(skipping);
+                assert!(next.message.contains("2001-01-08.txt"), "{next:?}");
+                let skipping = next.commands()[1];
+                assert_eq!(skipping.matches(" --skip").count(), 2, "{skipping}");
+                archive.succeeds(skipping);
+                assert_eq!(archive.state(&dataset).2, 3, "without two listings");
+                archive.succeeds(skipping);
+                // Without --skip, a listing that is no longer the next one cannot be added.
+                let refused = archive.error(&import, 2);
+                assert_eq!(refused["kind"], "not-after-last", "{refused}");
+            }
+        }
+    }
+    let unknown =
+        archive.error("accession import N nights-0 --create --skip nights-0/2001-02-01.txt", 2);
+    assert_eq!(unknown["kind"], "usage", "{unknown}");
+}
+
+/// A pull follows the primary without limits, unless the mirror has its own; a mirror that diverged is changed only
+/// into the expected set.
+pub fn a_pull_has_the_limits_of_the_mirror_and_changes_a_diverged_one_only_as_expected(
+    archive: &Archive,
+) {
+    archive.dataset("PRIMARY");
+    let pull = "accession mirror pull MIRROR primary.jsonl";
+    let export = || {
+        archive.run("rm -f primary.jsonl");
+        archive.succeeds("accession dataset export PRIMARY --output primary.jsonl");
+    };
+    export();
+    archive.succeeds(&format!("{pull} --create"));
+    let refusal = archive.refused("accession sync PRIMARY few.txt");
+    archive.succeeds(refusal.commands()[0]);
+    export();
+    archive.succeeds("accession dataset edit MIRROR --max-delete 5");
+    let limited = archive.refused(pull);
+    assert_eq!((limited.kind.as_str(), &limited.expect), ("too-many-deletions", &refusal.expect));
+    archive.succeeds("accession dataset edit MIRROR --max-delete ''");
+    archive.succeeds(pull);
+    assert_eq!(archive.state("MIRROR").0, refusal.expect);
+
+    archive.succeeds("accession ingest MIRROR --id EXTRA");
+    let held = archive.state("MIRROR");
+    let ended = archive.run(pull);
+    assert_eq!((ended.status, archive.state("MIRROR")), (Some(1), held.clone()), "{ended:?}");
+    let command = ended.stderr.split('`').nth(1).unwrap();
+    assert_eq!(command, format!("{pull} --expect {}", refusal.expect));
+    archive.succeeds("accession sync PRIMARY others.txt");
+    export();
+    assert_eq!(archive.error(command, 2)["kind"], "not-as-expected");
+    assert_eq!(archive.state("MIRROR"), held);
+    let ended = archive.run(pull);
+    let command = ended.stderr.split('`').nth(1).unwrap();
+    archive.succeeds(command);
+    assert_eq!(archive.state("MIRROR").0, archive.state("PRIMARY").0);
+    archive.succeeds(command);
+}
+
+/// A mirror keeps the contents that it knows from elsewhere until the primary's are expected.
+pub fn a_pull_takes_other_contents_only_as_expected(archive: &Archive) {
+    archive.succeeds("accession sync SUMS sums.txt --create --at 2001-01-02");
+    archive.succeeds("accession sync OWN other-sums.txt --create --at 2001-01-02");
+    archive.succeeds("accession dataset export SUMS --output sums.jsonl");
+    let pull = "accession mirror pull OWN sums.jsonl";
+    let held = archive.state("OWN");
+    let ended = archive.run(pull);
+    assert_eq!((ended.status, archive.state("OWN")), (Some(1), held), "{ended:?}");
+    let command = ended.stderr.split('`').nth(1).unwrap();
+    assert_eq!(command, format!("{pull} --expect {}", archive.state("SUMS").1));
+    archive.succeeds(command);
+    assert_eq!(archive.state("OWN").1, archive.state("SUMS").1);
+    archive.succeeds(command);
+}
+
+/// What is refused, as one test for each.
+macro_rules! on {
+    ($archive:expr) => {
+        on!($archive;
+            each_guard_names_the_set_and_its_command_makes_exactly_this_change,
+            typed_ids_are_not_guarded_and_an_expected_set_is_a_condition,
+            who_expects_another_set_than_the_present_result_is_refused,
+            a_second_refusal_names_the_limit_that_lasts,
+            an_import_stops_and_both_printed_commands_continue,
+            a_pull_has_the_limits_of_the_mirror_and_changes_a_diverged_one_only_as_expected,
+            a_pull_takes_other_contents_only_as_expected,
+        );
+    };
+    ($archive:expr; $($test:ident,)+) => {
+        $(#[test]
+        fn $test() {
+            let archive: Option<crate::running::guards::Archive> = $archive;
+            if let Some(archive) = archive {
+                crate::running::guards::$test(&archive);
+            }
+        })+
+    };
+}
+
+pub(crate) use on;

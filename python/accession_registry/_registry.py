@@ -1,0 +1,473 @@
+"""Registries, their datasets and mirrors, and what needs no registry."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, TypeAlias, TypedDict, Unpack
+
+from accession_registry import _html
+from accession_registry._commands import Commands
+from accession_registry._errors import NotFound, Refused, usage
+from accession_registry._inputs import AnyPath, Inputs, Listing, Only, Time, options, text
+from accession_registry._native import Handle
+from accession_registry._records import Checked, FileCheck, Instance, Period, Record, Status, Verification, made
+from accession_registry._results import Change, Citation, Comparison, Set, changed, cited, compared, file_check
+from accession_registry._table import Table, in_memory
+
+class Fields(TypedDict, total=False):
+    """The metadata of a dataset, and its limits: the options of ``accession dataset edit``."""
+
+    doi: str
+    title: str
+    description: str
+    creator: str | Sequence[str]
+    publisher: str
+    dataset_version: str
+    year: int | str
+    url: str
+    archive: str
+    licence: str
+    granule_url: str
+    resolver: str
+    keyword: str | Sequence[str]
+    free_access: bool
+    temporal: str
+    max_delete: int | str
+    max_add: int | str
+    max_replace: int | str
+
+
+def open(registry: AnyPath = "accession.db", *, create: bool = False, by: str | None = None) -> Registry:
+    """Opens a registry: a file, or an address of PostgreSQL. ``by`` is who makes the changes."""
+    return Registry(Commands(Handle(registry, create), by))
+
+
+def show(
+    set: SetLike, /, *, column: str | None = None, only: Only | None = None, total: int | None = None,
+    granule: str | None = None, format: str | None = None,
+) -> Set:
+    """The set that an argument names, as on the command line, or that a listing has. No registry is needed for a
+    listing."""
+    return _show(_here(), set, Inputs(column, only, total, granule, format))
+
+
+def compare(
+    left: SetLike, right: SetLike, /, *, names_only: bool = False, column: str | None = None,
+    only: Only | None = None, total: int | None = None, granule: str | None = None, format: str | None = None,
+) -> Comparison:
+    """Compares two sets, listings or directories."""
+    inputs = Inputs(column, only, total, granule, format)
+    return _compare(_here(), left, right, inputs, options(names_only=names_only))
+
+
+def cite(
+    set: SetLike, /, *, of: AnyPath, digest: bool = False, column: str | None = None, only: Only | None = None,
+    total: int | None = None, granule: str | None = None,
+) -> Citation:
+    """A citation of a listing. ``of`` is the DOI or the name of its dataset, or a file with its metadata."""
+    inputs = Inputs(column, only, total, granule)
+    return _cite(_here(), set, inputs, options(of=text(of), digest=digest))
+
+
+def _here() -> Commands:
+    return Commands(Handle(None, False))
+
+
+def _word(commands: Commands, given: SetLike, inputs: Inputs, name: str = "listing") -> str:
+    """The word for a set. A set of another registry is handed over as a listing."""
+    if isinstance(given, Dataset):
+        given = given._set() if given._commands.handle.address != commands.handle.address else given.name
+    if isinstance(given, Set):
+        if given._is_listing or given._commands.handle.address == commands.handle.address:
+            inputs.keep(given._inputs)
+            return f"DI:{given.identifier}" if given._known_at else given._spec
+        return inputs.add(_granules(given), name)
+    return inputs.add(given, name)
+
+
+def _granules(given: Set) -> Any:
+    """The granules of a set with their files, as records of a catalogue."""
+    for part in given._commands.rows(["--json", "granules", *given._words()], given._inputs):
+        for line in part.split(b"\n"):
+            if line:
+                granule = json.loads(line)
+                files = []
+                for file in granule.get("files") or ():
+                    named = {"fileName": file.get("path") or granule["granule"], "size": file.get("size")}
+                    pairs = (checksum.split(":", 1) for checksum in file.get("checksums") or ())
+                    files += [named, *({**named, "checksumType": kind, "checksum": value} for kind, value in pairs)]
+                yield {"granule_id": granule["granule"], "files": files}
+
+
+def _show(commands: Commands, given: SetLike, inputs: Inputs, known_at: Time | None = None) -> Set:
+    if isinstance(given, Dataset) and given._commands.handle.address == commands.handle.address and known_at is None:
+        return given._set()
+    spec = _word(commands, given, inputs)
+    [value, *others], _ = commands.call(["show", spec, *inputs.words(), *options(known_at=known_at)], inputs)
+    if others:
+        raise usage("several sets are named", "show one at a time")
+    if value["kind"] == "dataset":
+        return _latest(commands, value["name"], value["latest"])
+    found = Set(commands, spec, value, inputs, known_at)
+    is_of_time = ("~" in spec or "@" in spec) and not spec.lower().startswith(("di:", "sha256:", "http"))
+    if is_of_time and known_at is None and found.dataset and found.periods:
+        # A later change may change what `~1` and `@now` name.
+        found._spec = f"{found.dataset}@{text(found.since)}"
+    return found
+
+
+def _latest(commands: Commands, name: str, latest: dict[str, Any] | None) -> Set:
+    if latest is None:
+        raise usage(f"{name} has no history yet", None, "no-history")
+    period = {"dataset": name, "from": latest["timestamp"], "until": latest["until"], "instance": latest}
+    value = {**latest, "kind": "set", "periods": [period]}
+    return Set(commands, f"{name}@{latest['timestamp']}", value, None)
+
+
+def _compare(
+    commands: Commands, left: SetLike, right: SetLike, inputs: Inputs, given: list[str]
+) -> Comparison:
+    words = [_word(commands, left, inputs, "left"), _word(commands, right, inputs, "right")]
+    [value], _ = commands.call(["compare", *words, *inputs.words(), *given], inputs)
+    return compared(value)
+
+
+def _cite(commands: Commands, set: SetLike, inputs: Inputs, given: list[str]) -> Citation:
+    return cited(commands, [_word(commands, set, inputs), *inputs.words(), *given], inputs)
+
+
+def shown_again(address: str | None, by: str | None, spec: str, known_at: Time | None) -> Set:
+    """The set of a pickle."""
+    registry = Registry(Commands(Handle(address, False), by))
+    return registry.show(spec, known_at=known_at)
+
+
+class Registry:
+    """An open registry. It may be shared between threads, and pickled; a forked process must open its own."""
+
+    __module__ = "accession_registry"
+
+    def __init__(self, commands: Commands) -> None:
+        self._commands = commands
+
+    @property
+    def address(self) -> str:
+        """The absolute path, or the address without its password."""
+        return self._commands.handle.name
+
+    def dataset(self, name: str) -> Dataset:
+        """A dataset, which need not exist yet."""
+        return Dataset(self._commands, name)
+
+    def datasets(self, *, all: bool = False) -> Table[Record]:
+        """The datasets; ``all`` includes those that were withdrawn."""
+        return self._commands.table("datasets", Record, ["dataset", "list", *options(all=all)])
+
+    def show(self, set: SetLike, /, *, known_at: Time | None = None) -> Set:
+        """The set that an argument names, as on the command line: ``FOO``, ``FOO@2024-03-05``, ``DI:7fb1e8ba``, a
+        citation, a DOI; or that a listing has."""
+        return _show(self._commands, set, Inputs(), known_at)
+
+    def granules(self, set: SetLike, /, *, known_at: Time | None = None) -> Table[str]:
+        """The ids of a set."""
+        return self.show(set, known_at=known_at)._granules
+
+    def history(self, *names: str, n: int | None = None, known_at: Time | None = None) -> Table[Instance]:
+        """The changes of these datasets, or of all, oldest first; the last ``n`` of each."""
+        words = ["--json", "history", *names, *(["-n", str(n)] if n is not None else []), *options(known_at=known_at)]
+        # A dataset that does not exist is an error at once, and not when the rows are read.
+        self._commands.call(["history", *names, "-n", "1", *options(known_at=known_at)])
+        title = f"history of {', '.join(names) or 'all datasets'}"
+        return Table(title, Instance, lambda: self._commands.rows(words), "objects")
+
+    def find(self, *granules: str, prefix: bool = False) -> Table[Period]:
+        """Where and when granules were held, or those whose ids begin so."""
+        return self._commands.table("periods", Period, ["find", *options(prefix=prefix), "--", *granules])
+
+    def compare(
+        self, left: SetLike, right: SetLike, /, *, names_only: bool = False, scanned: str | None = None,
+        column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
+        format: str | None = None,
+    ) -> Comparison:
+        """Compares two sets, listings or directories. ``scanned="START/END"`` is when a listing was made."""
+        inputs = Inputs(column, only, total, granule, format)
+        return _compare(self._commands, left, right, inputs, options(names_only=names_only, scanned=scanned))
+
+    def cite(
+        self, set: SetLike, /, *, of: AnyPath | None = None, select: str | Sequence[str] | None = None,
+        select_from: Listing | None = None, digest: bool = False, dry_run: bool = False,
+    ) -> Citation:
+        """A citation of a set, or of the granules that ``select`` or ``select_from`` name, which are saved as a subset."""
+        inputs = Inputs()
+        chosen = None if select_from is None else inputs.add(select_from, "select_from")
+        source = None if of is None else text(of)
+        given = options(of=source, select=_several(select), select_from=chosen, digest=digest, dry_run=dry_run)
+        return _cite(self._commands, set, inputs, given)
+
+    def check(self, text: AnyPath, /) -> Table[Checked]:
+        """Checks the citations in a text, or in a file."""
+        return self._commands.table("citations", Checked, ["check", "--", Inputs().add(text)])
+
+    def annotate(
+        self, set: SetLike, text: str, /, *, until: Time | None = None, questionable: bool = False
+    ) -> Table[Instance]:
+        """Adds a note to a set, and returns the instances that have it. Who cites a questionable one is warned."""
+        inputs = Inputs()
+        spec = _word(self._commands, set, inputs)
+        given = options(until=until, questionable=questionable)
+        rows, _ = self._commands.call(["annotate", *given, "--", spec, text], inputs)
+        noted = {(row["dataset"], row["timestamp"]) for row in rows}
+        names = sorted({dataset for dataset, _ in noted})
+        history, _ = self._commands.call(["history", *names])
+        instances = [it for it in history if (it["dataset"], it["timestamp"]) in noted]
+        return in_memory("annotated instances", Instance, instances)
+
+    def status(self, *names: str, max_age: str | None = None, checked_within: str | None = None) -> Table[Status]:
+        """When datasets were last changed and confirmed, and what is wrong with them."""
+        given = options(max_age=max_age, checked_within=checked_within)
+        return self._commands.table("status", Status, ["status", *names, *given])
+
+    def verify(self, *names: str) -> Table[Verification]:
+        """Recomputes every identifier, of these datasets or of all."""
+        return self._commands.table("verified datasets", Verification, ["verify", *names])
+
+    def run(self, *words: str, **options_: Any) -> Any:
+        """Runs any other command: ``reg.run("publish", "www")``. Returns the values that it prints with ``--json``: one, or
+        a list; or the text of a manifest, a proof or a page of help."""
+        if not words or words[0] == "serve":
+            raise usage("serve runs until it is stopped", "type `accession serve` in a shell")
+        printed, _ = self._commands.printed(["--json", *words, *options(**options_)])
+        if words[:2] in (("dataset", "export"), ("proof", "create")):
+            return printed
+        try:
+            values = [json.loads(line) for line in printed.split("\n") if line]
+        except json.JSONDecodeError:
+            return printed
+        return values[0] if len(values) == 1 else values
+
+    def close(self) -> None:
+        """Closes the registry: what was read of it cannot be used afterwards."""
+        self._commands.handle.close()
+
+    def __enter__(self) -> Registry:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, raised: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __reduce__(self) -> tuple[Callable[..., Registry], tuple[Any, ...]]:
+        return _opened_again, (self._commands.handle.address, self._commands.by)
+
+    def __repr__(self) -> str:
+        return f"<Registry {self.address}>"
+
+    def _repr_html_(self) -> str:
+        return _html.shown(lambda: _html.table(repr(self), _summaries(self.datasets())), self)
+
+
+def _summaries(records: Table[Record]) -> list[str]:
+    return [f"{it.name}: {it.latest.granules} granules, DI:{it.latest.identifier}" if it.latest else it.name for it in records]
+
+
+def _opened_again(address: str, by: str | None) -> Registry:
+    return open(address, by=by)
+
+
+def _several(value: str | Sequence[str] | None) -> list[str]:
+    return [value] if isinstance(value, str) else list(value or ())
+
+
+class Dataset:
+    """A dataset of a registry."""
+
+    __module__ = "accession_registry"
+
+    def __init__(self, commands: Commands, name: str) -> None:
+        self._commands, self.name = commands, name
+
+    @property
+    def record(self) -> Record:
+        """The metadata of the dataset."""
+        rows, _ = self._commands.call(["dataset", "list", "--all"])
+        for row in rows:
+            if self.name in (row["name"], *row["former_names"]):
+                return made(Record, row)
+        raise usage(f"the registry has no dataset {self.name}", None, "dataset-unknown")
+
+    @property
+    def mirror(self) -> Mirror:
+        """The dataset as a copy of another archive's."""
+        return Mirror(self)
+
+    def _set(self) -> Set:
+        rows, _ = self._commands.call(["history", self.name, "-n", "1"])
+        return _latest(self._commands, self.name, rows[-1] if rows else None)
+
+    def create(self, **fields: Unpack[Fields]) -> Record:
+        """Creates the dataset with its metadata."""
+        return self._edit("create", fields)
+
+    def edit(self, **fields: Unpack[Fields]) -> Record:
+        """Changes metadata, or the limits of changes."""
+        return self._edit("edit", fields)
+
+    def _edit(self, command: str, fields: Mapping[str, Any]) -> Record:
+        free = fields.get("free_access")
+        given = {**fields, "free_access": {True: "yes", False: "no"}.get(free) if isinstance(free, bool) else free}
+        [value], _ = self._commands.call(["dataset", command, self.name, *options(**given)])
+        return made(Record, value)
+
+    def sync(
+        self, listing: Listing, *, create: bool = False, checksums: bool = False, column: str | None = None,
+        only: Only | None = None, total: int | None = None, granule: str | None = None, format: str | None = None,
+        at: Time | None = None, note: str | None = None, expect: str | None = None, dry_run: bool = False,
+    ) -> Change:
+        """Makes the dataset hold exactly what a listing or a directory has. ``checksums`` reads the files of a directory."""
+        inputs = Inputs(column, only, total, granule, format)
+        word = inputs.add(listing)
+        given = options(create=create, checksums=checksums)
+        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._change(["sync", *given, *inputs.words(), *change, "--", self.name, word], inputs)
+
+    def ingest(
+        self, listing: Listing, *, delete: Listing | None = None, create: bool = False, skip_existing: bool = False,
+        column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
+        format: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
+        dry_run: bool = False,
+    ) -> Change:
+        """Adds granules, and in the same change marks those of ``delete`` as deleted."""
+        inputs = Inputs(column, only, total, granule, format)
+        word = inputs.add(listing)
+        deleted = None if delete is None else inputs.add(delete, "delete")
+        given = options(delete=deleted, create=create, skip_existing=skip_existing)
+        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._change(["ingest", *given, *inputs.words(), *change, "--", self.name, word], inputs)
+
+    def delete(
+        self, listing: Listing, *, skip_missing: bool = False, column: str | None = None, only: Only | None = None,
+        total: int | None = None, granule: str | None = None, format: str | None = None, at: Time | None = None,
+        note: str | None = None, expect: str | None = None, dry_run: bool = False,
+    ) -> Change:
+        """Marks granules as deleted. Earlier sets still have them."""
+        inputs = Inputs(column, only, total, granule, format)
+        word = inputs.add(listing)
+        given = options(skip_missing=skip_missing)
+        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._change(["delete", *given, *inputs.words(), *change, "--", self.name, word], inputs)
+
+    def revert(
+        self, set: Set | str | None = None, *, at: Time | None = None, note: str | None = None,
+        expect: str | None = None, dry_run: bool = False,
+    ) -> Change:
+        """Takes the last change back by a new one, or returns to an earlier set."""
+        inputs = Inputs()
+        word = [] if set is None else [_word(self._commands, set, inputs)]
+        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._change(["revert", *change, "--", self.name, *word], inputs)
+
+    def import_history(
+        self, *sources: AnyPath, create: bool = False, skip: str | Sequence[str] | None = None,
+        column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
+        format: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
+        dry_run: bool = False,
+    ) -> Change:
+        """Builds a history from dated listings, a table of dates, a manifest or a published log."""
+        inputs = Inputs(column, only, total, granule, format)
+        words = [inputs.add(source) for source in sources]
+        given = options(create=create, skip=_several(skip))
+        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._change(["import", *given, *inputs.words(), *change, "--", self.name, *words], inputs)
+
+    def add_checksums(
+        self, files: Listing, *, column: str | None = None, only: Only | None = None, total: int | None = None,
+        granule: str | None = None, format: str | None = None, at: Time | None = None, note: str | None = None,
+        expect: str | None = None, dry_run: bool = False,
+    ) -> Change:
+        """Records sizes and checksums of files: a file such as ``sha256sum`` writes, a table, or ``File`` objects."""
+        inputs = Inputs(column, only, total, granule, format)
+        word = inputs.add(files)
+        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._change(["fixity", "add", *inputs.words(), *change, "--", self.name, word], inputs)
+
+    def compute_checksums(self, root: AnyPath, *, algorithm: str = "sha-256", note: str | None = None) -> FileCheck:
+        """Computes the checksums of the files in a directory that have none, and records them."""
+        given = options(root=text(root), algorithm=algorithm, note=note)
+        return file_check(self._commands.call(["fixity", "compute", *given, "--", self.name])[0])
+
+    def _change(self, words: list[str], inputs: Inputs) -> Change:
+        try:
+            [value, *_], warnings = self._commands.call(words, inputs)
+        except Refused as refused:
+            if refused.expect:
+                planned = [word for word in words if word != "--dry-run" and not word.startswith("--expect=")]
+                before = planned.index("--")
+                planned[before:before] = ["--dry-run", f"--expect={refused.expect}"]
+                [value, *_], warnings = self._commands.call(planned, inputs)
+                refused.change = changed(self._commands, value, warnings)
+            raise
+        return changed(self._commands, value, warnings)
+
+    def __reduce__(self) -> tuple[Callable[..., Dataset], tuple[Any, ...]]:
+        return _dataset_again, (self._commands.handle.address, self._commands.by, self.name)
+
+    def __repr__(self) -> str:
+        return f"<Dataset {self.name}>"
+
+    def _repr_html_(self) -> str:
+        def html() -> str:
+            try:
+                return self._set()._repr_html_()
+            except NotFound:
+                return _html.facts(f"{self.name}: no history yet", [])
+
+        return _html.shown(html, self)
+
+
+# What names a set.
+SetLike: TypeAlias = Listing | Set | Dataset
+
+
+def _dataset_again(address: str, by: str | None, name: str) -> Dataset:
+    return open(address, by=by).dataset(name)
+
+
+class Mirror:
+    """A dataset that follows another archive's."""
+
+    __module__ = "accession_registry"
+
+    def __init__(self, dataset: Dataset) -> None:
+        self._dataset, self._commands = dataset, dataset._commands
+
+    @property
+    def source(self) -> str | None:
+        """The primary of the last pull."""
+        [status], _ = self._commands.call(["status", self._dataset.name])
+        return next((mirror["source"] for mirror in status["mirrors"] if mirror["default"]), None)
+
+    def pull(
+        self, primary: AnyPath | None = None, *, create: bool = False, at: Time | None = None,
+        note: str | None = None, expect: str | None = None, dry_run: bool = False,
+    ) -> Change:
+        """Makes the mirror hold what its primary holds: an address, a published directory, a manifest or a registry."""
+        given = options(create=create, at=at, note=note, expect=expect, dry_run=dry_run)
+        return self._dataset._change(["mirror", "pull", *given, "--", *self._names(primary)], Inputs())
+
+    def compare(
+        self, primary: AnyPath | None = None, *, files: AnyPath | None = None, checked_within: str | None = None
+    ) -> Comparison:
+        """Compares the mirror with its primary, and with its own files in a directory."""
+        root = None if files is None else text(files)
+        given = options(all=True, files=root, checked_within=checked_within)
+        [value], _ = self._commands.call(["mirror", "compare", *given, "--", *self._names(primary)])
+        return compared(value)
+
+    def _names(self, primary: AnyPath | None) -> list[str]:
+        return [self._dataset.name, *([] if primary is None else [text(primary)])]
+
+    def __repr__(self) -> str:
+        return f"<Mirror {self._dataset.name}>"

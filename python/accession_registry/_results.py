@@ -1,0 +1,288 @@
+"""Sets, changes, comparisons and citations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from accession_registry import _html
+from accession_registry._commands import Commands
+from accession_registry._errors import Ambiguous, usage
+from accession_registry._inputs import AnyPath, Inputs, Time, options, text
+from accession_registry._records import File, FileCheck, Instance, made, time
+from accession_registry._table import Table, in_memory
+
+EMPTY = "d41d8cd98f00b204e9800998ecf8427e"
+
+
+class Set:
+    """A set of granules: of a registry, or a listing. Iterate over it for the ids, or hand it to a table.
+
+    Sets are equal if they have the same identifier and the same digest: the same names, and the same contents
+    as far as checksums are recorded.
+    """
+
+    __module__ = "accession_registry"
+
+    def __init__(
+        self, commands: Commands, spec: str, value: dict[str, Any], inputs: Inputs | None, known_at: Time | None = None
+    ) -> None:
+        self._commands, self._inputs, self._known_at = commands, inputs, known_at
+        self.identifier: str = value["identifier"]
+        self._digest: str | None = value["digest"]
+        self._count: int = value["granules"]
+        self._candidates = tuple(contents["set"] for contents in value.get("contents", ()))
+        periods = value.get("periods", ())
+        datasets = {period["dataset"] for period in periods}
+        self.dataset: str | None = datasets.pop() if len(datasets) == 1 else None
+        held = _held(periods, self._digest)
+        self.since: datetime | None = time(held["from"]) if held else None
+        self.until: datetime | None = time(held["until"]) if held and held["until"] else None
+        self.periods = tuple(made(Instance, period["instance"]) for period in periods if period["instance"])
+        self._is_listing = value["kind"] == "listing"
+        self._spec = spec
+
+    @property
+    def digest(self) -> str:
+        """The digest of the granules and of what is known of their files."""
+        if self._digest is None:
+            raised = usage(f"DI:{self.identifier} had different contents", "name one of the candidates", "ambiguous")
+            if isinstance(raised, Ambiguous):
+                raised.candidates = self._candidates
+            raise raised
+        return self._digest
+
+    def _words(self) -> list[str]:
+        reading = self._inputs.words() if self._inputs and self._is_listing else []
+        return [self._spec, *options(known_at=self._known_at), *[word for word in reading if "--format" not in word]]
+
+    @property
+    def _granules(self) -> Table[str]:
+        read = lambda: self._commands.rows(["granules", *self._words()], self._inputs)  # noqa: E731
+        return Table(self._title(), str, read, "ids", self._count)
+
+    @property
+    def files(self) -> Table[File]:
+        """What is known of the files."""
+        read = lambda: self._commands.rows(["--json", "granules", *self._words()], self._inputs)  # noqa: E731
+        return Table(f"files of {self._title()}", File, read, "files")
+
+    def __len__(self) -> int:
+        return self._count
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._granules)
+
+    def __contains__(self, granule: object) -> bool:
+        return any(granule == held for held in self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._granules.__arrow_c_stream__(requested_schema)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Set):
+            return NotImplemented
+        return (self.identifier, self._digest) == (other.identifier, other._digest)
+
+    def __hash__(self) -> int:
+        return hash((self.identifier, self._digest))
+
+    def check_files(
+        self, root: AnyPath, *, sizes_only: bool = False, unexpected: bool = False, within: str | None = None
+    ) -> FileCheck:
+        """Compares the files in a directory with what is recorded of them. ``within="2h"`` goes on where the last
+        check ended, and begins no file after that time."""
+        given = options(root=text(root), size_only=sizes_only, unexpected=unexpected, for_=within)
+        return file_check(self._commands.call(["fixity", "check", self._spec, *given])[0])
+
+    def cite(self, *, of: AnyPath | None = None, digest: bool = False) -> Citation:
+        """A citation of the set. A listing needs ``of``, the DOI or the name of its dataset, or a file with its
+        metadata."""
+        words = [*self._words(), *options(of=text(of) if of is not None else None, digest=digest)]
+        return cited(self._commands, words, self._inputs)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._is_listing:
+            raise TypeError("a listing cannot be pickled: pickle the list of its ids")
+        from accession_registry import _registry
+
+        return _registry.shown_again, (self._commands.handle.address, self._commands.by, self._spec, self._known_at)
+
+    def _title(self) -> str:
+        held = f", {self.dataset}" if self.dataset else ""
+        return f"DI:{self.identifier}, {self._count} granules{held}"
+
+    def __repr__(self) -> str:
+        return f"<Set {self._title()}>"
+
+    def _repr_html_(self) -> str:
+        def html() -> str:
+            notes = [note for period in self.periods for note in period.annotations]
+            warned = [f"{'⚠ questionable: ' * note.questionable}{note.note}" for note in notes]
+            facts: list[tuple[str, object]] = [("digest", self._digest), ("granules", self._count)]
+            facts += [("dataset", self.dataset)]
+            facts += [("since", self.since), ("until", self.until), ("notes", "; ".join(warned) or None)]
+            paste = "" if self._is_listing else self.cite().text
+            return _html.facts(f"DI:{self.identifier}", facts, paste)
+
+        return _html.shown(html, self)
+
+
+
+def _held(periods: Sequence[dict[str, Any]], digest: str | None) -> dict[str, Any] | None:
+    """When a set was first held; with its digest, if the digest is known."""
+    digests = [part for period in periods for part in period.get("digests", ()) if part["digest"] == digest]
+    return next(iter([*digests, *periods]), None)
+
+
+def file_check(values: list[Any]) -> FileCheck:
+    """The findings of a check of files, whose last value is the summary."""
+    *findings, last = values
+    return made(FileCheck, {**last["summary"], "findings": findings})
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a change did, or in a dry run would do: ``set`` is the one that the dataset then holds.
+
+    ``expect`` is what ``expect=`` accepts: exactly this result.
+    """
+
+    dataset: str
+    changed: bool
+    added: int
+    removed: int
+    replaced: int
+    skipped: int
+    set: Set
+    expect: str
+    warnings: tuple[str, ...]
+
+
+def changed(commands: Commands, value: dict[str, Any], warnings: tuple[str, ...]) -> Change:
+    """A change from its JSON."""
+    instance = None if value["timestamp"] is None else {**value, "kind": "instance"}
+    period = {"dataset": value["dataset"], "from": value["timestamp"], "until": value["until"], "instance": instance}
+    shown = {**value, "kind": "set", "periods": [period] if instance else []}
+    spec = f"{value['dataset']}@{value['timestamp']}" if instance else f"DI:{EMPTY}"
+    counts, skipped = value["counts"], sum(value["skipped"].values())
+    expect = value.get("expect") or (value["digest"] if counts["replaced"] else f"DI:{value['identifier']}")
+    result = Set(commands, spec, shown, None)
+    did = (value["changed"], value["added"], value["removed"], counts["replaced"], skipped)
+    return Change(value["dataset"], *did, result, expect, warnings)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How two sides differ. ``checksums_identical`` is None if no checksums could be compared, and ``not_compared``
+    counts the granules on both sides of which that is so. ``different`` have other contents. ``behind`` counts the
+    changes that a mirror lacks."""
+
+    identical: bool
+    names_identical: bool
+    checksums_identical: bool | None
+    files: FileCheck | None
+    matched: int
+    not_compared: int
+    behind: int | None
+    only_left: Table[str] = field(repr=False)
+    only_right: Table[str] = field(repr=False)
+    different: Table[str] = field(repr=False)
+
+    def __bool__(self) -> bool:
+        raise TypeError("ask .identical, .names_identical or .checksums_identical")
+
+    def _repr_html_(self) -> str:
+        def html() -> str:
+            lists = [("only left", self.only_left), ("only right", self.only_right), ("different", self.different)]
+            facts: list[tuple[str, object]] = [("identical", self.identical), ("in both", self.matched)]
+            facts += [("checksums identical", self.checksums_identical), ("not compared", self.not_compared)]
+            tables = [_html.table(f"{len(ids)} {what}", list(ids)[:11]) for what, ids in lists if ids]
+            return _html.facts("comparison", facts) + "".join(tables)
+
+        return _html.shown(html, self)
+
+
+def compared(value: dict[str, Any]) -> Comparison:
+    """A comparison from its JSON, of two sides or of a mirror."""
+    if "expected" in value:
+        # An identifier or a digest of which nothing else is known.
+        same = value["identical"]
+        sides: list[list[str]] = [[], [], []]
+        names = same or value["expected"].lower().removeprefix("di:").startswith(value["identifier"][:8])
+        matched, compared_files, behind = (value["granules"] if same else 0), 0, None
+    else:
+        is_mirror = "status" in value
+        members = ["unexpected", "missing"] if is_mirror else ["only_left", "only_right"]
+        sides = [value[member] for member in [*members, "other_content"]]
+        same = value["status"] == "identical" if is_mirror else value["identical"]
+        names = not sides[0] and not sides[1]
+        matched, behind = value["matched"], value.get("behind_by")
+        compared_files = matched if value["digest_equal"] else value["compared"]
+    titles = zip(["only left", "only right", "different"], sides)
+    left, right, other = (in_memory(title, str, ids) for title, ids in titles)
+    checksums = None if compared_files == 0 else not sides[2]
+    files = made(FileCheck, value["files"]) if isinstance(value.get("files"), dict) else None
+    not_compared = matched - compared_files
+    return Comparison(same, names, checksums, files, matched, not_compared, behind, left, right, other)
+
+
+class Citation:
+    """A citation. As a string, it is the sentence."""
+
+    __module__ = "accession_registry"
+
+    def __init__(self, commands: Commands, words: list[str], inputs: Inputs | None, value: dict[str, Any]) -> None:
+        self._commands, self._words, self._inputs = commands, words, inputs
+        self.text: str = value["citation"].rstrip("\n")
+        self.identifier: str = value["identifier"]
+        self.digest: str = value["digest"]
+        self.granules: int = value["granules"]
+
+    @property
+    def bibtex(self) -> str:
+        """The citation for a bibliography."""
+        return self.format("bibtex")
+
+    def format(self, name: str) -> str:
+        """The citation in another format: ``bibtex``, ``ris``, ``csl-json``, ``datacite-json``, ``json-ld`` …"""
+        return self._again(f"--format={name}")
+
+    def save(self, path: AnyPath) -> None:
+        """Writes a ``.bib``, ``.ris``, ``.json`` (CSL-JSON) or ``.txt`` file; otherwise a directory, an RO-Crate with
+        the list of the granules and their checksums."""
+        path = Path(path)
+        formats = {".bib": "bibtex", ".ris": "ris", ".json": "csl-json", ".txt": "text"}
+        if path.suffix in formats:
+            path.write_text(self.format(formats[path.suffix]), encoding="utf-8")
+        else:
+            self._again("--format=ro-crate", f"--output={path}")
+
+    def _again(self, *words: str) -> str:
+        [value], _ = self._commands.call(["cite", *self._words, *words], self._inputs)
+        if value["digest"] != self.digest:
+            raise usage("the set has changed since it was cited", "cite it again", "conflict")
+        citation: str = value["citation"]
+        return citation
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<Citation {self.text}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("digest", self.digest), ("granules", self.granules)]
+        return _html.shown(lambda: _html.facts(f"DI:{self.identifier}", facts, self.text), self)
+
+
+def cited(commands: Commands, words: list[str], inputs: Inputs | None) -> Citation:
+    """Cites a set."""
+    [value], _ = commands.call(["cite", *words], inputs)
+    return Citation(commands, words, inputs, value)
+
+
+Change.__module__ = Comparison.__module__ = "accession_registry"

@@ -1,0 +1,78 @@
+"""Lists of rows: they can be iterated over again, and are tables for polars, pandas, pyarrow and DuckDB."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Generic, TypeVar
+
+from accession_registry import _html
+from accession_registry._errors import warn
+from accession_registry._native import Stream, lines
+from accession_registry._records import File, columns, made
+
+T = TypeVar("T")
+
+
+class Table(Generic[T]):
+    """Rows, read when they are needed: iterate over it as often as you like, or hand it to ``pl.DataFrame``,
+    ``pa.table``, ``pandas.DataFrame.from_arrow`` or DuckDB."""
+
+    __module__ = "accession_registry"
+
+    def __init__(self, title: str, kind: type[T], read: Callable[[], Stream], rows: str, count: int | None = None):
+        self._title, self._kind, self._read, self._rows, self._count = title, kind, read, rows, count
+
+    def __iter__(self) -> Iterator[T]:
+        stream = self._read()
+        for part in stream:
+            yield from self._parsed(part)
+        warn(message_of(warning) for warning in stream.warnings)
+
+    def _parsed(self, part: bytes) -> Iterable[Any]:
+        if self._rows == "ids":
+            return part.decode().removesuffix("\n").split("\n")
+        values = map(json.loads, part.removesuffix(b"\n").split(b"\n"))
+        if self._rows == "files":
+            return (file for value in values for file in files_of(value))
+        return values if self._rows == "strings" else (made(self._kind, value) for value in values)
+
+    def __len__(self) -> int:
+        if self._count is None:
+            self._count = sum(1 for _ in self)
+        return self._count
+
+    def __bool__(self) -> bool:
+        return self._count > 0 if self._count is not None else any(True for _ in self)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        described = [["granule", "text"]] if self._rows in ("ids", "strings") else columns(self._kind)
+        return self._read().table(json.dumps({"rows": self._rows, "columns": described}))
+
+    def __repr__(self) -> str:
+        count = "" if self._count is None else f" ({self._count})"
+        return f"<Table: {self._title}{count}>"
+
+    def _repr_html_(self) -> str:
+        return _html.shown(lambda: _html.table(self._title, list(islice(self, _html.MAX_ROWS + 1))), self)
+
+
+def in_memory(title: str, kind: type[T], values: list[Any]) -> Table[T]:
+    """A table of values as JSON has them, which are in memory."""
+    text = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values).encode()
+    rows = "strings" if kind is str else "objects"
+    return Table(title, kind, lambda: lines(text), rows, len(values))
+
+
+def files_of(granule: dict[str, Any]) -> Iterator[File]:
+    """The files of a granule, as JSON has it."""
+    for file in granule.get("files") or ():
+        checksums = dict(checksum.split(":", 1) for checksum in file.get("checksums") or ())
+        yield File(granule["granule"], file.get("path") or granule["granule"], file.get("size"), checksums)
+
+
+def message_of(warning: str) -> str:
+    """The message of a warning of a command."""
+    message: str = json.loads(warning)["message"]
+    return message

@@ -1,0 +1,305 @@
+//! Whether the copy of a mirror matches. Three facts say so, each of which is found in its own way: the names and
+//! the checksums by a comparison with the primary, and the files by reading them from the disk.
+
+use std::fmt;
+
+use serde::Serialize;
+
+use super::snapshot::{DifferenceCounts, Snapshot};
+use crate::error::Result;
+use crate::model::{DatasetName, Timestamp, plural};
+use crate::store::{FindingCounts, RootState};
+
+/// Whether the copy of a mirror matches.
+///
+/// As text, it is `names identical · checksums identical · files on disk never checked`. Its JSON has this text, too.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct MirrorFacts {
+    /// Whether the mirror holds the granules of the primary.
+    pub names: NamesFact,
+    /// Whether the recorded checksums and sizes are those of the primary.
+    pub checksums: ChecksumsFact,
+    /// Whether the files on disk are as recorded.
+    pub files: FilesFact,
+}
+
+/// Whether a mirror holds the granules of its primary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum NamesFact {
+    /// It holds the same granules.
+    Identical,
+    /// It holds others.
+    Different {
+        /// The number of granules that only the primary holds. `None` means that they were not compared now.
+        missing: Option<u64>,
+        /// The number of granules that only the mirror holds.
+        unexpected: Option<u64>,
+    },
+}
+
+/// Whether the recorded checksums and sizes of a mirror are those of its primary, for the granules that both hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum ChecksumsFact {
+    /// None differs.
+    Identical {
+        /// The number of granules that were compared. `None` means all.
+        compared: Option<u64>,
+        /// The number of granules that both hold.
+        #[serde(skip)]
+        of: u64,
+    },
+    /// Some differ.
+    Different {
+        /// The number of granules with a file that differs. `None` means that they were not compared now.
+        different: Option<u64>,
+    },
+    /// The mirror has none: nothing is recorded of its files, or sizes only.
+    NotRecorded,
+    /// The primary has none that they could be compared with, or one of the two changed since they were compared.
+    NotCompared,
+}
+
+/// Whether the files of a dataset are as recorded, according to their last checks in all directories.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(tag = "verdict", rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum FilesFact {
+    /// No file was ever read.
+    NeverChecked,
+    /// The first check is under way.
+    BeingChecked {
+        /// When it began.
+        #[serde(skip)]
+        since: Timestamp,
+    },
+    /// All files were as recorded.
+    Good {
+        /// Since when all files were checked.
+        checked: Timestamp,
+        /// The number of files. `None` means that the next check is under way.
+        good: Option<u64>,
+        /// The number of granules that were added or replaced since, and whose files were not checked yet.
+        changed: u64,
+    },
+    /// They were, but that is too long ago.
+    Old {
+        /// Since when all files were checked.
+        checked: Timestamp,
+    },
+    /// Some are not as recorded.
+    Bad {
+        /// Since when all files were checked. `None` means that they never were.
+        checked: Option<Timestamp>,
+        /// The number of files that are as recorded. `None` means that a check is under way.
+        good: Option<u64>,
+        /// The number of files that do not exist.
+        missing: u64,
+        /// The number of files with another size or checksum, and of files that cannot be read.
+        damaged: u64,
+        /// The number of files with another problem, such as files of which nothing is recorded.
+        other: u64,
+    },
+}
+
+impl MirrorFacts {
+    /// Whether one of them is bad. Files that were never checked are not, unless all had to be checked since a time.
+    pub fn is_bad(&self, is_check_required: bool) -> bool {
+        let is_unchecked = matches!(self.files, FilesFact::NeverChecked)
+            || matches!(self.files, FilesFact::Old { .. });
+        self.names != NamesFact::Identical
+            || matches!(self.checksums, ChecksumsFact::Different { .. })
+            || matches!(self.files, FilesFact::Bad { .. })
+            || is_check_required && is_unchecked
+    }
+}
+
+impl NamesFact {
+    pub(crate) fn of(counts: &DifferenceCounts) -> Self {
+        let counts = counts.granules;
+        match counts.is_identical() {
+            true => NamesFact::Identical,
+            false => NamesFact::Different {
+                missing: Some(counts.only_right),
+                unexpected: Some(counts.only_left),
+            },
+        }
+    }
+}
+
+impl ChecksumsFact {
+    /// What a comparison of a mirror, on the left, with its primary found. `has_checksums`: some are recorded, and
+    /// not only sizes. `is_known`: the same was known of all files of both before anything was compared.
+    pub(crate) fn of(counts: &DifferenceCounts, has_checksums: bool, is_known: bool) -> Self {
+        let (contents, of) = (counts.contents, counts.granules.matched);
+        let compared = match is_known {
+            true => of,
+            false => contents.compared,
+        };
+        match (contents.other, compared) {
+            (different, _) if different > 0 => {
+                ChecksumsFact::Different { different: Some(different) }
+            }
+            _ if !has_checksums => ChecksumsFact::NotRecorded,
+            (_, 0) if of > 0 => ChecksumsFact::NotCompared,
+            (_, compared) => {
+                let compared = Some(compared).filter(|compared| *compared < of);
+                ChecksumsFact::Identical { compared, of }
+            }
+        }
+    }
+}
+
+impl Snapshot {
+    /// Whether the files of a dataset are as recorded. All of them must have been checked since `oldest`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn files_fact(
+        &self,
+        dataset: &DatasetName,
+        oldest: Option<Timestamp>,
+    ) -> Result<FilesFact> {
+        let roots = self.checked_roots(dataset)?;
+        let counts = match roots.is_empty() {
+            true => FindingCounts::default(),
+            false => self.ask_of(dataset, |read, key| read.finding_counts(key))?,
+        };
+        Ok(match FilesFact::of(&roots, counts, oldest) {
+            FilesFact::Good { checked, good, .. } => {
+                let changed = self.changed_since(dataset, checked)?;
+                FilesFact::Good { checked, good, changed }
+            }
+            fact => fact,
+        })
+    }
+
+    /// The number of granules that the last changes of a dataset, recorded after a time, added or replaced.
+    fn changed_since(&self, dataset: &DatasetName, since: Timestamp) -> Result<u64> {
+        let (mut changed, mut before) = (0, None);
+        for _ in 0..MAX_PAGES {
+            let page = self.instances_before(dataset, before, PAGE_CHANGES)?;
+            let is_whole = page.len() < PAGE_CHANGES as usize;
+            for instance in page {
+                if instance.recorded <= since {
+                    return Ok(changed);
+                }
+                changed += instance.ingested + instance.replaced;
+                before = Some(instance.timestamp);
+            }
+            if is_whole {
+                break;
+            }
+        }
+        Ok(changed)
+    }
+}
+
+/// The number of changes in a page, and the greatest number of pages that are read to count what changed since a
+/// check.
+const PAGE_CHANGES: u32 = 256;
+const MAX_PAGES: u32 = 64;
+
+impl FilesFact {
+    fn of(roots: &[RootState], counts: FindingCounts, oldest: Option<Timestamp>) -> Self {
+        let FindingCounts { missing, damaged, all } = counts;
+        let other = all.saturating_sub(missing + damaged);
+        let is_complete = |root: &RootState| root.since.is_some();
+        let first_since = roots.iter().filter_map(|root| root.since).min();
+        let checked = first_since.filter(|_| roots.iter().all(is_complete));
+        let is_resting = roots.iter().all(|root| root.started.is_none());
+        let files: u64 = roots.iter().map(|root| root.files).sum();
+        let good = is_resting.then(|| files.saturating_sub(all));
+        let is_old = |oldest| roots.iter().any(|root| root.is_older_than(oldest));
+        let started = roots.iter().filter(|root| !is_complete(root)).filter_map(|it| it.started);
+        match (checked, started.min()) {
+            _ if roots.is_empty() => FilesFact::NeverChecked,
+            _ if all > 0 => FilesFact::Bad { checked, good, missing, damaged, other },
+            (Some(checked), _) if oldest.is_some_and(is_old) => FilesFact::Old { checked },
+            (Some(checked), _) => FilesFact::Good { checked, good, changed: 0 },
+            (None, Some(since)) => FilesFact::BeingChecked { since },
+            (None, None) => FilesFact::NeverChecked,
+        }
+    }
+}
+
+impl fmt::Display for MirrorFacts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let MirrorFacts { names, checksums, files } = self;
+        write!(f, "names {names} · checksums {checksums} · files on disk {files}")
+    }
+}
+
+impl fmt::Display for NamesFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NamesFact::Identical => f.write_str("identical"),
+            NamesFact::Different { missing: Some(missing), unexpected: Some(unexpected) } => {
+                write!(f, "different: {missing} missing, {unexpected} unexpected")
+            }
+            NamesFact::Different { .. } => f.write_str("different"),
+        }
+    }
+}
+
+impl fmt::Display for ChecksumsFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ChecksumsFact::Identical { compared: None, .. } => f.write_str("identical"),
+            ChecksumsFact::Identical { compared: Some(compared), of } => {
+                write!(f, "identical for {compared} of {of}")
+            }
+            ChecksumsFact::Different { different: Some(different) } => {
+                write!(f, "different for {}", plural(*different, "granule"))
+            }
+            ChecksumsFact::Different { different: None } => f.write_str("different"),
+            ChecksumsFact::NotRecorded => f.write_str("not recorded"),
+            ChecksumsFact::NotCompared => f.write_str("not compared"),
+        }
+    }
+}
+
+impl fmt::Display for FilesFact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            FilesFact::NeverChecked => f.write_str("never checked"),
+            FilesFact::BeingChecked { since } => write!(f, "being checked since {}", since.day()),
+            FilesFact::Good { checked, good, changed } => {
+                write!(f, "checked {}", checked.day())?;
+                good.map_or(Ok(()), |good| write!(f, ", {good} good"))?;
+                match changed {
+                    0 => Ok(()),
+                    changed => write!(f, ", {changed} changed since"),
+                }
+            }
+            FilesFact::Old { checked } => write!(f, "checked {}, too long ago", checked.day()),
+            FilesFact::Bad { missing, damaged, other, .. } => {
+                let counts =
+                    [(missing, "missing"), (damaged, "damaged"), (other, "not as recorded")];
+                let counts = counts.into_iter().filter(|(count, _)| **count > 0);
+                let counts: Vec<String> =
+                    counts.map(|(count, what)| format!("{count} {what}")).collect();
+                f.write_str(&counts.join(", "))
+            }
+        }
+    }
+}
+
+impl Serialize for MirrorFacts {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        struct Facts<'a> {
+            text: String,
+            names: &'a NamesFact,
+            checksums: &'a ChecksumsFact,
+            files: &'a FilesFact,
+        }
+        let MirrorFacts { names, checksums, files } = self;
+        Facts { text: self.to_string(), names, checksums, files }.serialize(serializer)
+    }
+}
