@@ -102,6 +102,16 @@ pub(super) fn of_name(path: &str) -> Option<NamedChecksums> {
         .map(|algorithm| NamedChecksums { algorithm: Some(algorithm), is_of_bag: false })
 }
 
+/// The algorithm that the name of a column names, such as `fastq_md5` or `SHA-256 checksum`.
+pub(super) fn of_column(name: &str) -> Option<Algorithm> {
+    let name = name.to_ascii_lowercase();
+    let words: Vec<&str> = name.split(|it: char| !it.is_ascii_alphanumeric()).collect();
+    let mut pairs = words.windows(2).map(|pair| pair.concat());
+    pairs
+        .find_map(|pair| algorithm_of(&pair))
+        .or_else(|| words.iter().find_map(|word| algorithm_of(word)))
+}
+
 /// The algorithm that a part of a name names.
 fn algorithm_of(name: &str) -> Option<Algorithm> {
     let bare: String = name.chars().filter(|it| !matches!(it, '-' | '_')).collect();

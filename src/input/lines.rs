@@ -47,6 +47,21 @@ struct Paths {
     directory: Option<(SourceLocation, String)>,
     /// Whether a path of a file has a directory in it.
     has_nested: bool,
+    /// Whether the list begins with `.`: `find` prints it, and each directory before what is in it.
+    is_of_find: bool,
+    /// In such a list, the path that was read last. It is a directory if the next one is in it.
+    held_back: Option<(Vec<u8>, Row)>,
+}
+
+impl Paths {
+    /// Holds a path of `find` back, and returns the one before it, and whether that is its directory.
+    fn hold_back(&mut self, path: &[u8], row: Row) -> Option<(Row, bool)> {
+        let before = self.held_back.replace((path.to_vec(), row));
+        before.map(|(directory, row)| {
+            let below = path.strip_prefix(directory.as_slice());
+            (row, below.is_some_and(|below| below.starts_with(b"/")))
+        })
+    }
 }
 
 /// What a line contains.
@@ -147,6 +162,7 @@ impl Rows for LineReader {
             }
             if let Some(kind) = self.skipped() {
                 if kind == Skipped::Directory && self.paths.directory.is_none() {
+                    self.paths.is_of_find = self.lines.number() == 1 && self.lines.text() == b".";
                     let path = String::from_utf8_lossy(self.lines.text()).into_owned();
                     self.paths.directory = Some((self.lines.location(), path));
                 }
@@ -167,9 +183,17 @@ impl Rows for LineReader {
                 let path = path.strip_prefix(b"./").unwrap_or(path);
                 paths.has_nested = memchr(b'/', path).is_some();
             }
-            return row.map(Some).map_err(|error| lines.fail(error));
+            let row = row.map_err(|error| lines.fail(error))?;
+            if !paths.is_of_find {
+                return Ok(Some(row));
+            }
+            match paths.hold_back(lines.text(), row) {
+                None => {}
+                Some((_, true)) => self.skip(Skipped::Directory),
+                Some((row, false)) => return Ok(Some(row)),
+            }
         }
-        Ok(None)
+        Ok(self.paths.held_back.take().map(|(_, row)| row))
     }
 
     fn findings(&self) -> FileFindings {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use csv::ByteRecord;
 
+use super::checksums;
 use super::content::WrittenFile;
 use super::error::{MAX_LISTED_COLUMNS, granule_id};
 use super::file::{Ration, Rationed};
@@ -31,6 +32,8 @@ pub(super) struct TableReader {
     deleted: Option<DateColumn>,
     /// The columns with the size, the checksum and the path of a file.
     file: [Option<usize>; 3],
+    /// The algorithm that the name of the column with the checksum says.
+    algorithm: Option<String>,
     /// The character that separates the files within a cell.
     split: Option<char>,
     /// The first row, which later ones may repeat. `None` means that it is data.
@@ -314,6 +317,12 @@ impl TableReader {
                 named(path_column, "path-column")?,
             ];
         }
+        let algorithm = options
+            .checksum_column
+            .as_deref()
+            .filter(|_| options.algorithm.is_none())
+            .and_then(checksums::of_column)
+            .map(|algorithm| algorithm.to_string());
         let (mut ingested, mut deleted) = (None, None);
         if options.with_dates {
             let usual = || INGESTED_COLUMNS.into_iter().find_map(|name| index_of(header, name));
@@ -347,6 +356,7 @@ impl TableReader {
             ingested,
             deleted,
             file,
+            algorithm,
             split: options.split,
             header: (!options.no_header).then(|| header.clone()),
             is_pending: options.no_header,
@@ -393,7 +403,8 @@ impl TableReader {
         let Some(split) = self.split else {
             let [size, checksum, path] = cells;
             let path = path.or_else(|| Some(granule_id.to_owned()));
-            return Ok(vec![WrittenFile { path, size, checksum, ..WrittenFile::default() }]);
+            let algorithm = self.algorithm.clone();
+            return Ok(vec![WrittenFile { path, size, algorithm, checksum, location: None }]);
         };
         let parts = cells.each_ref().map(|cell| {
             let parts = cell.as_deref().map(|cell| cell.trim_end_matches(split).split(split));
@@ -421,8 +432,9 @@ impl TableReader {
         let file = |index| WrittenFile {
             path: part(&paths, index).or_else(|| Some(granule_id.to_owned())),
             size: part(&sizes, index),
+            algorithm: self.algorithm.clone(),
             checksum: part(&checksums, index),
-            ..WrittenFile::default()
+            location: None,
         };
         Ok((0..number).map(file).collect())
     }

@@ -24,6 +24,21 @@ fn all_refused(kind: ErrorKind, texts: &[&str]) {
 }
 
 #[test]
+fn directories_that_find_prints_before_what_is_in_them_are_left_out() {
+    let listing = |text: &'static str| {
+        Listing::from_reader(text.as_bytes(), "list.txt", &ListingOptions::new()).unwrap()
+    };
+    let found = listing(".\n./sub\n./sub/A\n./sub/deep\n./sub/deep/B\n./sub-1\n./C\n");
+    let ids = found.files().unwrap().map(|it| it.unwrap().granule_id.to_string());
+    assert_eq!(ids.collect::<Vec<_>>(), ["C", "sub-1", "sub/A", "sub/deep/B"]);
+    let warnings: Vec<String> = found.warnings().iter().map(ToString::to_string).collect();
+    assert_eq!(warnings, ["list.txt: skipped 3 directories"]);
+    // Only a list of find has directories before what is in them; elsewhere `a` is found beside `a/c`.
+    let other = listing("sub\nsub/A\n");
+    assert_eq!(other.listed_directory().unwrap().unwrap().directory.as_str(), "sub");
+}
+
+#[test]
 fn lines_that_are_no_ids_are_refused_in_any_spelling() {
     all_refused(
         ErrorKind::NotAList,
