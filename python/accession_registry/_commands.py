@@ -19,19 +19,24 @@ class Commands:
     def __init__(self, handle: Handle, by: str | None = None) -> None:
         self.handle, self.by = handle, by
 
-    def call(self, words: list[str], inputs: Inputs | None = None) -> tuple[list[Any], tuple[str, ...]]:
+    def call(
+        self, words: list[str], inputs: Inputs | None = None, *, warns: bool = True
+    ) -> tuple[list[Any], tuple[str, ...]]:
         """Runs a command, and returns the values that it prints, and its warnings, which Python warns of."""
-        printed, messages = self.printed(["--json", *words], inputs)
+        printed, messages = self.printed(["--json", *words], inputs, warns)
         return [json.loads(line) for line in printed.split("\n") if line], messages
 
-    def printed(self, words: list[str], inputs: Inputs | None = None) -> tuple[str, tuple[str, ...]]:
+    def printed(
+        self, words: list[str], inputs: Inputs | None = None, warns: bool = True
+    ) -> tuple[str, tuple[str, ...]]:
         """Runs a command, and returns what it prints, and its warnings."""
         directory = inputs.directory if inputs else None
         status, printed, warnings, failed = self.handle.call([*options(by=self.by), *words], directory)
         if failed:
             raise error(failed, status == 3)
         messages = tuple(message_of(warning) for warning in warnings)
-        warn(messages)
+        if warns:
+            warn(messages)
         text = printed.decode()
         return (text.replace(f"{directory}/", "") if directory else text), messages
 

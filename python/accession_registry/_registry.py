@@ -406,7 +406,7 @@ class Dataset:
                 planned = [word for word in words if word != "--dry-run" and not word.startswith("--expect=")]
                 before = planned.index("--")
                 planned[before:before] = ["--dry-run", f"--expect={refused.expect}"]
-                [value, *_], warnings = self._commands.call(planned, inputs)
+                [value, *_], warnings = self._commands.call(planned, inputs, warns=False)
                 refused.change = changed(self._commands, value, warnings)
             raise
         return changed(self._commands, value, warnings)

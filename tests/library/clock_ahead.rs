@@ -7,8 +7,8 @@ use accession::dataset::DatasetMetadata;
 use accession::file::{Algorithm, Checksum};
 use accession::history::NewAnnotation;
 use accession::{
-    Change, ChangeOptions, Clock, EventKind, Import, Limits, ListingBuilder, Moment, Registry,
-    Selection, SubsetMembers, Timestamp,
+    Change, ChangeOptions, Clock, EventKind, Expected, Import, Limits, ListingBuilder, Moment,
+    Registry, Selection, SubsetMembers, Timestamp,
 };
 
 use harness::events::event;
@@ -109,9 +109,15 @@ fn whatever_would_store_the_time_is_refused_and_accepted_once_the_clock_is_confi
 }
 
 #[test]
-fn a_change_with_a_time_of_its_own_is_accepted() {
-    let registry = registry();
-    later(&registry, 5_000).change(&name("D"), &change(["new"], []).at(second(5))).unwrap();
+fn a_change_with_a_time_of_its_own_is_accepted_only_with_the_set_that_the_refusal_names() {
+    let registry = later(&registry(), 5_000);
+    let mut change = change(["new"], []).at(second(5));
+    let refused = registry.change(&name("D"), &change).unwrap_err();
+    assert_eq!(refused.kind().as_str(), "clock-ahead");
+    let expect = refused.expect().unwrap();
+    change.options = change.options.expect(expect);
+    let made = registry.change(&name("D"), &change).unwrap();
+    assert_eq!(Expected::Identifier(made.in_force.unwrap().identifier), expect);
 }
 
 #[test]
@@ -132,7 +138,9 @@ fn the_first_time_of_a_registry_is_accepted() {
 fn what_was_recorded_in_another_dataset_counts() {
     for (what, write) in WRITES {
         let registry = registry();
-        later(&registry, 2_000).change(&name("OTHER"), &change(["A"], []).at(second(1))).unwrap();
+        let confirmed = Clock::fixed(days_later(2_000)).confirmed();
+        let confirmed = registry.with_clock(confirmed);
+        confirmed.change(&name("OTHER"), &change(["A"], []).at(second(1))).unwrap();
         write(&later(&registry, 2_001)).unwrap_or_else(|e| panic!("{what}: {e}"));
     }
 }

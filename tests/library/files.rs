@@ -6,8 +6,8 @@ use std::sync::Arc;
 use accession::dataset::SharedDoi;
 use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
 use accession::{
-    Change, ChangeOptions, ChangeReport, ErrorKind, EventKind, IfMissing, Import, Limit, Limits,
-    ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
+    Change, ChangeOptions, ChangeReport, ErrorKind, EventKind, Expected, IfMissing, Import, Limit,
+    Limits, ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
 };
 use accession::{Digest, FileRecord};
 
@@ -153,11 +153,18 @@ fn other_bytes_are_refused_unless_a_limit_accepts_them_and_both_are_kept() {
 }
 
 #[test]
-fn a_limit_of_the_dataset_needs_no_note_and_one_of_the_change_does() {
+fn a_limit_of_the_dataset_accepts_replacements_and_so_does_the_set_that_a_refusal_names() {
     let registry = with_granules(new_registry());
     add(&registry, 2, [sha256("A", 1)], ChangeOptions::default()).unwrap();
-    let unnoted = accepting(1).note(None);
-    assert_eq!(add(&registry, 3, [sha256("A", 2)], unnoted).unwrap_err().kind(), ErrorKind::Input);
+    let refused = add(&registry, 3, [sha256("A", 2)], ChangeOptions::default()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ContentContradicts);
+    // An identifier does not say which contents are meant, and the refusal names a digest.
+    let expecting = ChangeOptions::new().expect(refused.expect());
+    assert!(matches!(refused.expect(), Some(Expected::Digest(_))));
+    let rehearsed = add(&registry, 3, [sha256("A", 2)], expecting.clone().dry_run(true)).unwrap();
+    assert_eq!(Some(rehearsed.expect()), refused.expect());
+    let other = add(&registry, 3, [sha256("A", 3)], expecting).unwrap_err();
+    assert_eq!(other.kind(), ErrorKind::NotAsExpected);
     registry
         .edit_dataset_with(&name("D"), SharedDoi::Refused, |_, limits| {
             limits.max_replace = Some(Limit::Percent(34));

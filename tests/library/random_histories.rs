@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use accession::history::Skipped;
 use accession::{
-    Change, ChangeOptions, DatasetName, Difference, IfMissing, Limit, Limits, Listing,
+    Change, ChangeOptions, DatasetName, Difference, Expected, IfMissing, Limit, Limits, Listing,
     ListingBuilder, Moment, Registry, Selection, Timestamp,
 };
 use proptest::prelude::*;
@@ -261,6 +261,11 @@ fn revert(
         _ => Selection::from(expected),
     };
     let options = ChangeOptions::default().at(at);
+    if wanted.is_empty() && !held.is_empty() {
+        let refused = registry.revert(dataset, &to, &options).unwrap_err();
+        assert_eq!(refused.expect(), Some(Expected::Identifier(expected)));
+    }
+    let options = options.expect(Expected::Identifier(expected));
     let applied = registry.revert(dataset, &to, &options).unwrap();
     assert_eq!(applied.in_force.as_ref().unwrap().identifier, expected);
     assert_eq!(applied.instance().is_some(), held != wanted);

@@ -74,7 +74,7 @@ pub struct Compare {
     #[arg(long, value_name = "START/END", hide_short_help = true)]
     scanned: Option<ScanPeriod>,
 
-    /// List at most this many granules of each side, or rows [default: 20; with --json: all]
+    /// List at most this many granules of each side, or rows [default: 20; all in JSON]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
 }

@@ -44,6 +44,7 @@ impl Registry {
         limits: Limits,
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
+        let limits = limits.or(options.limits.unwrap_or_default());
         let options = &options.clone().limits(limits);
         self.guarded(dataset, options, || self.synced(dataset, listing, options))
     }
