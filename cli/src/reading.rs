@@ -188,6 +188,12 @@ impl<'a> Entries<'a> {
         self
     }
 
+    /// The same granules, whose number the caller does not state.
+    pub fn without_total(mut self) -> Self {
+        self.findings = Findings::new(None);
+        self
+    }
+
     /// The same granules, which become part of a dataset.
     pub fn recorded(mut self) -> Self {
         self.is_recorded = true;
@@ -450,8 +456,11 @@ fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Record)
     };
     let listed = record.granule_id.as_str();
     let listed = listed.strip_prefix("./").unwrap_or(listed);
-    // Sorted, the paths that give one id are next to each other.
-    let key = format!("{:016x}{:016x}", hash(granule_id.as_str()), hash(listed));
+    let name = listed.rsplit('/').next().unwrap_or_default();
+    // Sorted, the paths that give one id and have one name are next to each other. Files of different names with
+    // one stem are those of one granule.
+    let key =
+        format!("{:016x}{:016x}{:016x}", hash(granule_id.as_str()), hash(name), hash(listed));
     paths.add(ListingEntry {
         granule_id: GranuleId::new(key)?,
         producer_granule: Some(record.granule_id.clone()),
@@ -468,7 +477,7 @@ fn refuse_same_id(paths: &Listing) -> Result<()> {
         let entry = entry?;
         if let Some(before) = &before
             && before.granule_id != entry.granule_id
-            && before.granule_id.as_str()[..16] == entry.granule_id.as_str()[..16]
+            && before.granule_id.as_str()[..32] == entry.granule_id.as_str()[..32]
         {
             let path = |entry: &ListingEntry| {
                 entry.producer_granule.as_ref().map_or(String::new(), ToString::to_string)

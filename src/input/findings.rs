@@ -364,7 +364,10 @@ impl Findings {
 
     fn incomplete(&self) -> Option<Finding> {
         let location = self.pages.location.clone();
-        let begin = || SourceLocation::Argument { number: 1 };
+        let begin = || {
+            let source = self.read.first().map_or("", |read| &read.name);
+            SourceLocation::Line { source: source.into(), line: 1 }
+        };
         let incomplete = |kind, sentence: String| {
             Some(Finding::new(kind, location.clone().unwrap_or_else(begin), sentence))
         };
@@ -373,7 +376,10 @@ impl Findings {
             if total != entries {
                 return incomplete(
                     &INCOMPLETE,
-                    format!("--total states {total} granules, and the listing has {entries}"),
+                    format!(
+                        "--total states {}, and the listing has {entries}",
+                        plural(total, "granule")
+                    ),
                 );
             }
         }

@@ -303,8 +303,7 @@ fn is_comment(line: &str) -> bool {
 
 fn is_json(line: &str) -> bool {
     let line = line.trim();
-    let is_between = |open, close| line.starts_with(open) && line.ends_with(close);
-    is_between('{', '}') || is_between('[', ']')
+    line.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 fn is_quoted(line: &str) -> bool {

@@ -102,7 +102,8 @@ impl Ingest {
         let findings = read.accepted_for(recording, || change.listed_directory())?;
         let missing = MissingPages::WarnAndGuard(&guard);
         let deleted = self.reading.entries(session, &[], &self.delete, None, missing)?;
-        deleted.of_deletion().read(|entry| Ok(change.delete(entry)?))?.accepted()?;
+        let deleted = deleted.of_deletion().without_total();
+        deleted.read(|entry| Ok(change.delete(entry)?))?.accepted()?;
         let mut options = self
             .change
             .options()
