@@ -459,8 +459,7 @@ fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Record)
     let name = listed.rsplit('/').next().unwrap_or_default();
     // Sorted, the paths that give one id and have one name are next to each other. Files of different names with
     // one stem are those of one granule.
-    let key =
-        format!("{:016x}{:016x}{:016x}", hash(granule_id.as_str()), hash(name), hash(listed));
+    let key = format!("{:016x}{:016x}{:016x}", hash(granule_id.as_str()), hash(name), hash(listed));
     paths.add(ListingEntry {
         granule_id: GranuleId::new(key)?,
         producer_granule: Some(record.granule_id.clone()),

@@ -96,6 +96,12 @@ const IDS: &[&str] = &["--column", "--granule", "--strip-prefix", "--strip-suffi
 
 /// Options of changes that have no effect beside others.
 const WRITING: Unseen = &[
+    (&["--no-files"], "--skip-lines", "without its first line, a manifest is none"),
+    (
+        &["--path-column", "--size-column"],
+        "--only",
+        "the row that is left is of no granule that is held",
+    ),
     (OF_FILES, "--dry-run", "what would be recorded of files is not printed"),
     (&["--note"], "--dry-run", "what would be recorded is not printed"),
     (&["--all"], "--dry-run", "three granules are printed anyway"),
@@ -465,7 +471,7 @@ const CASES: &[Case] = &[
             "SUMS paths.csv --skip-missing --checksum-column sum",
         ],
         values: &[READING, FORMAT, FILES, CHANGE, &[("--root", "files"), ("--skip-missing", "")]],
-        hidden: &["--skip-missing"],
+        hidden: &[],
         writes: true,
         unseen: WRITING,
     },

@@ -136,7 +136,12 @@ pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archiv
         (&[], "ingest D five.txt --delete gone.txt", "too-many-deletions", "sync D few.txt"),
         (&[], "sync D many.txt", "too-many-additions", "sync D more.txt"),
         (&[], "ingest D new.txt", "too-many-additions", "sync D more.txt"),
-        (&["sync D sums.sha256"], "sync D other-sums.sha256", "content-contradicts", "sync D few.txt"),
+        (
+            &["sync D sums.sha256"],
+            "sync D other-sums.sha256",
+            "content-contradicts",
+            "sync D few.txt",
+        ),
         (
             &["sync D sums.sha256"],
             "ingest D other-sums.sha256 --skip-existing",
