@@ -194,10 +194,11 @@ pub mod file {
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        DirectoryFile, DirectoryListing, Events, InputFormat, ListedRecords, OpenedFile, Record,
-        Records, SearchPages, StatedFile, old_payment_ids, open, unzipped,
+        DirectoryFile, DirectoryListing, Events, FileFindings, FileRead, Findings, InputFormat,
+        ListedRecords, OpenedFile, Record, Records, RowFilter, StatedFile, old_payment_ids, open,
+        unzipped,
     };
-    pub use crate::registry::{ListingSummary, SkippedEntries};
+    pub use crate::registry::{ListedDirectory, ListingSummary, SkippedEntries};
 }
 
 /// The history of a dataset: its sets, subsets and annotations, and how sets differ.

@@ -4,12 +4,14 @@ use std::io::{self, Write};
 
 use accession::history::ChangeCounts;
 use accession::history::{KeptAnnotations, Skipped};
+use accession::listing::{FileRead, Findings};
+use accession::text::quoted;
 use accession::{
     ChangeReport, DatasetName, ErrorKind, Expected, Identifier, Instance, Registry, Timestamp,
 };
 use accession::{Digest, WarningKind};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::error::{Exit, Result};
 use super::output::{AsText, Object, Output, counted, in_words};
@@ -27,6 +29,8 @@ pub struct Application<'a> {
     pub has_line: bool,
     /// Whether it is read from a history, with subsets and annotations beside it.
     pub reads_history: bool,
+    /// What is in the listings beside the granules. `None` means that none was read.
+    pub findings: Option<&'a Findings>,
 }
 
 /// What was created, or in a dry run would be.
@@ -75,7 +79,38 @@ enum InForce<'a> {
     Nothing(Object),
 }
 
-impl Application<'_> {
+impl<'a> Application<'a> {
+    /// The same, made of listings.
+    pub fn read(self, findings: &'a Findings) -> Self {
+        Application { findings: Some(findings), ..self }
+    }
+
+    /// What the result says of the listings, as JSON: what was read, if it is the first change or a dry run.
+    fn reading(&self, applied: &ChangeReport) -> Object {
+        let Some(findings) = self.findings else { return Object(vec![]) };
+        let by_length: Vec<Value> = findings
+            .guessed_algorithms()
+            .map(|(algorithm, files)| json!({ "algorithm": algorithm.as_str(), "files": files }))
+            .collect();
+        let is_first = applied.last.is_none() && applied.instance().is_some();
+        let read: Vec<Value> = findings
+            .read()
+            .iter()
+            .filter(|_| is_first || self.dry_run)
+            .map(|read| {
+                let (first, last) = read.ends.clone().unzip();
+                let FileRead { name, format, ids, .. } = read;
+                json!({ "file": name, "format": format, "ids": ids, "first": first, "last": last })
+            })
+            .collect();
+        let mut object = object!({ "read": read, "by_length": by_length });
+        object.0.retain(|(_, value)| value.as_array().is_none_or(|values| !values.is_empty()));
+        if findings.lacks_checksums() {
+            object.0.push(("contents_compared", false.into()));
+        }
+        object
+    }
+
     /// The same, reported in one line with `--quiet` if something changed.
     pub fn with_line(self) -> Self {
         Application { has_line: true, ..self }
@@ -107,9 +142,10 @@ impl Application<'_> {
         applied: &ChangeReport,
         created: Created,
         unchanged: Option<&str>,
-        also: Object,
+        mut also: Object,
         text: AsText,
     ) -> Result<Exit> {
+        also.0.extend(self.reading(applied).0);
         let (dataset, dry_run) = (self.dataset, self.dry_run);
         let changed = applied.instance().is_some();
         session.report_work(&applied.effort);
@@ -204,17 +240,47 @@ pub fn apply(
     let also = Object(vec![]);
     let exit =
         application.report(session, &applied, created, Some(unchanged), also, |out, done| {
+            write_read(out, done)?;
             write_created(out, done)?;
             if done["changed"] == true {
                 write_change(out, done)?;
             } else {
                 write_unchanged(out, done)?;
             }
+            write_contents(out, done)?;
             write_identifier(out, done)?;
             write_dry_run(out, done)
         })?;
     hint_of_dry_run(session, &applied, application.dry_run);
     Ok(exit)
+}
+
+/// Writes what was read: of each listing the format, the number of ids, and the first and the last id.
+pub fn write_read(out: &mut Output, done: &Value) -> io::Result<()> {
+    for read in done["read"].as_array().map_or(&[][..], Vec::as_slice) {
+        let [file, format] = ["file", "format"].map(|member| in_words(&read[member]));
+        let article = if format == "directory" { "a " } else { "" };
+        write!(out, "read {file} as {article}{format}: {}", counted(&read["ids"], "id"))?;
+        if let (Some(first), Some(last)) = (read["first"].as_str(), read["last"].as_str()) {
+            write!(out, " from {} to {}", quoted(first), quoted(last))?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// Writes what the checksums of a listing are, if it does not name their algorithm, and whether contents were
+/// compared.
+fn write_contents(out: &mut Output, done: &Value) -> io::Result<()> {
+    for guessed in done["by_length"].as_array().map_or(&[][..], Vec::as_slice) {
+        let (files, algorithm) = (&guessed["files"], in_words(&guessed["algorithm"]));
+        let files = counted(files, "file");
+        writeln!(out, "{files} described ({algorithm}, by the length of the checksums)")?;
+    }
+    if done["contents_compared"] == false {
+        writeln!(out, "contents were not compared: --etag compares the ETags of the objects")?;
+    }
+    Ok(())
 }
 
 /// Warns that other datasets have the DOI of one that was created with the record of its primary.

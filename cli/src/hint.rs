@@ -8,7 +8,10 @@ use super::kind::Kind;
 
 /// The hint for an error of the library. `None` means that the message is sufficient. A value that was read
 /// from a file needs another hint than one that was typed.
-pub fn of_library(error: &Error) -> Option<&'static str> {
+pub fn of_library(error: &Error) -> Option<&str> {
+    if let Some(hint) = error.hint() {
+        return Some(hint);
+    }
     let is_read = error.location().is_some();
     match error.detail() {
         Some(detail) => of_detail(detail),
@@ -16,11 +19,14 @@ pub fn of_library(error: &Error) -> Option<&'static str> {
     }
 }
 
-const PAGES_MISSING: &str = "name the files of all pages";
+const INCOMPLETE: &str = "name the files of all pages";
 
 /// The hint for a refusal of a guard. `command` is the same command that expects the set that it leads to, and
 /// `program` is how a command begins.
 pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
+    if let Some(hint) = error.hint() {
+        return format!("{hint}; if it is right, `{command}` makes exactly this change");
+    }
     let option = match error.kind() {
         ErrorKind::SimilarName => {
             let name = error.unknown().unwrap_or("NAME");
@@ -30,11 +36,6 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
         }
         ErrorKind::ClockAhead => {
             return format!("correct the clock; if it is right, `{command}` makes this change");
-        }
-        ErrorKind::PagesMissing => {
-            return format!(
-                "{PAGES_MISSING}; if nothing is missing, `{command}` makes this change"
-            );
         }
         ErrorKind::TooManyDeletions => Some("--max-delete 20%"),
         ErrorKind::TooManyAdditions => Some("--max-add 200%"),
@@ -57,7 +58,7 @@ pub const fn of_command(kind: Kind) -> Option<&'static str> {
             "name another address with --listen, or stop the program that uses it"
         }
         Kind::Incomplete => "try again when the machine can be reached",
-        Kind::Library(ErrorKind::PagesMissing) => PAGES_MISSING,
+        Kind::Library(ErrorKind::Incomplete) => INCOMPLETE,
         Kind::Library(_) | Kind::Output => return None,
     })
 }
@@ -67,9 +68,6 @@ pub const fn of_command(kind: Kind) -> Option<&'static str> {
 pub fn of_warning(warning: &Warning, program: &str) -> Option<String> {
     let named = (warning.dataset.as_ref(), warning.timestamp);
     Some(match (warning.kind, named) {
-        (WarningKind::AlgorithmGuessed, _) => {
-            "if `b2sum` printed them, --algorithm blake2b-512 says so".to_owned()
-        }
         (WarningKind::CameBack, (Some(dataset), Some(at))) => format!(
             "if they were never gone, `{program} annotate {dataset}@{at} WHY --questionable` marks that set"
         ),
@@ -146,7 +144,8 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::Withdrawn => "`accession dataset reinstate` ends the withdrawal",
         ErrorKind::IdentifierUnknown => "`accession history` lists the identifiers of a dataset",
         ErrorKind::Ambiguous => "name one of them",
-        ErrorKind::PagesMissing => PAGES_MISSING,
+        ErrorKind::Incomplete => INCOMPLETE,
+        ErrorKind::NotAList => "write one id a line, or a table with a header",
         ErrorKind::SelectsNothing => {
             "`accession granules DATASET@TIME` lists the granules held at that time"
         }
@@ -225,9 +224,11 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
             r"nothing was changed; leave out ./, as find -printf '%P\n' does, or sed 's,^\./,,'"
         }
         ErrorDetail::NoColumn => {
-            "name one of them with --column; --format lines takes each line as one granule"
+            "name one of them with --column; if the first row is data, --no-header reads it, too"
         }
-        ErrorDetail::CellCount => "--format lines takes each line as one granule",
+        ErrorDetail::CellCount => {
+            "correct the file; --comment and --skip-lines skip lines that are not rows"
+        }
         ErrorDetail::NoDates => {
             "an import needs a column ingested, an event file, or listings with a date in their names; `accession ingest` reads others"
         }

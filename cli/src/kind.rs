@@ -21,7 +21,7 @@ impl Kind {
         match self {
             Kind::Library(kind) => kind.as_str(),
             Kind::CannotListen => "cannot-listen",
-            Kind::Incomplete => "incomplete",
+            Kind::Incomplete => "machines-missing",
             Kind::Output => "output",
         }
     }

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::fs::File;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
@@ -13,14 +14,16 @@ use accession::citation::record;
 use accession::citation::{self, Reference};
 use accession::dataset::DatasetMetadata;
 use accession::listing::{
-    self, DirectoryListing, InputFormat, ListedRecords, OpenedFile, Record, SearchPages,
+    self, DirectoryListing, FileRead, Findings, InputFormat, ListedDirectory, ListedRecords,
+    OpenedFile, Record,
 };
 use accession::mirror::Primary;
 use accession::mirror::PrimaryOptions;
 use accession::proof::Policy;
 use accession::text::quoted;
 use accession::{
-    DatasetName, ErrorDetail, ErrorKind, GranuleId, Import, ListingEntry, SourceLocation,
+    DatasetName, ErrorDetail, ErrorKind, GranuleId, Import, Listing, ListingBuilder, ListingEntry,
+    SourceLocation,
 };
 use accession::{ParseError, Timestamp, Warning, WarningKind};
 
@@ -102,7 +105,7 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
 
 /// The granules of arguments and then of listings, in their order. A listing is a file, or a directory, whose
 /// files are granules. Granules that a file marks as deleted or replaced are skipped. After each listing its
-/// warnings are printed; the last item may be that pages are missing.
+/// warnings are printed.
 pub struct Entries<'a> {
     session: &'a Session,
     ids: std::iter::Enumerate<std::slice::Iter<'a, String>>,
@@ -111,14 +114,15 @@ pub struct Entries<'a> {
     paths: &'a PathArgs,
     missing: MissingPages<'a>,
     open: Option<OpenListing>,
-    pages: SearchPages,
+    findings: Findings,
+    /// The paths of which a part is the id, by the hash of the id.
+    listed_paths: Option<ListingBuilder>,
     /// Whether what is listed becomes part of a dataset: then the registry itself is refused.
     is_recorded: bool,
     /// Where warnings are kept, in the place of printing them.
     warnings: Option<&'a RefCell<Vec<Warning>>>,
     /// How many entries were read.
     read: u64,
-    has_ended: bool,
 }
 
 /// How many entries are read before it is checked whether that is cancelled.
@@ -126,8 +130,19 @@ const CHECKED_ROWS: u64 = 4_096;
 
 /// The listing that is being read.
 enum OpenListing {
-    File { file: InputFile, records: Box<ListedRecords>, progress: Progress },
-    Directory { files: Box<DirectoryListing>, progress: Progress },
+    File {
+        file: InputFile,
+        records: Box<ListedRecords>,
+        progress: Progress,
+    },
+    Directory {
+        file: InputFile,
+        files: Box<DirectoryListing>,
+        progress: Progress,
+        ids: u64,
+        /// The first and the last id.
+        ends: Option<(String, String)>,
+    },
 }
 
 impl<'a> Entries<'a> {
@@ -140,9 +155,10 @@ impl<'a> Entries<'a> {
         paths: &'a PathArgs,
         missing: MissingPages<'a>,
     ) -> Self {
-        let pages = SearchPages::default();
+        let findings = Findings::new(options.stated_total());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (open, is_recorded, warnings, has_ended) = (None, false, None, false);
+        let (open, is_recorded, warnings) = (None, false, None);
+        let listed_paths = paths.changes_ids().then(ListingBuilder::new);
         Entries {
             session,
             ids,
@@ -151,11 +167,11 @@ impl<'a> Entries<'a> {
             paths,
             missing,
             open,
-            pages,
+            findings,
+            listed_paths,
             is_recorded,
             warnings,
             read: 0,
-            has_ended,
         }
     }
 
@@ -169,6 +185,12 @@ impl<'a> Entries<'a> {
     /// The same granules, which are to be deleted.
     pub fn of_deletion(mut self) -> Self {
         self.options = self.options.of_deletion(true);
+        self
+    }
+
+    /// The same granules, whose number the caller does not state.
+    pub fn without_total(mut self) -> Self {
+        self.findings = Findings::new(None);
         self
     }
 
@@ -204,13 +226,23 @@ impl<'a> Entries<'a> {
                     let record = records.next().transpose();
                     if let Some(record) = record.map_err(|error| with_hint_of_data(error, file))? {
                         progress.advance_row();
+                        let is_path = records.records().format().lists_paths();
                         let granule_id = self.id_of(&record.granule_id, Some(&record.location))?;
+                        if let Some(listed_paths) = &mut self.listed_paths
+                            && is_path
+                        {
+                            add_path(listed_paths, &granule_id, &record)?;
+                        }
                         return Ok(Some(Record { granule_id, ..record }.into_entry()?));
                     }
                 }
-                Some(OpenListing::Directory { files, progress }) => {
+                Some(OpenListing::Directory { files, progress, ids, ends, .. }) => {
                     if let Some(file) = files.next().transpose()? {
                         progress.advance_row();
+                        *ids += 1;
+                        let (_, last) =
+                            ends.get_or_insert_with(|| (file.path.to_string(), String::new()));
+                        file.path.as_str().clone_into(last);
                         let granule_id = self.id_of(&file.path, None)?;
                         return Ok(Some(file.into_entry(granule_id)?));
                     }
@@ -218,12 +250,9 @@ impl<'a> Entries<'a> {
                 None => {}
             }
             self.end_listing();
-            let Some(file) = self.files.next() else {
-                self.missing.check(&self.pages, self.session)?;
-                return Ok(None);
-            };
+            let Some(file) = self.files.next() else { return Ok(None) };
             self.open = Some(match file.path().filter(|path| path.is_dir()) {
-                Some(directory) => self.open_directory(directory)?,
+                Some(directory) => self.open_directory(file, directory)?,
                 None => self.open_file(file)?,
             });
         }
@@ -239,7 +268,7 @@ impl<'a> Entries<'a> {
         Ok(OpenListing::File { file: file.clone(), records: Box::new(records), progress })
     }
 
-    fn open_directory(&self, directory: &Path) -> Result<OpenListing> {
+    fn open_directory(&self, file: &InputFile, directory: &Path) -> Result<OpenListing> {
         let progress = Progress::new();
         progress.begin("reading", "granules", None);
         // If the files are hashed, the progress is that of their bytes.
@@ -252,7 +281,8 @@ impl<'a> Entries<'a> {
         if files.is_hashing() {
             progress.end();
         }
-        Ok(OpenListing::Directory { files: Box::new(files), progress })
+        let (file, files) = (file.clone(), Box::new(files));
+        Ok(OpenListing::Directory { file, files, progress, ids: 0, ends: None })
     }
 
     /// The id that a listed id or path contains. `None`: it is a path of a directory.
@@ -290,31 +320,174 @@ impl<'a> Entries<'a> {
     fn end_listing(&mut self) {
         let (warnings, progress) = match self.open.take() {
             Some(OpenListing::File { file, records, progress }) => {
-                self.pages.add(records.records());
+                self.findings.add(&file.name(), records.records().findings());
                 (records.warnings(&file.name()), progress)
             }
-            Some(OpenListing::Directory { files, progress }) => (files.warnings(), progress),
+            Some(OpenListing::Directory { file, files, progress, ids, ends }) => {
+                let (name, format) = (file.name(), "directory".to_owned());
+                self.findings.add_read(FileRead { name, format, ids, ends });
+                (files.warnings(), progress)
+            }
             None => return,
         };
         progress.end();
+        self.warn(warnings);
+    }
+
+    fn warn(&self, warnings: Vec<Warning>) {
         match self.warnings {
             Some(kept) => kept.borrow_mut().extend(warnings),
             None => self.session.warn_all(warnings),
         }
     }
+
+    /// Reads all granules, and returns what is in the listings beside them.
+    ///
+    /// # Errors
+    ///
+    /// A listing cannot be read, or `add` fails.
+    pub fn read(
+        mut self,
+        mut add: impl FnMut(ListingEntry) -> Result<()>,
+    ) -> Result<ReadListings<'a>> {
+        while let Some(entry) = self.entry()? {
+            add(entry)?;
+        }
+        let name = match self.findings.read() {
+            [one] => one.name.clone(),
+            files => plural(files.len() as u64, "listing"),
+        };
+        self.warn(self.findings.warnings(&name));
+        if let Some(listed_paths) = self.listed_paths.take() {
+            refuse_same_id(&listed_paths.finish())?;
+        }
+        let refusal = match self.missing {
+            MissingPages::Refuse | MissingPages::Guard(_) => self.findings.refusal(),
+            MissingPages::Warn | MissingPages::WarnAndGuard(_) => {
+                if let Some(what) = self.findings.missing() {
+                    self.session.warn(WarningKind::PagesMissing, &what);
+                }
+                self.findings.not_a_list()
+            }
+        };
+        Ok(ReadListings { findings: self.findings, refusal, guard: self.missing.guard() })
+    }
 }
 
-impl Iterator for Entries<'_> {
-    type Item = Result<ListingEntry>;
+/// What a set of listings is used for, which decides what refuses them.
+pub struct Recording<'a> {
+    /// The session.
+    pub session: &'a Session,
+    /// The dataset in which they are recorded.
+    pub dataset: &'a DatasetName,
+}
 
-    fn next(&mut self) -> Option<Result<ListingEntry>> {
-        if self.has_ended {
-            return None;
-        }
-        let entry = self.entry().transpose();
-        self.has_ended = !matches!(entry, Some(Ok(_)));
-        entry
+/// Listings that were read whole.
+#[must_use = "what they look like can be a reason to refuse them"]
+pub struct ReadListings<'a> {
+    findings: Findings,
+    refusal: Option<accession::Error>,
+    guard: Option<&'a ListingGuard>,
+}
+
+impl ReadListings<'_> {
+    /// What is in the listings beside the granules, unless they are refused by it. If they have a guard, it
+    /// refuses the change of them in place of that.
+    ///
+    /// # Errors
+    ///
+    /// They do not look like lists of granules, or are incomplete.
+    pub fn accepted(mut self) -> Result<Findings> {
+        let refusal = self.refusal.take();
+        self.check(refusal)?;
+        Ok(self.findings)
     }
+
+    /// What is in listings that become part of a dataset, unless they are refused by it. `directory` finds a
+    /// listed id that is a directory of another.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`ReadListings::accepted`]; a list of paths has a directory; checksums do not say their algorithm,
+    /// and the dataset has none of the one that their length says.
+    pub fn accepted_for(
+        mut self,
+        Recording { session, dataset }: Recording<'_>,
+        directory: impl FnOnce() -> accession::Result<Option<ListedDirectory>>,
+    ) -> Result<Findings> {
+        let refusal = self.refusal.take();
+        self.check(refusal)?;
+        if self.findings.has_nested_paths()
+            && let Some(listed) = directory()?
+        {
+            self.check(Some(Findings::directory(&listed)))?;
+        }
+        for (algorithm, files) in self.findings.guessed_algorithms() {
+            let registry = session.open_existing()?;
+            let known = match &registry {
+                Some(registry) => registry.snapshot()?.has_algorithm(dataset, algorithm)?,
+                None => false,
+            };
+            if !known {
+                self.check(Some(Findings::guessed(algorithm, files, dataset)))?;
+            }
+        }
+        Ok(self.findings)
+    }
+
+    fn check(&self, refusal: Option<accession::Error>) -> Result<()> {
+        match (refusal, self.guard) {
+            (None, _) => Ok(()),
+            (Some(refusal), Some(guard)) => {
+                guard.refuse(refusal);
+                Ok(())
+            }
+            (Some(refusal), None) => Err(refusal.into()),
+        }
+    }
+}
+
+/// Adds the path of which a part is the id of a granule, so that another path with this part is found.
+fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Record) -> Result<()> {
+    let hash = |text: &str| {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        hasher.finish()
+    };
+    let listed = record.granule_id.as_str();
+    let listed = listed.strip_prefix("./").unwrap_or(listed);
+    let name = listed.rsplit('/').next().unwrap_or_default();
+    // Sorted, the paths that give one id and have one name are next to each other. Files of different names with
+    // one stem are those of one granule.
+    let key = format!("{:016x}{:016x}{:016x}", hash(granule_id.as_str()), hash(name), hash(listed));
+    paths.add(ListingEntry {
+        granule_id: GranuleId::new(key)?,
+        producer_granule: Some(record.granule_id.clone()),
+        content: None,
+        location: Some(record.location.clone()),
+    })?;
+    Ok(())
+}
+
+/// Refuses two paths that give one id.
+fn refuse_same_id(paths: &Listing) -> Result<()> {
+    let mut before: Option<ListingEntry> = None;
+    for entry in paths.entries()? {
+        let entry = entry?;
+        if let Some(before) = &before
+            && before.granule_id != entry.granule_id
+            && before.granule_id.as_str()[..32] == entry.granule_id.as_str()[..32]
+        {
+            let path = |entry: &ListingEntry| {
+                entry.producer_granule.as_ref().map_or(String::new(), ToString::to_string)
+            };
+            let (one, other) = (path(before), path(&entry));
+            let id = one.rsplit('/').next().unwrap_or_default();
+            return Err(Findings::same_id(id, [&one, &other], entry.location.clone()).into());
+        }
+        before = Some(entry);
+    }
+    Ok(())
 }
 
 /// The bytes at the beginning of a file that show whether it is text.
@@ -375,11 +548,13 @@ pub fn import_events(
     }
     progress.end();
     session.warn_all(events.records().warnings());
-    let mut pages = SearchPages::default();
-    pages.add(events.records());
+    let mut findings = Findings::new(options.stated_total());
+    findings.add(&name, events.records().findings());
+    session.warn_all(findings.warnings(&name));
     import.left_out = events.left_out();
     import.until = events.left_out_since();
-    missing.check(&pages, session)
+    let refusal = findings.refusal();
+    ReadListings { findings, refusal, guard: missing.guard() }.accepted().map(|_| ())
 }
 
 fn import_log(
@@ -403,24 +578,17 @@ pub enum MissingPages<'a> {
     Guard(&'a ListingGuard),
     /// Accept it, with a warning.
     Warn,
+    /// The same, but refuse the change of what does not look like a list, unless its result is expected.
+    WarnAndGuard(&'a ListingGuard),
 }
 
-impl MissingPages<'_> {
-    /// Refuses a search result, or warns, if some of its pages are missing.
-    ///
-    /// # Errors
-    ///
-    /// They are missing, and to be refused.
-    fn check(self, pages: &SearchPages, session: &Session) -> Result<()> {
-        match (pages.check(), self) {
-            (Ok(()), _) => {}
-            (Err(error), MissingPages::Refuse) => return Err(error.into()),
-            (Err(error), MissingPages::Guard(guard)) => guard.refuse(error),
-            (Err(error), MissingPages::Warn) => {
-                session.warn(WarningKind::PagesMissing, &error.to_string());
-            }
+impl<'a> MissingPages<'a> {
+    /// What refuses the change of the listings.
+    fn guard(self) -> Option<&'a ListingGuard> {
+        match self {
+            MissingPages::Guard(guard) | MissingPages::WarnAndGuard(guard) => Some(guard),
+            MissingPages::Refuse | MissingPages::Warn => None,
         }
-        Ok(())
     }
 }
 

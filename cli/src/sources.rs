@@ -78,9 +78,8 @@ pub fn listed(
 ) -> Result<(String, Listing)> {
     let (name, mut builder) = (file.name(), ListingBuilder::new());
     let files = [file];
-    for entry in Entries::new(session, &[], &files, options, paths, MissingPages::Refuse) {
-        builder.add(entry?)?;
-    }
+    let entries = Entries::new(session, &[], &files, options, paths, MissingPages::Refuse);
+    entries.read(|entry| Ok(builder.add(entry)?))?.accepted()?;
     Ok((name, builder.finish()))
 }
 

@@ -101,8 +101,10 @@ error_kinds! {
     IdentifierUnknown = "identifier-unknown";
     /// An abbreviation or an identifier stands for several sets.
     Ambiguous = "ambiguous";
-    /// Pages of a search result are missing.
-    PagesMissing = "pages-missing";
+    /// A file does not look like a list of granules.
+    NotAList = "not-a-list";
+    /// A listing is incomplete, or may be: pages of a search result are missing.
+    Incomplete = "incomplete";
     /// A selection has no granules, one that was not held, or no file with a checksum of the algorithm.
     SelectsNothing = "selects-nothing";
     /// The clock is more than two years ahead of every time that the registry has recorded.

@@ -2,7 +2,8 @@
 //!
 //! An error is worded where it is raised. A caller decides by its [`ErrorKind`], never by the text of its
 //! message. What to do about it depends on the program: each front end has its own hints, which it chooses by
-//! the kind, the [`ErrorDetail`] and the location.
+//! the kind, the [`ErrorDetail`] and the location. Only an input that does not look like a list of granules has a
+//! hint of its own ([`Error::hint`]): how to list the same files with other programs.
 
 mod detail;
 mod kind;
@@ -50,6 +51,7 @@ struct Repr {
     path: Option<PathBuf>,
     line: Option<u64>,
     unknown: Option<String>,
+    hint: Option<String>,
     expect: Option<Expected>,
     refused_before: Option<DatasetName>,
     #[cfg(feature = "postgres")]
@@ -69,6 +71,7 @@ impl Error {
             path: None,
             line: None,
             unknown: None,
+            hint: None,
             expect: None,
             refused_before: None,
             #[cfg(feature = "postgres")]
@@ -111,6 +114,13 @@ impl Error {
     #[must_use]
     pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
         self.0.unknown = Some(unknown.to_string());
+        self
+    }
+
+    /// Adds what to do, which depends on the input and not on the program that reads it.
+    #[must_use]
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
+        self.0.hint = Some(hint.into());
         self
     }
 
@@ -207,15 +217,22 @@ impl Error {
         self.0.unknown.as_deref()
     }
 
+    /// What to do about an input that does not look like a list. `None` means that the program knows it better.
+    pub fn hint(&self) -> Option<&str> {
+        self.0.hint.as_deref()
+    }
+
     /// The set that the dataset would hold after a change that a guard refused: the same change that expects it
     /// ([`ChangeOptions::expect`](crate::ChangeOptions::expect)) is made. `None` if no guard refused it.
     pub fn expect(&self) -> Option<Expected> {
         self.0.expect
     }
 
-    /// Whether a guard refused a change that may be right: everything else is an error.
+    /// Whether a guard refused a change that may be right, or a listing that does not look like a whole list:
+    /// everything else is an error.
     pub fn is_refusal(&self) -> bool {
-        self.0.expect.is_some() || self.kind() == ErrorKind::ClockAhead
+        let of_guards = [ErrorKind::ClockAhead, ErrorKind::NotAList, ErrorKind::Incomplete];
+        self.0.expect.is_some() || of_guards.contains(&self.kind())
     }
 
     /// The dataset, if a guard refused a listing, and the listing of the same dataset before it was refused, too.
@@ -244,10 +261,11 @@ impl Error {
         ];
         match self.kind() {
             ErrorKind::Empty
+            | ErrorKind::NotAList
+            | ErrorKind::Incomplete
             | ErrorKind::TooManyDeletions
             | ErrorKind::TooManyAdditions
             | ErrorKind::Unlike
-            | ErrorKind::PagesMissing
             | ErrorKind::ContentContradicts => true,
             _ => self.detail().is_some_and(|detail| of_listings.contains(&detail)),
         }

@@ -1,24 +1,34 @@
 //! Documents of JSON with a list of granules, as catalogues and tools write them: CMR, STAC, ESGF's index and
 //! `rclone`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::content::{WrittenFile, scalar};
+use super::content::{ETAG, WrittenFile, scalar};
 use super::error::granule_id;
-use super::format::{ListingOptions, parse_time};
+use super::findings::{FileFindings, Finding, FindingKind, Skipped};
+use super::format::{ListingOptions, RowFilter, parse_time, selects};
 use super::json::JsonItems;
-use super::{Hits, Reader, Row, Rows};
-use crate::error::Error;
-use crate::model::{FilePath, SourceLocation};
+use super::lines::{FOLDER_MARKER, NOT_RECURSIVE};
+use super::values::Values;
+use super::{Reader, Row, Rows};
+use crate::error::{Error, ErrorDetail, ErrorKind};
+use crate::model::{FilePath, SourceLocation, quoted};
 
 /// A format of documents.
 pub(super) struct Dialect {
     /// The keys that lead to the list of granules. None means that the document is the list.
     list: &'static [&'static str],
+    /// Whether it lists paths of files.
+    is_of_paths: bool,
+    /// Whether it lists objects of a bucket.
+    is_of_objects: bool,
+    /// Whether the document states how much a search found, and which page it is.
+    is_search: bool,
     /// What `--column` calls each name of a granule, and where it is.
     names: &'static [(&'static str, &'static str)],
     read: fn(&mut JsonItems) -> Result<Option<Item>, Error>,
@@ -36,6 +46,12 @@ struct Item {
     /// The time of the deletion, if it is deleted.
     pub revised: Option<String>,
     pub files: Vec<WrittenFile>,
+    /// The collection that the granule belongs to.
+    pub collection: Option<String>,
+    /// The node that has it.
+    pub node: Option<String>,
+    /// Whether it is an empty object that stands for a directory.
+    pub is_folder_marker: bool,
 }
 
 /// Reads the next element as a type of a [`Dialect`].
@@ -51,12 +67,51 @@ pub(super) struct Response {
     /// Which of a granule's names is its id.
     which: usize,
     with_dates: bool,
+    with_etags: bool,
+    /// The collections that are selected.
+    only: Vec<RowFilter>,
+    /// The number of elements.
     count: u64,
+    skipped: BTreeMap<Skipped, u64>,
+    collections: Values,
+    replicas: Replicas,
+    /// The first directory, if nothing in a directory is listed.
+    directory: Option<(SourceLocation, String)>,
+    has_nested: bool,
 }
+
+/// The granules are of several collections.
+static COLLECTIONS: FindingKind = FindingKind {
+    name: "several-collections",
+    refused_as: ErrorKind::NotAList,
+    heading: "Several collections",
+    what: "is of several collections",
+    hint: "--only collection=VALUE reads one of them, and --only 'collection=*' all",
+};
 
 impl Response {
     pub(super) fn open(
         file: Reader,
+        name: Arc<str>,
+        dialect: Dialect,
+        options: &ListingOptions,
+    ) -> Result<Self, Error> {
+        Response::of_items(JsonItems::new(file, name.clone(), dialect.list), name, dialect, options)
+    }
+
+    /// The granules of a file with one after the other, instead of a list.
+    pub(super) fn of_values(
+        file: Reader,
+        name: Arc<str>,
+        dialect: Dialect,
+        options: &ListingOptions,
+    ) -> Result<Self, Error> {
+        let dialect = Dialect { is_search: false, ..dialect };
+        Response::of_items(JsonItems::of_values(file, name.clone()), name, dialect, options)
+    }
+
+    fn of_items(
+        items: JsonItems,
         name: Arc<str>,
         dialect: Dialect,
         options: &ListingOptions,
@@ -69,13 +124,36 @@ impl Response {
                 Error::no_column(asked, &columns).at_line(&name, 1)
             })?,
         };
-        let items = JsonItems::new(file, name.clone(), dialect.list);
-        Ok(Response { items, name, dialect, which, with_dates: options.with_dates, count: 0 })
+        if let Some(filter) = options.only.iter().find(|filter| filter.column != COLLECTION) {
+            let columns = [COLLECTION.to_owned()];
+            let error = Error::no_column(&filter.column, &columns);
+            let error = Error::input(format!("{error}; --only must name one of them"));
+            return Err(error.at_line(&name, 1));
+        }
+        Ok(Response {
+            items,
+            name,
+            dialect,
+            which,
+            with_dates: options.with_dates,
+            with_etags: options.with_etags,
+            only: options.only.clone(),
+            count: 0,
+            skipped: BTreeMap::new(),
+            collections: Values::default(),
+            replicas: Replicas::default(),
+            directory: None,
+            has_nested: false,
+        })
     }
 
-    fn row(&self, mut item: Item, line: u64) -> Result<Row, Error> {
+    fn row(&mut self, mut item: Item, line: u64) -> Result<Row, Error> {
         let (_, field) = self.dialect.names[self.which];
         let id = item.names[self.which].take().ok_or_else(|| Error::no_field(field))?;
+        self.has_nested |= id.contains('/');
+        if let Some(node) = &item.node {
+            self.replicas.check(&id, node, &item.files)?;
+        }
         let location = SourceLocation::Line { source: self.name.clone(), line };
         let mut row = Row::new(granule_id(id.as_bytes())?, location);
         row.record.is_deleted = item.is_deleted;
@@ -89,34 +167,128 @@ impl Response {
         }
         Ok(row)
     }
+
+    /// Why an element is left out. `None` means that it is read.
+    fn skipped(&mut self, item: &Item) -> Option<Skipped> {
+        if item.is_directory {
+            if self.directory.is_none() {
+                let location =
+                    SourceLocation::Line { source: self.name.clone(), line: self.items.line };
+                let path = item.names[0].clone().unwrap_or_default();
+                self.directory = Some((location, path));
+            }
+            return Some(Skipped::Directory);
+        }
+        if item.is_folder_marker {
+            return Some(Skipped::FolderMarker);
+        }
+        let collection = item.collection.as_deref()?;
+        match selects(&self.only, COLLECTION, collection) {
+            Some(true) => None,
+            Some(false) => Some(Skipped::NotSelected),
+            None => {
+                self.collections.add(collection);
+                None
+            }
+        }
+    }
 }
+
+/// What `--only` calls the collection of an item.
+const COLLECTION: &str = "collection";
 
 impl Rows for Response {
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
-        let item = loop {
+        loop {
             let Some(item) = (self.dialect.read)(&mut self.items)? else { return Ok(None) };
-            if !item.is_directory {
-                break item;
+            self.count += 1;
+            if let Some(kind) = self.skipped(&item) {
+                *self.skipped.entry(kind).or_default() += 1;
+                continue;
+            }
+            let line = self.items.line;
+            return self.row(item, line).map(Some).map_err(|error| error.at_line(&self.name, line));
+        }
+    }
+
+    fn findings(&self) -> FileFindings {
+        let mut suspicious = Vec::new();
+        let first_line = || SourceLocation::Line { source: self.name.clone(), line: 1 };
+        if let Some((location, path)) = self.directory.as_ref().filter(|_| !self.has_nested) {
+            let sentence = format!("{} {}", quoted(path), NOT_RECURSIVE.what);
+            suspicious.push(Finding::new(&NOT_RECURSIVE, location.clone(), sentence));
+        }
+        if self.collections.distinct() > 1 {
+            let sentence = format!("the granules are of several collections: {}", self.collections);
+            suspicious.push(Finding::new(&COLLECTIONS, first_line(), sentence));
+        }
+        FileFindings {
+            skipped: self.skipped.clone(),
+            suspicious,
+            totals: self.dialect.is_search.then(|| self.items.totals()),
+            elements: self.count,
+            has_nested_paths: self.dialect.is_of_paths && self.has_nested,
+            lacks_checksums: self.dialect.is_of_objects && !self.with_etags,
+            ..FileFindings::default()
+        }
+    }
+}
+
+/// The checksums of the files that nodes have, so that a replica with other bytes is noticed. The first 100,000
+/// are remembered.
+#[derive(Default)]
+struct Replicas {
+    /// By the hash of the id, that of the checksum and the index of the node.
+    checksums: HashMap<u64, (u64, usize)>,
+    nodes: Vec<String>,
+}
+
+impl Replicas {
+    const MAX: usize = 100_000;
+
+    /// Refuses a replica that has another checksum than the one of another node.
+    fn check(&mut self, id: &str, node: &str, files: &[WrittenFile]) -> Result<(), Error> {
+        let Some(checksum) = files.first().and_then(|file| file.checksum.as_deref()) else {
+            return Ok(());
+        };
+        let hash = |text: &str| {
+            let mut hasher = DefaultHasher::new();
+            text.to_ascii_lowercase().hash(&mut hasher);
+            hasher.finish()
+        };
+        let index = match self.nodes.iter().position(|known| known == node) {
+            Some(index) => index,
+            None => {
+                self.nodes.push(node.to_owned());
+                self.nodes.len() - 1
             }
         };
-        self.count += 1;
-        let line = self.items.line;
-        self.row(item, line).map(Some).map_err(|error| error.at_line(&self.name, line))
-    }
-
-    fn hits(&self) -> Option<Hits> {
-        let is_first = self.items.start == Some(0);
-        self.items.hits.map(|hits| Hits { hits, items: self.count, is_first })
-    }
-
-    fn has_next_page(&self) -> bool {
-        self.items.has_next_page
+        let is_full = self.checksums.len() >= Replicas::MAX || self.nodes.len() > 1_000;
+        match self.checksums.get(&hash(id)) {
+            Some((known, other)) if *known != hash(checksum) && *other != index => {
+                let (one, other) = (quoted(&self.nodes[*other]), quoted(node));
+                let message = format!(
+                    "{one} and {other} have replicas of {} with different checksums",
+                    quoted(id)
+                );
+                let hint = "ask ESGF's index with replica=false, which returns one of them (inputs.md, Replicas)";
+                Err(Error::new(ErrorDetail::FileMetadata, message).with_hint(hint))
+            }
+            None if !is_full => {
+                self.checksums.insert(hash(id), (hash(checksum), index));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 }
 
 /// CMR UMM-G.
 pub(super) const UMM_JSON: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: false,
     list: &["items"],
+    is_search: true,
     names: &[
         ("GranuleUR", "umm.GranuleUR"),
         ("producer", "umm.DataGranule.Identifiers of type ProducerGranuleId"),
@@ -126,29 +298,73 @@ pub(super) const UMM_JSON: Dialect = Dialect {
 
 /// CMR's Atom feed as JSON.
 pub(super) const CMR_JSON: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: false,
     list: &["feed", "entry"],
+    is_search: true,
     names: &[("title", "title"), ("producer", "producer_granule_id")],
     read: read::<CmrEntry>,
 };
 
 /// A STAC ItemCollection.
-pub(super) const STAC: Dialect =
-    Dialect { list: &["features"], names: &[("id", "id")], read: read::<StacItem> };
+pub(super) const STAC: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: false,
+    list: &["features"],
+    is_search: true,
+    names: &[("id", "id")],
+    read: read::<StacItem>,
+};
 
 /// What `rclone lsjson -R` prints.
-pub(super) const RCLONE: Dialect =
-    Dialect { list: &[], names: &[("Path", "Path")], read: read::<RcloneItem> };
+pub(super) const RCLONE: Dialect = Dialect {
+    is_of_paths: true,
+    is_of_objects: false,
+    list: &[],
+    is_search: false,
+    names: &[("Path", "Path")],
+    read: read::<RcloneItem>,
+};
+
+/// The objects of a bucket, as `aws s3api list-objects-v2` prints them.
+pub(super) const S3_OBJECTS: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: true,
+    list: &["Contents"],
+    is_search: true,
+    names: &[("Key", "Key")],
+    read: read::<S3Object>,
+};
+
+/// The versions of the objects of a bucket, as `aws s3api list-object-versions` prints them.
+pub(super) const S3_VERSIONS: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: true,
+    list: &["Versions"],
+    is_search: true,
+    names: &[("Key", "Key")],
+    read: read::<S3Object>,
+};
 
 /// A Solr result of an ESGF index.
 pub(super) const ESGF: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: false,
     list: &["response", "docs"],
+    is_search: true,
     names: &[("instance_id", "instance_id or id")],
     read: read::<EsgfDocument>,
 };
 
 /// CMR's `deleted-granules.json`.
-pub(super) const CMR_DELETED: Dialect =
-    Dialect { list: &[], names: &[("granule-ur", "granule-ur")], read: read::<DeletedGranule> };
+pub(super) const CMR_DELETED: Dialect = Dialect {
+    is_of_paths: false,
+    is_of_objects: false,
+    list: &[],
+    is_search: false,
+    names: &[("granule-ur", "granule-ur")],
+    read: read::<DeletedGranule>,
+};
 
 #[derive(Deserialize)]
 struct UmmItem {
@@ -162,6 +378,7 @@ struct UmmItem {
 #[serde(default, rename_all = "kebab-case")]
 struct UmmMeta {
     revision_date: Option<String>,
+    collection_concept_id: Option<String>,
     deleted: bool,
 }
 
@@ -220,6 +437,7 @@ impl From<UmmItem> for Item {
             is_deleted: meta.deleted,
             revised: meta.revision_date,
             files: files.into_iter().map(WrittenFile::from).collect(),
+            collection: meta.collection_concept_id,
             ..Item::default()
         }
     }
@@ -243,17 +461,26 @@ struct CmrEntry {
     title: Option<String>,
     producer_granule_id: Option<String>,
     updated: Option<String>,
+    collection_concept_id: Option<String>,
 }
 
 impl From<CmrEntry> for Item {
-    fn from(CmrEntry { title, producer_granule_id, updated }: CmrEntry) -> Item {
-        Item { names: [title, producer_granule_id], ingested: updated, ..Item::default() }
+    fn from(entry: CmrEntry) -> Item {
+        let CmrEntry { title, producer_granule_id, updated, collection_concept_id } = entry;
+        Item {
+            names: [title, producer_granule_id],
+            ingested: updated,
+            collection: collection_concept_id,
+            ..Item::default()
+        }
     }
 }
 
 #[derive(Deserialize)]
 struct StacItem {
     id: Option<String>,
+    #[serde(default, deserialize_with = "scalar")]
+    collection: Option<String>,
     properties: Option<StacProperties>,
     assets: Option<BTreeMap<String, StacAsset>>,
 }
@@ -275,13 +502,14 @@ struct StacAsset {
 }
 
 impl From<StacItem> for Item {
-    fn from(StacItem { id, properties, assets }: StacItem) -> Item {
+    fn from(StacItem { id, collection, properties, assets }: StacItem) -> Item {
         let StacProperties { created, datetime, updated } = properties.unwrap_or_default();
         let assets = assets.unwrap_or_default();
         Item {
             names: [id, None],
             ingested: created.or(datetime).or(updated),
             files: assets.into_values().map(WrittenFile::from).collect(),
+            collection,
             ..Item::default()
         }
     }
@@ -320,6 +548,8 @@ fn unknown_size() -> i64 {
 
 impl From<RcloneItem> for Item {
     fn from(RcloneItem { path, is_dir: is_directory, size, hashes }: RcloneItem) -> Item {
+        let marker = std::str::from_utf8(FOLDER_MARKER).unwrap_or_default();
+        let is_folder_marker = size <= 0 && path.as_ref().is_some_and(|it| it.ends_with(marker));
         let size = (size >= 0).then(|| size.to_string());
         let file = |(algorithm, checksum)| WrittenFile {
             path: path.clone(),
@@ -329,8 +559,47 @@ impl From<RcloneItem> for Item {
         };
         let mut files: Vec<WrittenFile> = hashes.into_iter().flatten().map(file).collect();
         files.push(WrittenFile { path: path.clone(), size, ..WrittenFile::default() });
-        Item { names: [path, None], is_directory, files, ..Item::default() }
+        Item { names: [path, None], is_directory, is_folder_marker, files, ..Item::default() }
     }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct S3Object {
+    key: Option<String>,
+    #[serde(default, deserialize_with = "scalar")]
+    size: Option<String>,
+    #[serde(rename = "ETag")]
+    etag: Option<String>,
+    is_latest: Option<bool>,
+}
+
+impl From<S3Object> for Item {
+    fn from(S3Object { key, size, etag, is_latest }: S3Object) -> Item {
+        let is_empty = matches!(size.as_deref(), None | Some("0"));
+        let is_folder_marker = is_empty && key.as_deref().is_some_and(is_folder);
+        let file = |checksum: Option<String>, algorithm: Option<&str>| WrittenFile {
+            path: key.clone(),
+            size: size.clone(),
+            algorithm: algorithm.map(str::to_owned),
+            checksum,
+            location: None,
+        };
+        let etag = etag.map(|etag| etag.trim_matches('"').to_owned());
+        let files = vec![file(None, None), file(etag, Some(ETAG))];
+        Item {
+            names: [key, None],
+            is_folder_marker,
+            is_deleted: is_latest == Some(false),
+            files,
+            ..Item::default()
+        }
+    }
+}
+
+/// Whether the key of an empty object stands for a directory.
+pub(super) fn is_folder(key: &str) -> bool {
+    key.ends_with('/') || key.as_bytes().ends_with(FOLDER_MARKER)
 }
 
 #[derive(Deserialize)]
@@ -338,6 +607,9 @@ struct EsgfDocument {
     instance_id: Option<String>,
     id: Option<String>,
     title: Option<String>,
+    data_node: Option<String>,
+    #[serde(default, rename = "type", deserialize_with = "scalar")]
+    kind: Option<String>,
     #[serde(default)]
     retracted: bool,
     latest: Option<bool>,
@@ -353,10 +625,21 @@ impl From<EsgfDocument> for Item {
     fn from(document: EsgfDocument) -> Item {
         let EsgfDocument { size, checksum, checksum_type: algorithm, .. } = document;
         // After the first `|` is the node that has it.
+        let of_id = document.id.as_deref().and_then(|id| id.split_once('|'));
+        let node = document.data_node.or_else(|| of_id.map(|(_, node)| node.to_owned()));
         let before_node = |id: String| id.split('|').next().unwrap_or_default().to_owned();
         let name = document.instance_id.or_else(|| document.id.map(before_node));
         let path = document.title.or_else(|| name.clone());
+        // The size of a dataset is that of all of its files.
+        if document.kind.is_some_and(|kind| kind.eq_ignore_ascii_case("Dataset")) {
+            return Item {
+                names: [name, None],
+                is_deleted: document.retracted || document.latest == Some(false),
+                ..Item::default()
+            };
+        }
         Item {
+            node,
             names: [name, None],
             is_deleted: document.retracted || document.latest == Some(false),
             files: vec![WrittenFile { path, size, algorithm, checksum, location: None }],

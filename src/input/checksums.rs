@@ -1,21 +1,26 @@
-//! Lists of checksums: what `sha256sum`, `md5sum` and `rclone hashsum` print, and manifests of BagIt.
+//! Lists of checksums: what `sha256sum`, `md5sum`, `rclone hashsum` and `hashdeep` print, and manifests of BagIt.
 //!
-//! A line is a checksum, a blank, a blank or `*`, and the path; or, in the style of BSD, the algorithm, a
-//! blank, the path in parentheses, ` = ` and the checksum. A line that begins with `\` has `\\`, `\n` and
-//! `\r` in its path, as GNU coreutils write them. What `cksum` prints, with a size between checksum and
-//! path, is read if that algorithm is asked for. Where `rclone` has no checksum it prints blanks.
+//! A line is a checksum in hexadecimal digits, one or more blanks or TABs, perhaps `*`, and the path; or, in the
+//! style of BSD, the algorithm, the path in parentheses, `=` and the checksum. A line that begins with `\` has `\\`,
+//! `\n` and `\r` in its path, as GNU coreutils write them. What `cksum` prints, with a size between checksum and
+//! path, is read if that algorithm is requested. Where `rclone` has no checksum it prints blanks. `hashdeep` names its
+//! columns in a line that begins with `%%%%`. Lines that begin with `#`, `;` or `%` are comments.
 //!
-//! In a manifest of a bag (a file whose name begins with `manifest-`), `%0A`, `%0D` and `%25` stand for
-//! LF, CR and `%` (RFC 8493 § 2.1.3), and the name of the file has the algorithm.
+//! If the first line has exactly two characters between checksum and path, as GNU coreutils write them, a third
+//! blank is part of the path; otherwise blanks before a path are not.
+//!
+//! In a manifest of a bag (a file named `manifest-ALGORITHM.txt` or `tagmanifest-ALGORITHM.txt`), `%0A`, `%0D` and
+//! `%25` stand for LF, CR and `%` (RFC 8493 § 2.1.3), and the name of the file has the algorithm.
 
 use std::path::Path;
 
 use super::Row;
 use super::content::{self, WrittenFile};
 use super::error::granule_id;
+use super::findings::{Finding, FindingKind};
 use super::format::ListingOptions;
-use crate::error::Error;
-use crate::model::{Algorithm, SourceLocation};
+use crate::error::{Error, ErrorKind};
+use crate::model::{Algorithm, SourceLocation, quoted};
 
 /// The greatest length of a line in bytes.
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1_024;
@@ -26,30 +31,148 @@ pub(super) struct Checksums {
     /// Whether each line has a size, too.
     is_cksum: bool,
     is_of_bag: bool,
-    /// The algorithm that the name of a bag's manifest has.
-    algorithm: Option<String>,
+    /// The algorithm that the name of the file has.
+    algorithm: Option<Algorithm>,
+    /// The columns of `hashdeep`, once they are named.
+    columns: Option<Vec<String>>,
+    /// How many characters are between the first checksum and its path.
+    separator: Option<usize>,
+    /// The first line whose separator shows that those of others are padding, or are not.
+    mixed: Option<(SourceLocation, String)>,
 }
 
+/// Names of files with checksums, without `sum` or `sums`: in the name of the algorithm and of programs.
+const NAMES: [(&str, &str); 22] = [
+    ("md5", "md5"),
+    ("sha1", "sha-1"),
+    ("sha224", "sha224"),
+    ("sha256", "sha-256"),
+    ("sha384", "sha-384"),
+    ("sha512", "sha-512"),
+    ("sha3224", "sha3-224"),
+    ("sha3256", "sha3-256"),
+    ("sha3384", "sha3-384"),
+    ("sha3512", "sha3-512"),
+    ("b2", "blake2b-512"),
+    ("blake2b", "blake2b-512"),
+    ("blake2b512", "blake2b-512"),
+    ("blake2b256", "blake2b-256"),
+    ("blake2s", "blake2s-256"),
+    ("b3", "blake3"),
+    ("blake3", "blake3"),
+    ("xxh64", "xxh64"),
+    ("xxh128", "xxh128"),
+    ("xxh3", "xxh3"),
+    ("tiger", "tiger"),
+    ("whirlpool", "whirlpool"),
+];
+
+/// What the name of a file says of its checksums.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct NamedChecksums {
+    /// `None` means that the name says only that it has checksums.
+    pub algorithm: Option<Algorithm>,
+    /// Whether it is a manifest of a bag.
+    pub is_of_bag: bool,
+}
+
+/// What the name of a file says, if it is that of a list of checksums: `manifest-sha256.txt`, `SHA256SUMS`,
+/// `delivery.md5`.
+pub(super) fn of_name(path: &str) -> Option<NamedChecksums> {
+    let name = Path::new(path).file_name()?.to_str()?.to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    let text = name.strip_suffix(".txt").or_else(|| name.strip_suffix(".asc")).unwrap_or(name);
+    let manifest = text.strip_prefix("tagmanifest-").or_else(|| text.strip_prefix("manifest-"));
+    if let Some(algorithm) = manifest.and_then(algorithm_of) {
+        let is_of_bag = name.ends_with(".txt");
+        return Some(NamedChecksums { algorithm: Some(algorithm), is_of_bag });
+    }
+    let named = |algorithm| Some(NamedChecksums { algorithm, is_of_bag: false });
+    // `SHA256SUMS`, `md5sum.txt`, `release.SHA256SUMS`.
+    let last = text.rsplit(['.', '_', '-', ' ']).next().unwrap_or_default();
+    if let Some(stem) = last.strip_suffix("sums").or_else(|| last.strip_suffix("sum")) {
+        let is_whole = last == text || last.ends_with("sums") || name == text;
+        let algorithm = algorithm_of(stem);
+        if is_whole && (algorithm.is_some() || matches!(stem, "check" | "hash")) {
+            return named(algorithm);
+        }
+    }
+    let (_, extension) = name.rsplit_once('.')?;
+    algorithm_of(extension)
+        .map(|algorithm| NamedChecksums { algorithm: Some(algorithm), is_of_bag: false })
+}
+
+/// The algorithm that the name of a column names, such as `fastq_md5` or `SHA-256 checksum`.
+pub(super) fn of_column(name: &str) -> Option<Algorithm> {
+    let name = name.to_ascii_lowercase();
+    let words: Vec<&str> = name.split(|it: char| !it.is_ascii_alphanumeric()).collect();
+    let mut pairs = words.windows(2).map(|pair| pair.concat());
+    pairs
+        .find_map(|pair| algorithm_of(&pair))
+        .or_else(|| words.iter().find_map(|word| algorithm_of(word)))
+}
+
+/// The algorithm that a part of a name names.
+fn algorithm_of(name: &str) -> Option<Algorithm> {
+    let bare: String = name.chars().filter(|it| !matches!(it, '-' | '_')).collect();
+    let known = NAMES.into_iter().find(|(known, _)| *known == bare);
+    known.and_then(|(_, name)| name.parse().ok())
+}
+
+/// Blanks before some paths of a list belong to them, or do not: the lines disagree.
+static MIXED_SEPARATORS: FindingKind = FindingKind {
+    name: "mixed-separators",
+    refused_as: ErrorKind::NotAList,
+    heading: "Checksum lists",
+    what: "has two characters between checksum and path, and the first line of the list has more",
+    hint: "write two characters between checksum and path in each line, as `sha256sum` does",
+};
+
 impl Checksums {
-    /// For the file with this name. An algorithm that was asked for comes before that of a bag.
+    /// For the file with this name. A requested algorithm comes before that of the name.
     pub(super) fn of_file(name: &str, options: &ListingOptions) -> Self {
-        let stem = Path::new(name).file_name().and_then(|name| name.to_str());
-        let stem = stem.and_then(|name| name.strip_prefix("manifest-")?.strip_suffix(".txt"));
+        let named = of_name(name);
         Checksums {
             is_cksum: options.algorithm == Some(Algorithm::Cksum),
-            is_of_bag: stem.is_some(),
-            algorithm: stem.filter(|_| options.algorithm.is_none()).map(str::to_owned),
+            is_of_bag: named.as_ref().is_some_and(|named| named.is_of_bag),
+            algorithm: named
+                .and_then(|named| named.algorithm)
+                .filter(|_| options.algorithm.is_none()),
+            ..Checksums::default()
         }
     }
 
+    /// Whether a line is a comment. A line of `hashdeep` that names its columns is none.
+    pub(super) fn is_comment(&mut self, line: &[u8]) -> bool {
+        if let Some(columns) = line.strip_prefix(b"%%%% ") {
+            if let Some(columns) = hashdeep_columns(columns) {
+                self.columns = Some(columns);
+            }
+            return true;
+        }
+        is_comment(line)
+    }
+
+    /// What is odd about the list.
+    pub(super) fn finding(&self) -> Option<Finding> {
+        let (location, line) = self.mixed.clone()?;
+        let sentence = format!("{} {}", quoted(&line), MIXED_SEPARATORS.what);
+        Some(Finding::new(&MIXED_SEPARATORS, location, sentence))
+    }
+
     /// Reads a line.
-    pub(super) fn row(&self, line: &[u8], location: SourceLocation) -> Result<Row, Error> {
-        let (is_escaped, line) = match line.strip_prefix(b"\\") {
+    pub(super) fn row(&mut self, line: &[u8], location: SourceLocation) -> Result<Row, Error> {
+        if let Some(columns) = &self.columns {
+            return hashdeep_row(columns, line, location);
+        }
+        let (is_escaped, text) = match line.strip_prefix(b"\\") {
             Some(rest) => (true, rest),
             None => (false, line),
         };
-        let bsd = bsd(line);
-        let split = bsd.or_else(|| self.gnu(line));
+        let split = match bsd(text) {
+            Some(bsd) => Some(bsd),
+            None => self.gnu(text, &location),
+        };
         let ChecksumLine { algorithm, checksum, size, path } = split.ok_or_else(|| {
             Error::input("a line of a list of checksums is a checksum, two blanks, and a path")
         })?;
@@ -62,58 +185,169 @@ impl Checksums {
             let message = "- is what was read from standard input, and not a file: name the files";
             return Err(Error::input(message));
         }
-        let mut text = path.as_slice();
-        while let Some(rest) = text.strip_prefix(b"./") {
-            text = rest;
-        }
-        let mut row = Row::new(granule_id(text)?, location);
+        let stated = self.algorithm.as_ref().map(ToString::to_string);
+        let mut row = row_of(&path, location)?;
         row.files.push(WrittenFile {
             path: Some(row.record.granule_id.to_string()),
             size: size.map(str::to_owned),
-            algorithm: algorithm.map(str::to_owned).or_else(|| self.algorithm.clone()),
+            algorithm: algorithm.map(str::to_owned).or(stated),
             checksum: Some(checksum.to_owned()),
             location: None,
         });
         Ok(row)
     }
 
-    fn gnu<'line>(&self, line: &'line [u8]) -> Option<ChecksumLine<'line>> {
+    fn gnu<'line>(
+        &mut self,
+        line: &'line [u8],
+        location: &SourceLocation,
+    ) -> Option<ChecksumLine<'line>> {
         if self.is_cksum {
             let mut parts = line.splitn(3, |byte| *byte == b' ');
             let checksum = std::str::from_utf8(parts.next()?).ok()?;
             let size = Some(std::str::from_utf8(parts.next()?).ok()?);
             return Some(ChecksumLine { algorithm: None, checksum, size, path: parts.next()? });
         }
-        let end = line.iter().position(|byte| *byte == b' ')?;
-        let (checksum, rest) = line.split_at(end);
-        if checksum.is_empty() {
-            let path = line.trim_ascii_start();
-            let is_padded = line.len() - path.len() >= 10 && !path.is_empty();
-            return is_padded.then_some(ChecksumLine {
-                algorithm: None,
-                checksum: "",
-                size: None,
-                path,
-            });
-        }
-        let path = rest.strip_prefix(b"  ").or_else(|| rest.strip_prefix(b" *"))?;
+        let GnuLine { checksum, separator, rest } = gnu(line)?;
         let checksum = std::str::from_utf8(checksum).ok()?;
+        if checksum.is_empty() {
+            return Some(ChecksumLine { algorithm: None, checksum, size: None, path: rest });
+        }
+        let first = *self.separator.get_or_insert(separator);
+        if first > 2 && separator == 2 && self.mixed.is_none() {
+            self.mixed = Some((location.clone(), String::from_utf8_lossy(line).into_owned()));
+        }
+        // As GNU coreutils write it: what follows is the path, whatever it begins with.
+        let padded = &line[checksum.len()..];
+        let path = match padded {
+            [b' ', b' ' | b'*', path @ ..] if first == 2 => path,
+            _ => rest,
+        };
         (!path.is_empty()).then_some(ChecksumLine { algorithm: None, checksum, size: None, path })
     }
 }
 
-/// Whether a line is one of a list of checksums, and nothing else.
-pub(super) fn is_checksum(line: &[u8]) -> bool {
+/// Whether a line is one of a list of checksums, and nothing else. Eight and sixteen digits are a checksum only if
+/// an algorithm is requested.
+fn is_checksum(line: &[u8], algorithm: Option<&Algorithm>) -> bool {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\\").unwrap_or(line);
-    let is_known = |checksum: &str| content::checksum(None, checksum).is_ok();
     let is_bsd = bsd(line).is_some_and(|line| {
         line.algorithm.is_some_and(|name| {
-            content::algorithm(name)
-                .is_ok_and(|it| content::checksum(Some(&it), line.checksum).is_ok())
+            let is_plausible = |algorithm: &Algorithm| {
+                // Of an algorithm that is not computed here, any word is a checksum.
+                algorithm.checksum_bytes().is_some()
+                    || line.checksum.len() >= 8
+                        && line.checksum.bytes().all(|it| it.is_ascii_hexdigit())
+            };
+            content::algorithm(name).is_ok_and(|it| {
+                is_plausible(&it) && content::checksum(Some(&it), line.checksum).is_ok()
+            })
         })
     });
-    is_bsd || Checksums::default().gnu(line).is_some_and(|line| is_known(line.checksum))
+    is_bsd
+        || gnu(line).is_some_and(|line| {
+            let is_short = matches!(line.checksum.len(), 8 | 16) && algorithm.is_some();
+            let is_path = !line.rest.contains(&b'\t');
+            is_path && (is_short || DIGITS.contains(&line.checksum.len()))
+        })
+}
+
+/// Whether the first line that is neither empty nor a comment has a checksum and a path.
+pub(super) fn has_checksums(beginning: &[u8], algorithm: Option<&Algorithm>) -> bool {
+    let lines = beginning.split(|&byte| byte == b'\n');
+    let mut filled = lines.filter(|line| !line.trim_ascii().is_empty());
+    let first = filled.clone().next().unwrap_or_default();
+    is_hashdeep(first)
+        || filled.find(|line| !is_comment(line)).is_some_and(|line| is_checksum(line, algorithm))
+}
+
+/// Whether a line is a comment of a list of checksums.
+fn is_comment(line: &[u8]) -> bool {
+    matches!(line.first(), Some(b'#' | b';' | b'%'))
+}
+
+/// Whether a file begins as `hashdeep` writes it.
+fn is_hashdeep(line: &[u8]) -> bool {
+    line.starts_with(b"%%%% HASHDEEP") || line.starts_with(b"%%%% size,")
+}
+
+/// The numbers of hexadecimal digits of checksums.
+const DIGITS: [usize; 7] = [32, 40, 48, 56, 64, 96, 128];
+
+/// The parts of a line of `md5sum` and its like.
+struct GnuLine<'line> {
+    /// Empty means that there is none.
+    checksum: &'line [u8],
+    /// The number of characters between checksum and path.
+    separator: usize,
+    /// The path, without blanks before it.
+    rest: &'line [u8],
+}
+
+fn gnu(line: &[u8]) -> Option<GnuLine<'_>> {
+    let is_blank = |byte: &u8| matches!(byte, b' ' | b'\t');
+    let end = line.iter().position(is_blank)?;
+    let (checksum, rest) = line.split_at(end);
+    if checksum.is_empty() {
+        let path = line.trim_ascii_start();
+        let is_padded = line.len() - path.len() >= 10 && !path.is_empty();
+        return is_padded.then_some(GnuLine { checksum, separator: 0, rest: path });
+    }
+    if !checksum.iter().all(u8::is_ascii_hexdigit) {
+        return None;
+    }
+    let blanks = rest.iter().take_while(|byte| is_blank(byte)).count();
+    let path = &rest[blanks..];
+    // After one blank, `*` says that the file was read as binary. After two, it begins the path.
+    let (path, separator) = match path {
+        [b'*', path @ ..] if rest[..blanks] != *b"  " => (path, blanks + 1),
+        path => (path, blanks),
+    };
+    (!path.is_empty()).then_some(GnuLine { checksum, separator, rest: path })
+}
+
+/// The granule of a path, without leading `./`.
+fn row_of(path: &[u8], location: SourceLocation) -> Result<Row, Error> {
+    let mut text = path;
+    while let Some(rest) = text.strip_prefix(b"./") {
+        text = rest;
+    }
+    Ok(Row::new(granule_id(text)?, location))
+}
+
+/// The columns that `hashdeep` names. `None` means that the line names none.
+fn hashdeep_columns(line: &[u8]) -> Option<Vec<String>> {
+    let text = std::str::from_utf8(line).ok()?;
+    let columns: Vec<String> = text.trim().split(',').map(str::to_owned).collect();
+    columns.last().is_some_and(|last| last == "filename").then_some(columns)
+}
+
+/// Reads a line of `hashdeep`. The path is last, and may contain commas.
+fn hashdeep_row(columns: &[String], line: &[u8], location: SourceLocation) -> Result<Row, Error> {
+    let cells: Vec<&[u8]> = line.splitn(columns.len(), |byte| *byte == b',').collect();
+    let Some((path, values)) = cells.split_last().filter(|_| cells.len() == columns.len()) else {
+        let message = format!("a line of this list is {}", columns.join(","));
+        return Err(Error::input(message));
+    };
+    let mut row = row_of(path, location)?;
+    let path = row.record.granule_id.to_string();
+    let size = columns.iter().position(|name| name == "size");
+    let size = size.and_then(|index| values.get(index));
+    row.files.push(WrittenFile {
+        path: Some(path.clone()),
+        size: size.map(|size| String::from_utf8_lossy(size).into_owned()),
+        ..WrittenFile::default()
+    });
+    for (name, value) in columns.iter().zip(values).filter(|(name, _)| *name != "size") {
+        row.files.push(WrittenFile {
+            path: Some(path.clone()),
+            algorithm: Some(name.clone()),
+            checksum: Some(String::from_utf8_lossy(value).into_owned()),
+            ..WrittenFile::default()
+        });
+    }
+    Ok(row)
 }
 
 /// The parts of a line.
@@ -126,17 +360,23 @@ struct ChecksumLine<'line> {
     path: &'line [u8],
 }
 
-/// The parts of a line in the style of BSD. The path may contain what ends it.
+/// The parts of a line in the style of BSD, or as OpenSSL writes it, without the blanks before `(` and `=`. The
+/// path may contain what ends it.
 fn bsd(line: &[u8]) -> Option<ChecksumLine<'_>> {
     // Most lines are in the other style, and have none.
-    let begin = line.contains(&b'(').then(|| line.windows(2).position(|two| two == b" ("))??;
-    let end = line.windows(4).rposition(|four| four == b") = ")?;
-    let algorithm = std::str::from_utf8(&line[..begin]).ok()?;
-    let checksum = std::str::from_utf8(&line[end + 4..]).ok()?;
-    let path = line.get(begin + 2..end).filter(|path| !path.is_empty())?;
+    let begin = line.iter().take(MAX_NAME_BYTES).position(|byte| *byte == b'(')?;
+    let end = line.windows(2).rposition(|two| two == b")=" || two == b") ")?;
+    let equals = line[end + 1..].iter().position(|byte| *byte != b' ')? + end + 1;
+    let checksum = line.get(equals..)?.strip_prefix(b"=")?;
+    let algorithm = std::str::from_utf8(&line[..begin]).ok()?.trim_end_matches(' ');
+    let checksum = std::str::from_utf8(checksum).ok()?.trim_start_matches(' ');
+    let path = line.get(begin + 1..end).filter(|path| !path.is_empty())?;
     let is_name = !algorithm.is_empty() && !algorithm.contains(' ') && !checksum.contains(' ');
     is_name.then_some(ChecksumLine { algorithm: Some(algorithm), checksum, size: None, path })
 }
+
+/// The greatest length of the name of an algorithm before a path in parentheses.
+const MAX_NAME_BYTES: usize = 32;
 
 fn unescaped(path: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(path.len());

@@ -1,13 +1,14 @@
 //! Sizes and checksums of files, as the formats state them.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::error::shown;
 use super::format::ListingOptions;
-use super::warning::Occurrences;
+use super::occurrences::Occurrences;
+use super::warning::warning_of;
 use crate::error::{Error, ErrorDetail};
 use crate::model::{
     Algorithm, Checksum, Content, FilePath, FileRecord, GranuleId, SourceLocation, Warning,
@@ -60,6 +61,18 @@ pub(super) struct WrittenFile {
     pub location: Option<SourceLocation>,
 }
 
+/// The name that stands for the algorithm of an ETag of S3, which is MD5 if it has 32 hexadecimal digits.
+pub(super) const ETAG: &str = "etag";
+
+/// The algorithm of ETags that are not the MD5 checksum of their object: of one that was uploaded in parts, or is
+/// encrypted with keys of KMS or of a customer.
+pub(super) const S3_ETAG: &str = "s3-etag";
+
+/// Whether an ETag has the form of an MD5 checksum.
+pub(super) fn is_md5(etag: &str) -> bool {
+    etag.len() == 32 && etag.bytes().all(|it| it.is_ascii_hexdigit())
+}
+
 impl WrittenFile {
     /// Reads it. `None` means that nothing is stated of its bytes.
     fn read(&self, default: Option<&Algorithm>) -> Result<Option<StatedFile>, Error> {
@@ -70,6 +83,10 @@ impl WrittenFile {
         let checksum = match (algorithm_name, filled(self.checksum.as_ref())) {
             (_, None) => None,
             (Some("multihash"), Some(text)) => Some(multihash(text)?),
+            (Some(ETAG), Some(text)) => {
+                let name = if is_md5(text) { "md5" } else { S3_ETAG };
+                Some(checksum(Some(&algorithm(name)?), text)?)
+            }
             (Some(name), Some(text)) => Some(checksum(Some(&algorithm(name)?), text)?),
             (None, Some(text)) => Some(checksum(default, text)?),
         };
@@ -87,17 +104,20 @@ pub(super) struct FileReading {
     skips: bool,
     /// The algorithm of checksums that do not name it.
     algorithm: Option<Algorithm>,
+    /// Whether ETags are read.
+    with_etags: bool,
+    /// How many files have an ETag that is not their MD5 checksum, of those that were read.
+    other_etags: u64,
     skipped: Occurrences,
-    /// The checksums that were taken for SHA-512, as which `b2sum` prints its own, too.
-    guessed: Occurrences,
+    /// The algorithms that only follow from the length of checksums, with the number of files.
+    guessed: BTreeMap<Algorithm, u64>,
 }
 
 impl FileReading {
     pub(super) fn new(options: &ListingOptions) -> Self {
-        let ListingOptions { without_files, skip_odd_files, algorithm, .. } = options;
+        let ListingOptions { without_files, skip_odd_files, algorithm, with_etags, .. } = options;
         let (is_off, skips, algorithm) = (*without_files, *skip_odd_files, algorithm.clone());
-        let (skipped, guessed) = Default::default();
-        FileReading { is_off, skips, algorithm, skipped, guessed }
+        FileReading { is_off, skips, algorithm, with_etags: *with_etags, ..FileReading::default() }
     }
 
     /// The files of a granule. If two with one path contradict each other, none with that path can be
@@ -117,13 +137,18 @@ impl FileReading {
         }
         for file in written {
             let location = file.location.as_ref().unwrap_or(granule);
+            let is_etag = matches!(file.algorithm.as_deref(), Some(ETAG | S3_ETAG));
+            if is_etag && !self.with_etags {
+                continue;
+            }
             match file.read(self.algorithm.as_ref()) {
                 Ok(read) => {
                     let is_guessed = self.algorithm.is_none() && file.algorithm.is_none();
                     let checksum = read.as_ref().and_then(|read| read.checksum.as_ref());
-                    if is_guessed && checksum.is_some_and(|it| *it.algorithm() == Algorithm::Sha512)
-                    {
-                        self.guessed.add("", location);
+                    let is_other = |it: &&Checksum| it.algorithm().as_str() == S3_ETAG;
+                    self.other_etags += u64::from(checksum.filter(is_other).is_some());
+                    if let Some(checksum) = checksum.filter(|_| is_guessed) {
+                        *self.guessed.entry(checksum.algorithm().clone()).or_default() += 1;
                     }
                     files.extend(read);
                 }
@@ -144,10 +169,19 @@ impl FileReading {
         Ok(rest)
     }
 
-    /// The warnings about what was skipped, and what was guessed.
-    pub(super) fn warnings(&self) -> impl Iterator<Item = Warning> {
-        let skipped = self.skipped.warning(WarningKind::FilesSkipped);
-        skipped.into_iter().chain(self.guessed.warning(WarningKind::AlgorithmGuessed))
+    /// The algorithms that only follow from the length of checksums, each with the number of files.
+    pub(super) fn guessed(&self) -> &BTreeMap<Algorithm, u64> {
+        &self.guessed
+    }
+
+    /// How many ETags are not the MD5 checksum of their object, of those that were read.
+    pub(super) fn other_etags(&self) -> u64 {
+        self.other_etags
+    }
+
+    /// The warning about what was skipped.
+    pub(super) fn warning(&self) -> Option<Warning> {
+        warning_of(&self.skipped, WarningKind::FilesSkipped)
     }
 }
 
@@ -212,7 +246,8 @@ pub(super) fn checksum(algorithm: Option<&Algorithm>, text: &str) -> Result<Chec
         return Checksum::parse(algorithm.clone(), text)
             .map_err(|cause| Error::refused(ErrorDetail::FileMetadata, text, cause));
     }
-    let of_length = Algorithm::of_digits(text.len());
+    let sha_224 = || (text.len() == 56).then(|| "sha224".parse().ok()).flatten();
+    let of_length = Algorithm::of_digits(text.len()).or_else(sha_224);
     of_length.and_then(|algorithm| Checksum::parse(algorithm, text).ok()).ok_or_else(|| {
         let message = format!("the algorithm of the checksum {} is not known", shown(text));
         Error::new(ErrorDetail::NoAlgorithm, message)

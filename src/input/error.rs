@@ -61,6 +61,15 @@ impl Error {
         Error::new(ErrorDetail::NoColumn, message)
     }
 
+    /// A table whose first row is data.
+    pub(super) fn no_header() -> Self {
+        let message =
+            "no column has a usual name for granule ids, and the first row looks like data";
+        Error::new(ErrorDetail::NoColumn, message).with_hint(
+            "--no-header reads the first row, too, and --column N names the column with the ids by its number (inputs.md, Tables)",
+        )
+    }
+
     /// A row, or a value in a document, that does not end within [`MAX_ROW_BYTES`].
     fn row_too_long() -> Self {
         Error::input(format!(

@@ -1,11 +1,13 @@
 //! An input file, decompressed, without a byte order mark; and its numbered lines.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use flate2::bufread::MultiGzDecoder;
 
+use super::checksums;
 use super::error::{RationSpent, refuse_foreign};
 use super::format::{InputFormat, ListingOptions};
 use super::{MAX_ROW_BYTES, Reader};
@@ -41,6 +43,13 @@ impl OpenedFile {
         let fail = |error: Error| error.at_line(&name, 1);
         let file = OpenedFile::read_beginning(file, name.clone())
             .map_err(|cause| fail(Error::unreadable(&cause)))?;
+        if let Some((what, command)) = compression_of(&file.beginning) {
+            let hint = format!(
+                "unpack it: `{command} {name} | accession sync DATASET -` (inputs.md, Compression)"
+            );
+            let message = format!("the file is compressed with {what}, and only gzip is read");
+            return Err(fail(Error::new(ErrorDetail::NotGzip, message).with_hint(hint)));
+        }
         if is_utf16(&file.beginning) {
             return Err(fail(Error::input("the file is UTF-16, not UTF-8")));
         }
@@ -80,9 +89,43 @@ impl OpenedFile {
             // A list of ids or a table may begin like another document.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
             Some(format) => self.refuse_foreign().map(|()| format),
-            None => InputFormat::detect(&self.beginning, options.column.as_deref())
-                .map_err(|error: Error| error.at_line(&self.name, 1)),
+            // A checksum of few digits is one if its algorithm is named.
+            None if options.algorithm.is_some()
+                && options.column.is_none()
+                && checksums::has_checksums(&self.beginning, options.algorithm.as_ref()) =>
+            {
+                Ok(InputFormat::Checksums)
+            }
+            None if options.no_header || options.split.is_some() => {
+                self.refuse_foreign().map(|()| InputFormat::Csv)
+            }
+            None => {
+                let beginning = self.beginning_without_comments(options);
+                let detected = InputFormat::detect(&beginning, options.column.as_deref())
+                    .map_err(|error: Error| error.at_line(&self.name, 1))?;
+                let is_selected = !options.only.is_empty() && detected == InputFormat::Lines;
+                Ok(if is_selected { InputFormat::Csv } else { detected })
+            }
         }
+    }
+
+    /// The beginning without the lines that the caller skips.
+    fn beginning_without_comments(&self, options: &ListingOptions) -> Cow<'_, [u8]> {
+        let ListingOptions { comment, skip_lines, .. } = options;
+        if comment.is_none() && *skip_lines == 0 {
+            return Cow::Borrowed(&self.beginning);
+        }
+        let skipped = usize::try_from(*skip_lines).unwrap_or(usize::MAX);
+        let lines = self.beginning.split_inclusive(|byte| *byte == b'\n').skip(skipped);
+        let is_comment = |line: &&[u8]| {
+            comment.as_ref().is_some_and(|prefix| line.starts_with(prefix.as_bytes()))
+        };
+        Cow::Owned(lines.filter(|line| !is_comment(line)).flatten().copied().collect())
+    }
+
+    /// The first bytes.
+    pub(super) fn beginning(&self) -> &[u8] {
+        &self.beginning
     }
 
     /// Refuses what is known not to be any of the formats, such as a page that a server sends in place of
@@ -128,6 +171,29 @@ pub fn unzipped(file: impl Read + Send + 'static) -> io::Result<(Reader, bool)> 
     })
 }
 
+/// The compression of a file that is not read, and the command that unpacks it.
+fn compression_of(beginning: &[u8]) -> Option<(&'static str, &'static str)> {
+    const KNOWN: [(&[u8], &str, &str); 9] = [
+        (b"\xfd7zXZ\0", "xz", "xz -dc"),
+        (b"BZh", "bzip2", "bzip2 -dc"),
+        (b"\x28\xb5\x2f\xfd", "zstd", "zstd -dc"),
+        (b"PK\x03\x04", "zip", "unzip -p"),
+        (b"7z\xbc\xaf\x27\x1c", "7z", "7z x -so"),
+        (b"\x04\x22\x4d\x18", "lz4", "lz4 -dc"),
+        (b"\x1f\x9d", "compress", "zcat"),
+        (b"LZIP\x01", "lzip", "lzip -dc"),
+        (b"\x5d\0\0\x80\0", "lzma", "xz -dc --format=lzma"),
+    ];
+    let known = KNOWN.into_iter().find(|(magic, what, _)| {
+        // The block of bzip2 that follows its name has a magic number, too: an id can begin with BZh.
+        let is_block = || beginning.get(4..10) == Some(b"\x31\x41\x59\x26\x53\x59".as_slice());
+        beginning.starts_with(magic) && (*what != "bzip2" || is_block())
+    });
+    let is_tar = beginning.get(257..262) == Some(b"ustar".as_slice());
+    let tar = is_tar.then_some(("tar", "tar -xOf"));
+    known.map(|(_, what, command)| (what, command)).or(tar)
+}
+
 /// Whether a file is UTF-16: it begins with that byte order mark, or with two ASCII characters of
 /// two bytes each.
 fn is_utf16(beginning: &[u8]) -> bool {
@@ -162,6 +228,11 @@ impl NumberedLines {
             Ok(bytes) => Ok(bytes > 0),
             Err(cause) => Err(self.fail(Error::unreadable(&cause))),
         }
+    }
+
+    /// The number of the present line, from 1.
+    pub fn number(&self) -> u64 {
+        self.number
     }
 
     /// Whether only a part of the line was read.

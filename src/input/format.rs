@@ -30,6 +30,8 @@ pub enum InputFormat {
     Rclone,
     /// The manifest of an S3 Inventory.
     S3Inventory,
+    /// The objects of a bucket, as `aws s3api list-objects-v2` prints them.
+    S3Objects,
     /// A product delivery record.
     Pdr,
     /// A list of checksums.
@@ -44,7 +46,7 @@ pub enum InputFormat {
 
 impl InputFormat {
     /// Every format with its name.
-    pub const ALL: [(&'static str, InputFormat); 14] = [
+    pub const ALL: [(&'static str, InputFormat); 15] = [
         ("lines", InputFormat::Lines),
         ("csv", InputFormat::Csv),
         ("ndjson", InputFormat::Ndjson),
@@ -54,12 +56,18 @@ impl InputFormat {
         ("esgf", InputFormat::Esgf),
         ("rclone", InputFormat::Rclone),
         ("s3-inventory", InputFormat::S3Inventory),
+        ("s3-objects", InputFormat::S3Objects),
         ("pdr", InputFormat::Pdr),
         ("checksums", InputFormat::Checksums),
         ("cmr-deleted", InputFormat::CmrDeleted),
         ("changes", InputFormat::Changes),
         ("manifest", InputFormat::Manifest),
     ];
+
+    /// Whether its ids are paths of files.
+    pub fn lists_paths(self) -> bool {
+        matches!(self, InputFormat::Lines | InputFormat::Checksums | InputFormat::Rclone)
+    }
 }
 
 impl FromStr for InputFormat {
@@ -79,6 +87,46 @@ impl fmt::Display for InputFormat {
         let known = InputFormat::ALL.into_iter().find(|(_, format)| format == self);
         f.write_str(known.map_or("", |(name, _)| name))
     }
+}
+
+/// The rows of a table that are read: those with a value in a column.
+///
+/// # Syntax
+///
+/// `COLUMN=VALUE`; `COLUMN=*` matches every value.
+///
+/// # Examples
+///
+/// ```
+/// use accession::listing::RowFilter;
+///
+/// assert!("status=completed".parse::<RowFilter>().is_ok());
+/// assert!("status".parse::<RowFilter>().is_err());
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowFilter {
+    pub(super) column: String,
+    /// `None` matches every value.
+    pub(super) value: Option<String>,
+}
+
+impl FromStr for RowFilter {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        let parts = text.split_once('=').filter(|(column, _)| !column.is_empty());
+        let (column, value) =
+            parts.ok_or_else(|| ParseError::new("a filter of rows is COLUMN=VALUE or COLUMN=*"))?;
+        let value = Some(value).filter(|value| *value != "*").map(str::to_owned);
+        Ok(RowFilter { column: column.to_owned(), value })
+    }
+}
+
+/// Whether a value of a column is selected by filters. `None` means that none of them is of this column.
+pub(super) fn selects(only: &[RowFilter], column: &str, value: &str) -> Option<bool> {
+    let mut of_column = only.iter().filter(|filter| filter.column == column).peekable();
+    of_column.peek()?;
+    Some(of_column.any(|filter| filter.value.as_deref().is_none_or(|wanted| wanted == value)))
 }
 
 /// How a file is to be read.
@@ -106,7 +154,13 @@ pub struct ListingOptions {
     pub(super) path_column: Option<String>,
     pub(super) directory: Option<PathBuf>,
     pub(super) root: Option<PathBuf>,
-    pub(super) etag_is_md5: bool,
+    pub(super) with_etags: bool,
+    pub(super) comment: Option<String>,
+    pub(super) skip_lines: u64,
+    pub(super) no_header: bool,
+    pub(super) split: Option<char>,
+    pub(super) only: Vec<RowFilter>,
+    pub(super) total: Option<u64>,
     pub(super) of_deletion: bool,
     pub(super) checksums: Option<Algorithm>,
     pub(super) registry: Option<Location>,
@@ -222,12 +276,60 @@ impl ListingOptions {
         self
     }
 
-    /// Whether to read ETags that may be MD5 checksums as such. If so, any format but an S3 Inventory is refused.
-    /// Default: no.
+    /// Whether to read the ETags of objects: those that are MD5 checksums as `md5`, the others as `s3-etag`. If so,
+    /// a format without ETags is refused. Default: no.
     #[must_use]
-    pub fn etag_is_md5(mut self, etag_is_md5: bool) -> Self {
-        self.etag_is_md5 = etag_is_md5;
+    pub fn with_etags(mut self, with_etags: bool) -> Self {
+        self.with_etags = with_etags;
         self
+    }
+
+    /// Skips and counts lines of a table or of a list of ids that begin with this text. Default: none.
+    #[must_use]
+    pub fn comment(mut self, comment: impl Into<Option<String>>) -> Self {
+        self.comment = comment.into();
+        self
+    }
+
+    /// Skips and counts so many lines at the beginning of a table or of a list of ids. Default: 0.
+    #[must_use]
+    pub fn skip_lines(mut self, skip_lines: u64) -> Self {
+        self.skip_lines = skip_lines;
+        self
+    }
+
+    /// Whether the first row of a table is data. If so, columns are named by their numbers, from 1. Default: no.
+    #[must_use]
+    pub fn no_header(mut self, no_header: bool) -> Self {
+        self.no_header = no_header;
+        self
+    }
+
+    /// The character that separates the files within the cells of a table. Default: a cell has one value.
+    #[must_use]
+    pub fn split(mut self, split: impl Into<Option<char>>) -> Self {
+        self.split = split.into();
+        self
+    }
+
+    /// Reads only the rows that match. Several values of one column are alternatives. Default: all rows.
+    #[must_use]
+    pub fn only(mut self, only: Vec<RowFilter>) -> Self {
+        self.only = only;
+        self
+    }
+
+    /// How many granules the listing has, as its source states it elsewhere. Another number is refused. Default: not
+    /// known.
+    #[must_use]
+    pub fn total(mut self, total: impl Into<Option<u64>>) -> Self {
+        self.total = total.into();
+        self
+    }
+
+    /// Returns how many granules the listing must have. `None` means that it is not known.
+    pub fn stated_total(&self) -> Option<u64> {
+        self.total
     }
 
     /// Whether the granules are to be deleted. Default: no, and a list of deleted granules is refused.
@@ -309,17 +411,50 @@ impl ListingOptions {
         Err(Error::new(ErrorDetail::NotOfFormat, message))
     }
 
+    /// Refuses the options of rows in a format that has none.
+    fn check_rows(&self, format: InputFormat) -> Result<(), Error> {
+        let is_table = format == InputFormat::Csv;
+        let is_text = is_table || matches!(format, InputFormat::Lines | InputFormat::Checksums);
+        let is_catalogue =
+            matches!(format, InputFormat::Stac | InputFormat::UmmJson | InputFormat::CmrJson);
+        let selects = is_table || is_catalogue || format == InputFormat::Ndjson;
+        let wrong = [
+            (!self.only.is_empty() && !selects, "--only"),
+            (self.comment.is_some() && !is_text, "--comment"),
+            (self.skip_lines > 0 && !is_text, "--skip-lines"),
+            (self.no_header && !is_table, "--no-header"),
+            (self.split.is_some() && !is_table, "--split"),
+        ];
+        match wrong.into_iter().find(|(is_wrong, _)| *is_wrong) {
+            None => Ok(()),
+            Some((_, option)) => {
+                let message = format!("{option} has no effect on the format {format}");
+                Err(Error::new(ErrorDetail::NotOfFormat, message))
+            }
+        }
+    }
+
     /// Refuses the options of files in a format that they cannot apply to.
     pub(super) fn check_files(&self, format: InputFormat) -> Result<(), Error> {
         let columns = [&self.size_column, &self.checksum_column, &self.path_column];
         let names_columns = columns.iter().any(|column| column.is_some());
-        let is_inventory = self.etag_is_md5 || self.root.is_some();
+        let is_inventory = self.with_etags || self.root.is_some();
+        self.check_rows(format)?;
         if self.checksums.is_some() {
             let message = "the checksums of a directory's files are computed, and this is a file";
             return Err(Error::new(ErrorDetail::NotOfFormat, message));
         }
         match format {
             InputFormat::S3Inventory if !names_columns && self.algorithm.is_none() => Ok(()),
+            InputFormat::S3Objects if !names_columns && self.root.is_none() => {
+                match self.algorithm.is_none() {
+                    true => Ok(()),
+                    false => {
+                        let message = "the file has no checksums, so it needs no algorithm";
+                        Err(Error::new(ErrorDetail::NotOfFormat, message))
+                    }
+                }
+            }
             _ if is_inventory => {
                 let message =
                     "the file is not an S3 inventory, so it has no data files and no ETags";

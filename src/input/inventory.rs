@@ -18,23 +18,29 @@ use md5::{Digest, Md5};
 use percent_encoding::percent_decode;
 use serde::Deserialize;
 
-use super::content::WrittenFile;
+use super::content::{ETAG, S3_ETAG, WrittenFile, scalar};
 use super::error::granule_id;
 use super::file::OpenedFile;
+use super::findings::{FileFindings, Skipped};
 use super::format::ListingOptions;
+use super::lines::FOLDER_MARKER;
 use super::table::CsvRows;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::disk::open_regular;
 use crate::error::{Error, ErrorDetail};
-use crate::model::{Algorithm, FilePath, quoted};
+use crate::model::{FilePath, Timestamp, quoted};
 
 /// The objects of a bucket.
 pub(super) struct Inventory {
     /// The name of the manifest.
     name: Arc<str>,
     columns: Columns,
-    etag_is_md5: bool,
     without_files: bool,
+    with_etags: bool,
+    /// When it was made.
+    created: Option<Timestamp>,
+    folders: u64,
+    markers: u64,
     /// The directory in which data files have their whole key.
     root: Option<PathBuf>,
     /// The directories in which they are looked for otherwise: that of the manifest, and its parent.
@@ -57,6 +63,9 @@ struct Checked {
 struct Manifest {
     file_format: String,
     file_schema: String,
+    /// Milliseconds since 1970, as a string or a number.
+    #[serde(default, deserialize_with = "scalar")]
+    creation_timestamp: Option<String>,
     files: Vec<DataFile>,
 }
 
@@ -76,6 +85,7 @@ struct Columns {
     is_latest: Option<usize>,
     is_delete_marker: Option<usize>,
     etag: Option<usize>,
+    encryption: Option<usize>,
 }
 
 impl Inventory {
@@ -111,7 +121,10 @@ impl Inventory {
         };
         Ok(Inventory {
             columns,
-            etag_is_md5: options.etag_is_md5,
+            created: manifest.creation_timestamp.as_deref().and_then(time_of_millis),
+            with_etags: options.with_etags,
+            folders: 0,
+            markers: 0,
             without_files: options.without_files,
             root: options.root.clone(),
             directories: [directory, parent],
@@ -170,9 +183,10 @@ impl Inventory {
         }
     }
 
-    /// The object of the present row of a data file. `None` is one that only stands for a directory.
-    fn object(&self, rows: &CsvRows) -> Result<Option<Row>, Error> {
-        let Columns { count, key, size, is_latest, is_delete_marker, etag } = self.columns;
+    /// The object of the present row of a data file, or why it is left out: it only stands for a directory.
+    fn object(&self, rows: &CsvRows) -> Result<Result<Row, Skipped>, Error> {
+        let Columns { count, key, size, is_latest, is_delete_marker, etag, encryption } =
+            self.columns;
         if rows.row.len() != count {
             let message = format!("the row has {} cells, and fileSchema {count}", rows.row.len());
             return Err(Error::new(ErrorDetail::CellCount, message));
@@ -187,30 +201,43 @@ impl Inventory {
             key => Cow::Borrowed(key),
         };
         let decoded: Cow<'_, [u8]> = percent_decode(&spaced).into();
-        // The console of S3 makes one for each new folder.
-        if decoded.ends_with(b"/") && matches!(cell(size), b"" | b"0") {
-            return Ok(None);
+        // The console of S3 makes one for each new folder, and Hadoop one of another name.
+        if matches!(cell(size), b"" | b"0") {
+            if decoded.ends_with(b"/") {
+                return Ok(Err(Skipped::Directory));
+            }
+            if decoded.ends_with(FOLDER_MARKER) {
+                return Ok(Err(Skipped::FolderMarker));
+            }
         }
         let mut row = Row::new(granule_id(&decoded)?, rows.location());
         let is_true = |column| cell(column).eq_ignore_ascii_case(b"true");
         row.record.is_deleted =
             is_true(is_delete_marker) || cell(is_latest).eq_ignore_ascii_case(b"false");
         if self.without_files {
-            return Ok(Some(row));
+            return Ok(Ok(row));
         }
-        // That of an object that was uploaded in parts is not the MD5 checksum of its bytes.
-        let is_md5 = |etag: &[u8]| etag.len() == 32 && etag.iter().all(u8::is_ascii_hexdigit);
         let text = |cell: &[u8]| String::from_utf8_lossy(cell).into_owned();
-        let checksum = Some(cell(etag)).filter(|etag| self.etag_is_md5 && is_md5(etag)).map(text);
-        row.files.push(WrittenFile {
-            path: Some(row.record.granule_id.to_string()),
-            size: Some(text(cell(size))),
-            algorithm: checksum.is_some().then(|| Algorithm::Md5.to_string()),
-            checksum,
-            location: None,
-        });
-        Ok(Some(row))
+        let path = Some(row.record.granule_id.to_string());
+        let size = Some(text(cell(size)));
+        row.files.push(WrittenFile { path: path.clone(), size, ..WrittenFile::default() });
+        if etag.is_some() {
+            // With keys of KMS or of a customer, an ETag is not an MD5 checksum, although it looks like one.
+            let encryption = text(cell(encryption)).to_ascii_uppercase();
+            let is_keyed = encryption.contains("KMS") || encryption.contains("SSE-C");
+            let algorithm = Some(if is_keyed { S3_ETAG } else { ETAG }.to_owned());
+            let checksum = Some(text(cell(etag)).trim_matches('"').to_owned());
+            row.files.push(WrittenFile { path, algorithm, checksum, ..WrittenFile::default() });
+        }
+        Ok(Ok(row))
     }
+}
+
+/// The time of so many milliseconds after 1970. `None` means that it is not a time.
+fn time_of_millis(text: &str) -> Option<Timestamp> {
+    let millis: u64 = text.trim().parse().ok()?;
+    let moment = chrono::DateTime::from_timestamp_millis(i64::try_from(millis).ok()?)?;
+    moment.to_rfc3339_opts(chrono::SecondsFormat::Millis, true).parse().ok()
 }
 
 impl Rows for Inventory {
@@ -220,9 +247,11 @@ impl Rows for Inventory {
                 if checked.rows.advance()? {
                     let rows = &self.rows.as_ref().expect("it was advanced").rows;
                     match self.object(rows).map_err(|error| error.at(rows.location()))? {
-                        Some(row) => return Ok(Some(row)),
-                        None => continue,
+                        Ok(row) => return Ok(Some(row)),
+                        Err(Skipped::FolderMarker) => self.markers += 1,
+                        Err(_) => self.folders += 1,
                     }
+                    continue;
                 }
                 if state_of(&checked.file).ok() != Some(checked.state) {
                     let message = "the data file was written to while it was read";
@@ -233,6 +262,17 @@ impl Rows for Inventory {
             let Some(file) = self.files.next() else { return Ok(None) };
             self.rows = Some(self.data_file(&file).map_err(|error| error.at_line(&self.name, 1))?);
         }
+    }
+
+    fn findings(&self) -> FileFindings {
+        let counts = [(Skipped::Directory, self.folders), (Skipped::FolderMarker, self.markers)];
+        let skipped = counts.into_iter().filter(|(_, count)| *count > 0).collect();
+        let lacks_checksums = !self.with_etags;
+        FileFindings { skipped, lacks_checksums, ..FileFindings::default() }
+    }
+
+    fn created(&self) -> Option<Timestamp> {
+        self.created
     }
 }
 
@@ -247,6 +287,7 @@ impl Columns {
             is_latest: index("IsLatest"),
             is_delete_marker: index("IsDeleteMarker"),
             etag: index("ETag"),
+            encryption: index("EncryptionStatus"),
         })
     }
 }

@@ -9,7 +9,6 @@ use std::cell::RefCell;
 use std::sync::Arc;
 use std::{fmt, io};
 
-use serde::Deserialize;
 use serde::de::{
     DeserializeOwned, DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor,
 };
@@ -22,6 +21,7 @@ use struson::serde::DeserializerError;
 
 use super::Reader;
 use super::file::{Ration, Rationed};
+use super::findings::Totals;
 use crate::error::Error;
 
 /// Parses one JSON value.
@@ -125,13 +125,23 @@ pub(super) struct JsonItems {
     has_array: bool,
     /// The line on which the element begins that was read last.
     pub line: u64,
-    /// The number at the key `hits`, `numberMatched` (STAC) or `numFound` (Solr) of an object on the
-    /// path. `None` if there is none.
-    pub hits: Option<u64>,
-    /// The number at the key `start` (Solr) of such an object: how many granules the pages before have.
-    pub start: Option<u64>,
-    /// Whether one of the document's `links` (STAC) is to the next page.
-    pub has_next_page: bool,
+    /// What the document states of the search.
+    pub totals: Totals,
+    /// Whether it refers to a scroll or a cursor, as the last page may do, too.
+    has_cursor: bool,
+    /// Whether no value was read of several.
+    is_first: bool,
+}
+
+/// Where a key is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Nesting {
+    /// In an object on the path.
+    Path,
+    /// In an object that is in one on the path.
+    Below,
+    /// In an object of links.
+    Links,
 }
 
 /// The reader's position in the document.
@@ -142,12 +152,69 @@ enum Position {
     InObject,
     /// Before an element of the array, or its end.
     InArray,
+    /// Before a value of several, or the end of the file.
+    InValues,
     End,
 }
 
-#[derive(Deserialize)]
-struct Link {
-    rel: Option<String>,
+/// Keys with the number of granules that a search found, in lower case without `_`, `-`, `.`, `:` and `@`.
+const TOTALS: [&str; 20] = [
+    "found",
+    "hitcount",
+    "hits",
+    "nbhits",
+    "nhits",
+    "matched",
+    "numbermatched",
+    "numberofrecordsmatched",
+    "numfound",
+    "odatacount",
+    "opensearchtotalresults",
+    "recordstotal",
+    "resulttotal",
+    "total",
+    "totalcount",
+    "totalelements",
+    "totalhits",
+    "totalitems",
+    "totalrecords",
+    "totalresults",
+];
+
+/// Keys that refer to a next page, unless their value is empty, null, zero or false, written likewise.
+const NEXT_PAGES: [&str; 23] = [
+    "exceededtransferlimit",
+    "hasmore",
+    "hasnext",
+    "hasnextpage",
+    "incompleteresults",
+    "istruncated",
+    "moreresults",
+    "next",
+    "nextcontinuationtoken",
+    "nextcursor",
+    "nexthref",
+    "nextlink",
+    "nextmarker",
+    "nextpage",
+    "nextpagetoken",
+    "nextpageurl",
+    "nexttoken",
+    "nexturl",
+    "odatanextlink",
+    "resumptiontoken",
+    "searchafter",
+    "truncated",
+    "continuationtoken",
+];
+
+/// Keys of a search that continues, written likewise, which the last page may have, too.
+const CURSORS: [&str; 4] = ["cursor", "cursormark", "scroll", "scrollid"];
+
+/// A key without the characters that differ between spellings.
+fn bare(key: &str) -> String {
+    let kept = key.chars().filter(|it| !matches!(it, '_' | '-' | '.' | ':' | '@'));
+    kept.collect::<String>().to_ascii_lowercase()
 }
 
 impl JsonItems {
@@ -169,10 +236,22 @@ impl JsonItems {
             position: Position::Start,
             has_array: false,
             line: 1,
-            hits: None,
-            start: None,
-            has_next_page: false,
+            totals: Totals::default(),
+            has_cursor: false,
+            is_first: true,
         }
+    }
+
+    /// The values of a file, one after the other, instead of the elements of a list.
+    pub fn of_values(file: Reader, name: Arc<str>) -> Self {
+        let items = JsonItems::new(file, name, &[]);
+        JsonItems { position: Position::InValues, has_array: true, ..items }
+    }
+
+    /// What the document states of the search, once all of it is read.
+    pub fn totals(&self) -> Totals {
+        let Totals { hits, start, has_next_page } = self.totals;
+        Totals { hits, start, has_next_page: has_next_page || self.has_cursor && hits.is_none() }
     }
 
     /// The next element.
@@ -202,6 +281,16 @@ impl JsonItems {
                 Position::InArray => {
                     self.json.end_array()?;
                     self.leave()?;
+                }
+                Position::InValues => {
+                    // The first value exists: the format is detected from it.
+                    let is_first = std::mem::take(&mut self.is_first);
+                    if !is_first && !self.json.has_next()? {
+                        self.position = Position::End;
+                        continue;
+                    }
+                    self.line = self.present_line();
+                    return self.json.deserialize_next().map(Some);
                 }
                 Position::End => return Ok(None),
             }
@@ -250,16 +339,78 @@ impl JsonItems {
                 )));
             }
             _ if is_on_path && self.json.peek()? == opener => self.enter()?,
-            "hits" | "numberMatched" | "numFound" => self.hits = self.json.deserialize_next()?,
-            "start" => self.start = self.json.deserialize_next()?,
-            "links" => {
-                let links: Option<Vec<Link>> = self.json.deserialize_next()?;
-                let is_next = |link: Link| link.rel.is_some_and(|rel| rel == "next");
-                self.has_next_page = links.into_iter().flatten().any(is_next);
-            }
-            _ => self.json.skip_value()?,
+            _ => self.read_beside(&key, Nesting::Path)?,
         }
         Ok(())
+    }
+
+    /// Reads the value of a key beside the list: what it states of the search, and of an object also what is one
+    /// level down.
+    fn read_beside(&mut self, key: &str, nesting: Nesting) -> Result<(), DeserializerError> {
+        let bare = bare(key);
+        let is_total = TOTALS.contains(&bare.as_str());
+        let is_next = NEXT_PAGES.contains(&bare.as_str());
+        let is_link = matches!(bare.as_str(), "links" | "link");
+        let value = self.json.peek()?;
+        if value == ValueType::Object && (is_next || nesting == Nesting::Links && bare == "next") {
+            self.totals.has_next_page = true;
+            return Ok(self.json.skip_value()?);
+        }
+        if value == ValueType::Object && (nesting == Nesting::Path || is_total) {
+            let nesting = if is_link { Nesting::Links } else { Nesting::Below };
+            return self.read_object(nesting, is_total);
+        }
+        if value == ValueType::Array && is_link {
+            return self.read_links();
+        }
+        if matches!(value, ValueType::Array | ValueType::Object) {
+            return Ok(self.json.skip_value()?);
+        }
+        let is_cursor = CURSORS.contains(&bare.as_str());
+        if !is_total && !is_next && !is_cursor && key != "start" {
+            return Ok(self.json.skip_value()?);
+        }
+        let value: Value = self.json.deserialize_next()?;
+        let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+        let is_filled = match &value {
+            Value::String(text) => !text.is_empty() && text != "false",
+            Value::Bool(is_true) => *is_true,
+            Value::Number(_) => number != Some(0),
+            _ => false,
+        };
+        if is_total {
+            // Of several, one counts only what is in the document.
+            self.totals.hits = self.totals.hits.max(number);
+        } else if key == "start" {
+            self.totals.start = number;
+        } else if is_next {
+            self.totals.has_next_page |= is_filled;
+        } else {
+            self.has_cursor |= is_filled;
+        }
+        Ok(())
+    }
+
+    /// Reads the members of an object beside the list. Of a total, the member `value` has the number.
+    fn read_object(&mut self, nesting: Nesting, is_total: bool) -> Result<(), DeserializerError> {
+        self.json.begin_object()?;
+        while self.json.has_next()? {
+            let key = self.json.next_name_owned()?;
+            let key = if is_total && key == "value" { "total" } else { key.as_str() };
+            self.read_beside(key, nesting)?;
+        }
+        Ok(self.json.end_object()?)
+    }
+
+    /// Reads a list of links, each with its relation.
+    fn read_links(&mut self) -> Result<(), DeserializerError> {
+        self.json.begin_array()?;
+        while self.json.has_next()? {
+            let link: Value = self.json.deserialize_next()?;
+            let rel = link.get("rel").and_then(Value::as_str);
+            self.totals.has_next_page |= rel.is_some_and(|rel| rel.eq_ignore_ascii_case("next"));
+        }
+        Ok(self.json.end_array()?)
     }
 
     fn present_line(&self) -> u64 {

@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
+use memchr::memchr;
 use serde_json::Value;
 
 use super::checksums::{self, Checksums};
 use super::content;
 use super::error::granule_id;
 use super::file::NumberedLines;
+use super::findings::{FileFindings, Finding, FindingKind, Skipped};
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
-use crate::error::Error;
-use crate::model::{GranuleId, SourceLocation, WrittenTime, id_too_long};
+use crate::error::{Error, ErrorKind};
+use crate::model::{GranuleId, SourceLocation, WrittenTime, id_too_long, quoted};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more
 /// byte.
@@ -25,6 +27,41 @@ const MAX_CHANGE_BYTES: u64 = GranuleId::MAX_BYTES as u64 + 128;
 pub(super) struct LineReader {
     lines: NumberedLines,
     content: LineContent,
+    skipping: Skipping,
+    found: FileFindings,
+    paths: Paths,
+}
+
+/// The lines that the caller skips.
+struct Skipping {
+    /// The prefix of comments.
+    comment: Option<Vec<u8>>,
+    /// How many lines at the beginning are not read.
+    lines: u64,
+}
+
+/// The directories in a list of paths.
+#[derive(Default)]
+struct Paths {
+    /// The first directory, and where it is.
+    directory: Option<(SourceLocation, String)>,
+    /// Whether a path of a file has a directory in it.
+    has_nested: bool,
+    /// Whether the list begins with `.`: `find` prints it, and each directory before what is in it.
+    is_of_find: bool,
+    /// In such a list, the path that was read last. It is a directory if the next one is in it.
+    held_back: Option<(Vec<u8>, Row)>,
+}
+
+impl Paths {
+    /// Holds a path of `find` back, and returns the one before it, and whether that is its directory.
+    fn hold_back(&mut self, path: &[u8], row: Row) -> Option<(Row, bool)> {
+        let before = self.held_back.replace((path.to_vec(), row));
+        before.map(|(directory, row)| {
+            let below = path.strip_prefix(directory.as_slice());
+            (row, below.is_some_and(|below| below.starts_with(b"/")))
+        })
+    }
 }
 
 /// What a line contains.
@@ -41,31 +78,98 @@ pub(super) enum LineContent {
 }
 
 impl LineReader {
-    pub(super) fn new(file: Reader, name: Arc<str>, content: LineContent) -> Self {
+    pub(super) fn new(
+        file: Reader,
+        name: Arc<str>,
+        content: LineContent,
+        options: &ListingOptions,
+    ) -> Self {
         let max_bytes = match content {
             LineContent::Id => MAX_ID_LINE_BYTES,
             LineContent::Object(_) => MAX_ROW_BYTES,
             LineContent::Checksum(_) => checksums::MAX_LINE_BYTES,
             LineContent::Change => MAX_CHANGE_BYTES,
         };
-        LineReader { lines: NumberedLines::new(file, name, max_bytes), content }
+        let comment = options.comment.as_ref().map(|prefix| prefix.clone().into_bytes());
+        LineReader {
+            lines: NumberedLines::new(file, name, max_bytes),
+            content,
+            skipping: Skipping { comment, lines: options.skip_lines },
+            found: FileFindings::default(),
+            paths: Paths::default(),
+        }
+    }
+
+    /// Counts a line that is left out.
+    fn skip(&mut self, kind: Skipped) {
+        *self.found.skipped.entry(kind).or_default() += 1;
+    }
+
+    /// Why the present line, which is not empty, is left out. `None` means that it is read.
+    fn skipped(&mut self) -> Option<Skipped> {
+        let text = self.lines.text();
+        if let Some(prefix) = &self.skipping.comment
+            && text.starts_with(prefix)
+        {
+            return Some(Skipped::Comment);
+        }
+        match &mut self.content {
+            LineContent::Id => directory(text),
+            LineContent::Checksum(how) => how.is_comment(text).then_some(Skipped::Comment),
+            LineContent::Object(_) | LineContent::Change => None,
+        }
     }
 }
+
+/// Why a path is left out: it is that of a directory. `None` means that it is read.
+fn directory(path: &[u8]) -> Option<Skipped> {
+    match path.last() {
+        Some(b'/') => Some(Skipped::Directory),
+        Some(b'.') if matches!(path, b"." | b"..") => Some(Skipped::Directory),
+        Some(b'$') if path.ends_with(FOLDER_MARKER) => Some(Skipped::FolderMarker),
+        _ => None,
+    }
+}
+
+/// The end of the names of empty objects that Hadoop writes for directories.
+pub(super) const FOLDER_MARKER: &[u8] = b"_$folder$";
+
+/// Directories are listed, and nothing in them.
+pub(super) static NOT_RECURSIVE: FindingKind = FindingKind {
+    name: "not-recursive",
+    refused_as: ErrorKind::Incomplete,
+    heading: "Directories",
+    what: "is a directory, and nothing in a directory is listed",
+    hint: "list with -R, as `rclone lsjson -R` and `rclone lsf -R` do",
+};
 
 impl Rows for LineReader {
     /// The next granule. A change has only one of the dates.
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
-        let LineReader { lines, content } = self;
-        while lines.advance()? {
-            let is_empty = match content {
-                LineContent::Object(_) => lines.bytes().trim_ascii().is_empty(),
+        while self.lines.advance()? {
+            if self.lines.number() <= self.skipping.lines {
+                self.skip(Skipped::Preamble);
+                continue;
+            }
+            let is_empty = match self.content {
+                LineContent::Object(_) => self.lines.bytes().trim_ascii().is_empty(),
                 LineContent::Id | LineContent::Checksum(_) | LineContent::Change => {
-                    lines.text().is_empty()
+                    self.lines.text().is_empty()
                 }
             };
             if is_empty {
                 continue;
             }
+            if let Some(kind) = self.skipped() {
+                if kind == Skipped::Directory && self.paths.directory.is_none() {
+                    self.paths.is_of_find = self.lines.number() == 1 && self.lines.text() == b".";
+                    let path = String::from_utf8_lossy(self.lines.text()).into_owned();
+                    self.paths.directory = Some((self.lines.location(), path));
+                }
+                self.skip(kind);
+                continue;
+            }
+            let LineReader { lines, content, paths, .. } = self;
             let location = lines.location();
             let row = match content {
                 LineContent::Id => id(lines.text(), location),
@@ -74,9 +178,42 @@ impl Rows for LineReader {
                 LineContent::Checksum(how) => how.row(lines.text(), location),
                 LineContent::Change => change(lines.text(), location),
             };
-            return row.map(Some).map_err(|error| lines.fail(error));
+            if !paths.has_nested {
+                let path = lines.text();
+                let path = path.strip_prefix(b"./").unwrap_or(path);
+                paths.has_nested = memchr(b'/', path).is_some();
+            }
+            let row = row.map_err(|error| lines.fail(error))?;
+            if !paths.is_of_find {
+                return Ok(Some(row));
+            }
+            match paths.hold_back(lines.text(), row) {
+                None => {}
+                Some((_, true)) => self.skip(Skipped::Directory),
+                Some((row, false)) => return Ok(Some(row)),
+            }
         }
-        Ok(None)
+        Ok(self.paths.held_back.take().map(|(_, row)| row))
+    }
+
+    fn findings(&self) -> FileFindings {
+        let is_of_paths = matches!(self.content, LineContent::Id | LineContent::Checksum(_));
+        let mut found = FileFindings {
+            skipped: self.found.skipped.clone(),
+            has_nested_paths: is_of_paths && self.paths.has_nested,
+            ..FileFindings::default()
+        };
+        if let Some((location, path)) = &self.paths.directory
+            && !self.paths.has_nested
+            && !matches!(path.as_str(), "." | ".." | "./")
+        {
+            let sentence = format!("{} {}", quoted(path), NOT_RECURSIVE.what);
+            found.suspicious.push(Finding::new(&NOT_RECURSIVE, location.clone(), sentence));
+        }
+        if let LineContent::Checksum(how) = &self.content {
+            found.suspicious.extend(how.finding());
+        }
+        found
     }
 }
 

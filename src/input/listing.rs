@@ -7,9 +7,10 @@ use std::path::Path;
 use super::Record;
 use super::content::StatedFile;
 use super::directory::DirectoryListing;
+use super::findings::Findings;
 use super::format::ListingOptions;
-use super::records::{Records, SearchPages, open};
-use crate::error::{Error, ErrorKind};
+use super::records::{Records, open};
+use crate::error::Error;
 use crate::model::{ListingEntry, Warning, WarningKind, plural};
 use crate::registry::{Listing, ListingBuilder, SkippedEntries, Watcher};
 
@@ -81,7 +82,8 @@ impl Listing {
     /// # Errors
     ///
     /// - Those of [`open`]; [`ErrorKind::Temporary`]: the temporary file cannot be written.
-    /// - [`ErrorKind::PagesMissing`]: it is a search result, and not all of it.
+    /// - [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it does not look like a list; [`ErrorKind::Incomplete`]: it is a search result, and
+    ///   not all of it.
     pub fn from_reader(
         reader: impl Read + Send + 'static,
         name: &str,
@@ -92,13 +94,15 @@ impl Listing {
         for record in records.by_ref() {
             builder.add(record?.into_entry()?)?;
         }
-        let mut pages = SearchPages::default();
-        pages.add(records.records());
-        if let Some(missing) = pages.missing() {
-            return Err(Error::new(ErrorKind::PagesMissing, missing));
+        let mut findings = Findings::new(options.stated_total());
+        findings.add(name, records.records().findings());
+        if let Some(refusal) = findings.refusal() {
+            return Err(refusal);
         }
         let skipped = SkippedEntries { deleted: records.deleted(), ..SkippedEntries::default() };
-        Ok(builder.finish_reading(skipped, records.warnings(name)))
+        let mut warnings = records.warnings(name);
+        warnings.extend(findings.warnings(name));
+        Ok(builder.finish_reading(skipped, warnings))
     }
 }
 

@@ -28,11 +28,12 @@
 //!
 //! Each of them may be compressed with gzip. A UTF-8 byte order mark and line ends (LF, CRLF, a
 //! bare CR at the end of the file) are removed, and empty lines are skipped. Nothing else is
-//! trimmed, and `#` does not start a comment (docs/reference/commands.md, Input formats). The format is
+//! trimmed, and `#` does not start a comment but in lists of checksums (docs/reference/inputs.md). The format is
 //! recognised from the content, never from the name of the file ([`InputFormat::detect`]).
 //!
-//! Ids that are valid but suggest that the file is not a list of ids (comments, a header, several
-//! columns) are accepted unchanged, and reported by [`Records::warnings`].
+//! Ids that are valid but odd (blanks at an end, a header) are accepted unchanged, and reported by
+//! [`Records::warnings`]. What a reader found beside the ids, such as comments that were skipped, a file that does
+//! not look like a list, or the number of granules that a search found, is in [`Findings`].
 //!
 //! # Memory
 //!
@@ -43,35 +44,41 @@
 mod catalogues;
 mod checksums;
 mod content;
+mod detect;
 mod directory;
 mod error;
 mod file;
+mod findings;
 mod format;
 mod inventory;
 mod json;
 mod lines;
 mod listing;
+mod occurrences;
 mod old_payment_ids;
 mod pdr;
 mod records;
+mod shapes;
 mod table;
 #[cfg(test)]
 mod tests;
+mod values;
 mod warning;
 
 pub use content::StatedFile;
 pub use directory::{DirectoryFile, DirectoryListing};
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
-pub use format::{InputFormat, ListingOptions};
+pub use findings::{FileFindings, FileRead, Findings};
+pub use format::{InputFormat, ListingOptions, RowFilter};
 pub use listing::ListedRecords;
 pub use old_payment_ids::old_payment_ids;
-pub use records::{Events, Records, SearchPages, open};
+pub use records::{Events, Records, open};
 
 use std::io::BufRead;
 
 use crate::error::Error;
-use crate::model::{GranuleId, Moment, SourceLocation, WrittenTime};
+use crate::model::{GranuleId, Moment, SourceLocation, Timestamp, WrittenTime};
 use content::WrittenFile;
 
 /// The bytes of a file, decompressed and without a byte order mark.
@@ -95,17 +102,6 @@ pub struct Record {
     pub is_deleted: bool,
     /// What the file states of the granule's files.
     pub files: Vec<StatedFile>,
-}
-
-/// The counts that a search response states.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hits {
-    /// How many granules the search found.
-    pub hits: u64,
-    /// How many of them the response contains.
-    pub items: u64,
-    /// Whether it says that it is the first page of a search. Another search begins there.
-    pub is_first: bool,
 }
 
 /// A granule as the reader of a format returns it, and what is written of its files.
@@ -151,13 +147,13 @@ trait Rows {
     /// The next granule. Nothing may be read after an error.
     fn next_row(&mut self) -> Result<Option<Row>, Error>;
 
-    /// The counts that the file states, once all of it is read.
-    fn hits(&self) -> Option<Hits> {
-        None
+    /// What the file has beside its granules, once all of it is read.
+    fn findings(&self) -> FileFindings {
+        FileFindings::default()
     }
 
-    /// Whether the file names a next page, once all of it is read.
-    fn has_next_page(&self) -> bool {
-        false
+    /// When the listing was made, if the file states it.
+    fn created(&self) -> Option<Timestamp> {
+        None
     }
 }

@@ -1,24 +1,23 @@
-//! Reads a file in any format, which is detected from its beginning: its granules, and their ingests and
-//! deletions.
+//! Reads a file in any format: its granules, and their ingests and deletions.
 
 use std::io::Read;
-
-use struson::reader::{JsonReader, JsonStreamReader, ReaderError};
+use std::sync::Arc;
 
 use super::catalogues::{self, Response};
 use super::checksums::{self, Checksums};
 use super::content::{FileReading, StatedFile};
-use super::error::refuse_foreign;
+use super::detect;
 use super::file::OpenedFile;
-use super::format::{InputFormat, ListingOptions, parse_time};
+use super::findings::{FileFindings, Finding, FindingKind};
+use super::format::{InputFormat, ListingOptions};
 use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
-use super::table::{self, TableReader};
+use super::table::TableReader;
 use super::warning::WarningCollector;
-use super::{Hits, Record, Row, Rows};
+use super::{Record, Row, Rows};
 use crate::error::{Error, ErrorDetail, ErrorKind};
-use crate::model::{Day, Event, EventKind, Moment, Timestamp, Warning};
+use crate::model::{Day, Event, EventKind, GranuleId, Moment, SourceLocation, Timestamp, Warning};
 
 /// The granules of a file, in its order; nothing follows an error.
 pub struct Records {
@@ -26,9 +25,15 @@ pub struct Records {
     files: FileReading,
     warnings: WarningCollector,
     has_failed: bool,
+    format: InputFormat,
+    count: u64,
+    /// The first and the last id.
+    ends: (String, String),
+    /// What the name of the file says, and its content does not.
+    odd_name: Option<Finding>,
 }
 
-crate::model::debug_fields!(Records);
+crate::model::debug_fields!(Records: format, count);
 
 /// Opens a file. Messages call it `name`.
 ///
@@ -77,6 +82,7 @@ impl OpenedFile {
             | InputFormat::Esgf
             | InputFormat::Rclone
             | InputFormat::S3Inventory
+            | InputFormat::S3Objects
             | InputFormat::Pdr
             | InputFormat::Checksums
             | InputFormat::CmrDeleted
@@ -95,10 +101,21 @@ impl OpenedFile {
             }
             _ => {}
         }
+        let is_in_a_row = || detect::has_items_in_a_row(self.beginning());
+        let has_versions = || detect::has_versions(self.beginning());
+        let (stac, umm_json, s3) = match format {
+            InputFormat::Stac | InputFormat::UmmJson => (is_in_a_row(), is_in_a_row(), false),
+            InputFormat::S3Objects => (false, false, has_versions()),
+            _ => (false, false, false),
+        };
+        let odd_name = odd_name(format, &name, options);
         let file = self.into_reader();
-        let lines = |file, content| LineReader::new(file, name.clone(), content);
+        let lines = |file, content| LineReader::new(file, name.clone(), content, options);
         let response = |file, dialect| -> Result<Box<dyn Rows + Send>, Error> {
             Ok(Box::new(Response::open(file, name.clone(), dialect, options)?))
+        };
+        let values = |file, dialect| -> Result<Box<dyn Rows + Send>, Error> {
+            Ok(Box::new(Response::of_values(file, name.clone(), dialect, options)?))
         };
         let rows: Box<dyn Rows + Send> = match format {
             InputFormat::Lines => Box::new(lines(file, LineContent::Id)),
@@ -113,6 +130,10 @@ impl OpenedFile {
             }
             InputFormat::Csv => Box::new(TableReader::open(file, name, options)?),
             InputFormat::Pdr => Box::new(Pdr::open(file, name, options)?),
+            InputFormat::UmmJson if umm_json => values(file, catalogues::UMM_JSON)?,
+            InputFormat::Stac if stac => values(file, catalogues::STAC)?,
+            InputFormat::S3Objects if s3 => response(file, catalogues::S3_VERSIONS)?,
+            InputFormat::S3Objects => response(file, catalogues::S3_OBJECTS)?,
             InputFormat::UmmJson => response(file, catalogues::UMM_JSON)?,
             InputFormat::CmrJson => response(file, catalogues::CMR_JSON)?,
             InputFormat::Stac => response(file, catalogues::STAC)?,
@@ -127,8 +148,12 @@ impl OpenedFile {
             InputFormat::Csv => with_dates,
             _ => false,
         };
-        let (files, warnings) = (FileReading::new(options), WarningCollector::new(is_of_lines));
-        Ok(Records { rows, files, warnings, has_failed: false })
+        let (files, mut warnings) = (FileReading::new(options), WarningCollector::new(is_of_lines));
+        if format == InputFormat::Lines {
+            warnings = warnings.with_shapes();
+        }
+        let (has_failed, count, ends) = (false, 0, Default::default());
+        Ok(Records { rows, files, warnings, has_failed, format, count, ends, odd_name })
     }
 
     /// Begins to read when granules were ingested and deleted.
@@ -152,11 +177,33 @@ impl OpenedFile {
     }
 }
 
+/// A file whose name says that it has checksums has none.
+static NOT_CHECKSUMS: FindingKind = FindingKind {
+    name: "no-checksums",
+    refused_as: ErrorKind::NotAList,
+    heading: "Checksum lists",
+    what: "is not a line of a checksum list, although the name of the file says that it is one",
+    hint: "write a checksum, two blanks and the path in each line, as `sha256sum` does, or rename the file",
+};
+
+/// What is wrong with the name of a file that has no checksums.
+fn odd_name(format: InputFormat, name: &Arc<str>, options: &ListingOptions) -> Option<Finding> {
+    let is_text = matches!(format, InputFormat::Lines | InputFormat::Csv);
+    if !is_text || options.column.is_some() || checksums::of_name(name).is_none() {
+        return None;
+    }
+    let location = SourceLocation::Line { source: name.clone(), line: 1 };
+    let sentence = "the name of the file says that it has checksums, and its lines have none";
+    Some(Finding::new(&NOT_CHECKSUMS, location, sentence))
+}
+
 impl Records {
     fn record(&mut self) -> Result<Option<Record>, Error> {
-        let Some(Row { mut record, files, is_taken_as_utc }) = self.rows.next_row()? else {
+        let row = self.rows.next_row().map_err(|error| self.explained(error))?;
+        let Some(Row { mut record, files, is_taken_as_utc }) = row else {
             return Ok(None);
         };
+        self.observe_end(&record.granule_id);
         if is_taken_as_utc {
             self.warnings.observe_time_as_utc(&record.location);
         }
@@ -177,21 +224,63 @@ impl Records {
         Ok(Some(record))
     }
 
-    /// Returns the counts of a search response, once all records are read. `None` if the file is
-    /// not a search response, or does not state how many granules the search found.
-    pub(super) fn hits(&self) -> Option<Hits> {
-        self.rows.hits()
+    /// The error of a line; of one that shows what the file is, the reason why it is not a list.
+    fn explained(&mut self, error: Error) -> Error {
+        if error.detail() != Some(ErrorDetail::NotAGranuleId) {
+            return error;
+        }
+        self.warnings.shape().map_or(error, |finding| finding.error())
+    }
+
+    fn observe_end(&mut self, granule_id: &GranuleId) {
+        self.count += 1;
+        let (first, last) = &mut self.ends;
+        if self.count == 1 {
+            granule_id.as_str().clone_into(first);
+        }
+        granule_id.as_str().clone_into(last);
+    }
+
+    /// Returns the format.
+    pub fn format(&self) -> InputFormat {
+        self.format
+    }
+
+    /// Returns how many granules were read.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Returns the first and the last id that was read. `None` means that there was none.
+    pub fn ends(&self) -> Option<(String, String)> {
+        (self.count > 0).then(|| self.ends.clone())
+    }
+
+    /// When the listing was made. `None` means that the file does not state it.
+    pub fn created(&self) -> Option<Timestamp> {
+        self.rows.created()
+    }
+
+    /// What the file has beside its granules, once all of it is read.
+    pub fn findings(&self) -> FileFindings {
+        let mut found = self.rows.findings();
+        if let Some(shape) = self.warnings.shape() {
+            found.suspicious.insert(0, shape);
+        }
+        found.suspicious.extend(self.odd_name.clone());
+        found.format = Some(self.format);
+        found.ids = self.count;
+        found.ends = self.ends();
+        found.guessed = self.files.guessed().clone();
+        found.other_etags = self.files.other_etags();
+        found.created = self.rows.created();
+        found
     }
 
     /// How many granules the search found whose response this is, once all of it is read. `None` means that the
     /// file does not state it.
     pub fn search_total(&self) -> Option<u64> {
-        self.hits().map(|hits| hits.hits)
-    }
-
-    /// Whether the file is a search response that names a next page, once all records are read.
-    pub(super) fn has_next_page(&self) -> bool {
-        self.rows.has_next_page()
+        self.rows.findings().totals.and_then(|totals| totals.hits)
     }
 
     /// Returns the warnings about what was read so far: at most one of each kind, with the first as an
@@ -212,7 +301,7 @@ impl Records {
     /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
-        self.warnings.warnings().into_iter().chain(self.files.warnings()).collect()
+        self.warnings.warnings().into_iter().chain(self.files.warning()).collect()
     }
 }
 
@@ -226,55 +315,6 @@ impl Iterator for Records {
         let record = self.record().transpose();
         self.has_failed = matches!(record, Some(Err(_)));
         record
-    }
-}
-
-/// The number of granules that a search found, and how many of them its pages contain.
-#[derive(Debug, Default)]
-pub struct SearchPages {
-    found: u64,
-    /// How many granules the searches found together of which the first page was read.
-    begun: u64,
-    contained: u64,
-    /// How many pages refer to a next one.
-    next_pages: u64,
-    pages: u64,
-}
-
-impl SearchPages {
-    /// Adds a file, all of whose records are read.
-    pub fn add(&mut self, records: &Records) {
-        if let Some(page) = records.hits() {
-            self.found = self.found.max(page.hits);
-            self.begun += if page.is_first { page.hits } else { 0 };
-            self.contained += page.items;
-        }
-        self.pages += 1;
-        self.next_pages += u64::from(records.has_next_page());
-    }
-
-    /// Refuses a search result of which pages are missing.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::PagesMissing`].
-    pub fn check(&self) -> Result<(), Error> {
-        self.missing().map_or(Ok(()), |what| Err(Error::new(ErrorKind::PagesMissing, what)))
-    }
-
-    /// What is missing, in words. `None` means that nothing is known to be missing.
-    pub fn missing(&self) -> Option<String> {
-        let SearchPages { found, begun, contained, next_pages, pages } = *self;
-        let found = found.max(begun);
-        if found > contained {
-            Some(format!(
-                "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"
-            ))
-        } else if found == 0 && next_pages > 0 && next_pages == pages {
-            Some("the search result names a next page, which is missing".to_owned())
-        } else {
-            None
-        }
     }
 }
 
@@ -356,141 +396,4 @@ impl Iterator for Events {
             }
         }
     }
-}
-
-impl InputFormat {
-    /// Returns the format of a file with this beginning. The first of these rules that applies
-    /// decides:
-    ///
-    /// 1. It begins with `{`: a manifest or a known response if it has the keys of one, else
-    ///    `ndjson`. It begins with `[` and an object with the keys of `rclone` or `cmr-deleted`: these.
-    /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
-    /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
-    /// 4. The first line is a checksum of 32 digits or more and a path, or one in the style of BSD, and
-    ///    no column is asked for: `checksums`.
-    /// 5. A column is asked for; or a cell of the first line is a usual name for granule ids, in
-    ///    any case; or the first line has several cells, all quoted; or all lines have the same
-    ///    number of commas, semicolons or TABs: `csv`.
-    /// 6. Otherwise `lines`.
-    ///
-    /// # Errors
-    ///
-    /// Another JSON array, HTML, XML, Parquet, ORC or a canonical list: these are not among the formats, and
-    /// each of their lines would be read as an id.
-    pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Error> {
-        let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let text = beginning.trim_ascii_start();
-        if text.starts_with(b"{") {
-            return Ok(detect_json(text));
-        }
-        if let Some(rest) = text.strip_prefix(b"[")
-            && matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
-        {
-            let keys = outer_keys(rest.trim_ascii_start());
-            let has = |key: &str| keys.iter().any(|known| known == key);
-            return match () {
-                () if has("Path") && has("IsDir") => Ok(InputFormat::Rclone),
-                () if has("granule-ur") => Ok(InputFormat::CmrDeleted),
-                () => {
-                    let message = "a JSON array is not one of the formats";
-                    Err(Error::new(ErrorDetail::UnknownFormat, message))
-                }
-            };
-        }
-        refuse_foreign(text)?;
-        Ok(if has_file_group(beginning) {
-            InputFormat::Pdr
-        } else if is_change(first_line) {
-            InputFormat::Changes
-        } else if column.is_none() && is_canonical(first_line) {
-            let message = "this is the canonical list of a set with its files: its SHA-256 is the digest of the set, and `cut -f 1` prints the ids";
-            return Err(Error::input(message));
-        } else if column.is_none() && checksums::is_checksum(first_line) {
-            InputFormat::Checksums
-        } else if column.is_some() || table::is_header(first_line) || table::has_rows(beginning) {
-            // A table without the column that was asked for, or a usual one, is an error. Read as
-            // lines, each of its rows would become a granule.
-            InputFormat::Csv
-        } else {
-            InputFormat::Lines
-        })
-    }
-}
-
-fn detect_json(text: &[u8]) -> InputFormat {
-    let keys = outer_keys(text);
-    if keys.first().is_some_and(|key| key == "accession_log") {
-        return InputFormat::Manifest;
-    }
-    // One object per line: the first object ends at the end of its line, and another one follows.
-    let mut lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii);
-    let first_is_whole = lines.next().is_some_and(|line| line.ends_with(b"}"));
-    if first_is_whole && lines.any(|line| line.starts_with(b"{")) {
-        return InputFormat::Ndjson;
-    }
-    let has = |key: &str| keys.iter().any(|known| known == key);
-    if has("fileSchema") && has("files") {
-        InputFormat::S3Inventory
-    } else if has("response") && (has("responseHeader") || has("facet_counts")) {
-        InputFormat::Esgf
-    } else if has("feed") {
-        InputFormat::CmrJson
-    } else if has("features") || text.windows(19).any(|window| window == b"\"FeatureCollection\"") {
-        InputFormat::Stac
-    } else if has("items") || (has("hits") && has("took")) {
-        InputFormat::UmmJson
-    } else {
-        InputFormat::Ndjson
-    }
-}
-
-/// The keys of the outermost object, as far as it was read.
-fn outer_keys(text: &[u8]) -> Vec<String> {
-    let mut json = JsonStreamReader::new(text);
-    let mut keys = Vec::new();
-    let mut next = || -> Result<bool, ReaderError> {
-        if keys.is_empty() {
-            json.begin_object()?;
-        } else {
-            json.skip_value()?;
-        }
-        let is_key = json.has_next()?;
-        if is_key {
-            keys.push(json.next_name_owned()?);
-        }
-        Ok(is_key)
-    };
-    // Where it was cut is an error, too.
-    while next().unwrap_or(false) {}
-    keys
-}
-
-fn has_file_group(text: &[u8]) -> bool {
-    text.split(|&byte| byte == b'\n').any(|line| {
-        let bare: Vec<u8> =
-            line.iter().copied().filter(|byte| !byte.is_ascii_whitespace()).collect();
-        bare.starts_with(b"OBJECT=FILE_GROUP")
-    })
-}
-
-/// Whether a line is of a canonical list, and states a file of its granule. Without files, it is an id.
-fn is_canonical(line: &[u8]) -> bool {
-    const STATED: [&str; 6] = ["size:", "sha-512:", "sha-384:", "sha-256:", "sha-1:", "md5:"];
-    let file = line.split(|&byte| byte == b'\t').nth(1).unwrap_or_default();
-    let is_long_hash = || {
-        let file = std::str::from_utf8(file).unwrap_or_default();
-        let mut parts = file.splitn(3, ':');
-        let value = parts.nth(1).unwrap_or_default();
-        let is_hexadecimal = value.bytes().all(|it| matches!(it, b'0'..=b'9' | b'a'..=b'f'));
-        is_hexadecimal && value.len() >= 56
-    };
-    STATED.iter().any(|stated| file.starts_with(stated.as_bytes())) || is_long_hash()
-}
-
-fn is_change(line: &[u8]) -> bool {
-    let mut cells = line.splitn(3, |&byte| byte == b'\t');
-    let (Some(at), Some(b"+" | b"-"), Some(_)) = (cells.next(), cells.next(), cells.next()) else {
-        return false;
-    };
-    std::str::from_utf8(at).is_ok_and(|at| parse_time(at).is_ok())
 }

@@ -2,8 +2,8 @@
 
 use std::io::{Cursor, Write};
 
-use super::{Hits, InputFormat, ListingOptions, OpenedFile, Records, open};
-use crate::model::WarningKind;
+use super::{Findings, InputFormat, ListingOptions, OpenedFile, Records, open};
+use crate::error::ErrorKind;
 
 /// The ids with their locations.
 fn located(bytes: &[u8], name: &str, options: &ListingOptions) -> Result<Vec<String>, String> {
@@ -196,8 +196,11 @@ fn a_file_that_looks_wrong_is_reported_after_reading() {
     let mut sums = records("11  A\n22  B\n", "MD5SUMS").unwrap();
     assert_eq!(sums.warnings(), []);
     assert_eq!(sums.by_ref().count(), 2);
-    let kinds: Vec<WarningKind> = sums.warnings().iter().map(|warning| warning.kind).collect();
-    assert_eq!(kinds, [WarningKind::Separators]);
+    let mut findings = Findings::default();
+    findings.add("MD5SUMS", sums.findings());
+    let refusal = findings.refusal().unwrap();
+    assert_eq!(refusal.kind(), ErrorKind::NotAList);
+    assert!(refusal.to_string().starts_with("MD5SUMS:1: \"11  A\" has a number and a name"));
     let mut plain = records("A\nB\n", "ids.txt").unwrap();
     assert_eq!(plain.by_ref().count(), 2);
     assert_eq!(plain.warnings(), []);
@@ -340,17 +343,63 @@ fn dates_that_would_lose_something_are_refused() {
 
 #[test]
 fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
-    let read = |text: &str| {
-        let mut records = records(text, "page.json").unwrap();
-        records.by_ref().for_each(|record| assert!(record.is_ok()));
-        (records.hits(), records.has_next_page())
+    let missing = |pages: &[&str]| {
+        let mut findings = Findings::default();
+        for page in pages {
+            let mut records = records((*page).to_owned(), "page.json").unwrap();
+            records.by_ref().for_each(|record| assert!(record.is_ok()));
+            findings.add("page.json", records.findings());
+        }
+        findings.missing().unwrap_or_default()
     };
-    let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(Hits { hits: 3, items: 1, is_first: false }), false));
-    let page = r#"{"hits":1,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
-    assert_eq!(read(page), (Some(Hits { hits: 1, items: 1, is_first: false }), false));
-    let page = r#"{"type":"FeatureCollection","features":[{"id":"A"}],"links":[{"rel":"self"},{"rel":"next"}]}"#;
-    assert_eq!(read(page), (None, true));
+    let page = |beside: &str| {
+        format!(r#"{{"type":"FeatureCollection",{beside}"features":[{{"id":"A"}},{{"id":"B"}}]}}"#)
+    };
+    let all = page("");
+    assert_eq!(missing(&[&all]), "");
+    for total in [
+        r#""numberMatched":3,"#,
+        r#""context":{"matched":3,"returned":2},"#,
+        r#""properties":{"totalResults":"3"},"#,
+        r#""hits":{"total":{"value":3,"relation":"eq"}},"#,
+        r#""opensearch:totalResults":3,"#,
+        r#""total_count":3,"#,
+        r#""@odata.count":3,"#,
+    ] {
+        assert!(missing(&[&page(total)]).starts_with("the search found 3 granules"), "{total}");
+        assert_eq!(missing(&[&page(&total.replace('3', "2"))]), "", "{total}");
+    }
+    for next in [
+        r#""links":[{"rel":"self"},{"rel":"next","href":"x"}],"#,
+        r#""links":{"self":"x","next":"y"},"#,
+        r#""_links":{"next":{"href":"y"}},"#,
+        r#""next":"y","#,
+        r#""@odata.nextLink":"y","#,
+        r#""nextPageToken":"y","#,
+        r#""pagination":{"hasMore":true},"#,
+        r#""IsTruncated":true,"#,
+        r#""_scroll_id":"y","#,
+        r#""meta":{"links":[{"rel":"next"}]},"#,
+        r#""numberMatched":2,"links":[{"rel":"next"}],"#,
+    ] {
+        let next = page(next);
+        assert!(missing(&[&next]).contains("names a next page"), "{next}");
+        // The last page has no link.
+        if !next.contains("numberMatched") {
+            assert_eq!(missing(&[&next, &all]), "", "{next}");
+        }
+    }
+    for last in [
+        r#""next":null,"#,
+        r#""next":"","#,
+        r#""hasMore":false,"#,
+        r#""links":[{"rel":"self"}],"#,
+        r#""links":{"next":null},"#,
+        r#""numberMatched":2,"_scroll_id":"y","#,
+        r#""total":1,"#,
+    ] {
+        assert_eq!(missing(&[&page(last)]), "", "{last}");
+    }
 }
 
 #[test]

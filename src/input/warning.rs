@@ -1,6 +1,11 @@
 //! Warnings about a file that does not look like a list of ids, although every line is a valid id, and
 //! about what is stated of files and cannot be read.
 
+use memchr::memchr2;
+
+use super::findings::Finding;
+use super::occurrences::Occurrences;
+use super::shapes::ShapeCounts;
 use crate::model::{GranuleId, SourceLocation, Warning, WarningKind, quoted};
 
 /// The message about a likely mistake, which was read first at a location, and its example: an id, or why
@@ -21,11 +26,6 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         };
         return format!("{location}: the time has no offset, and is read as UTC{more}");
     }
-    if kind == WarningKind::AlgorithmGuessed {
-        return format!(
-            "{location}: checksums of 128 digits are taken for sha-512 ({lines} of them)"
-        );
-    }
     let what = match kind {
         WarningKind::HeaderLine => "looks like the header of a table, but is read as an id",
         WarningKind::EdgeSpace => "begins or ends with a space, which is part of the id",
@@ -39,6 +39,12 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         lines => format!(", and so do {} more lines", lines - 1),
     };
     format!("{location}: {} {what}{more}", quoted(example))
+}
+
+/// The warning of a kind about what was seen. `None` means that it was not seen.
+pub(super) fn warning_of(seen: &Occurrences, kind: WarningKind) -> Option<Warning> {
+    let (location, example) = seen.first()?;
+    Some(Warning::new(kind, message(kind, location, example, seen.lines())))
 }
 
 /// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
@@ -73,34 +79,34 @@ pub(super) struct WarningCollector {
     comments: Occurrences,
     separators: Occurrences,
     times_as_utc: Occurrences,
-}
-
-/// How often something was seen, and where first.
-#[derive(Default)]
-pub(super) struct Occurrences {
-    lines: u64,
-    first: Option<(SourceLocation, String)>,
-}
-
-impl Occurrences {
-    pub(super) fn add(&mut self, example: &str, location: &SourceLocation) {
-        self.lines += 1;
-        if self.first.is_none() {
-            self.first = Some((location.clone(), example.to_owned()));
-        }
-    }
-
-    pub(super) fn warning(&self, kind: WarningKind) -> Option<Warning> {
-        let (location, example) = self.first.as_ref()?;
-        Some(Warning::new(kind, message(kind, location, example, self.lines)))
-    }
+    /// What the lines look like, of a list of ids.
+    shapes: Option<Box<ShapeCounts>>,
 }
 
 impl WarningCollector {
     pub(super) fn new(is_of_lines: bool) -> Self {
         let [spaces, header, comments, separators, times_as_utc] = Default::default();
-        let ids = 0;
-        WarningCollector { is_of_lines, ids, spaces, header, comments, separators, times_as_utc }
+        let (ids, shapes) = (0, None);
+        WarningCollector {
+            is_of_lines,
+            ids,
+            spaces,
+            header,
+            comments,
+            separators,
+            times_as_utc,
+            shapes,
+        }
+    }
+
+    /// The same, which also tests what the lines look like.
+    pub(super) fn with_shapes(self) -> Self {
+        WarningCollector { shapes: Some(Box::default()), ..self }
+    }
+
+    /// What the lines look like instead of ids. `None` means that they look like ids.
+    pub(super) fn shape(&self) -> Option<Finding> {
+        self.shapes.as_ref().and_then(|shapes| shapes.finding())
     }
 
     /// Observes a line with a time that has no offset.
@@ -121,6 +127,9 @@ impl WarningCollector {
             self.header.add(text, location);
         }
         self.ids += 1;
+        if let Some(shapes) = &mut self.shapes {
+            shapes.observe(text, location);
+        }
         if text.starts_with('#') {
             self.comments.add(text, location);
         } else if has_separator(text) {
@@ -130,14 +139,16 @@ impl WarningCollector {
 
     /// The warnings about all ids so far.
     pub(super) fn warnings(&self) -> Vec<Warning> {
-        let is_table = self.separators.lines * 2 > self.ids;
-        let separators = self.separators.warning(WarningKind::Separators);
+        // What the lines look like instead of ids is the better reason.
+        let has_shape = self.shape().is_some();
+        let is_table = self.separators.lines() * 2 > self.ids && !has_shape;
+        let separators = warning_of(&self.separators, WarningKind::Separators);
         [
-            self.header.warning(WarningKind::HeaderLine),
-            self.comments.warning(WarningKind::CommentLines),
+            warning_of(&self.header, WarningKind::HeaderLine).filter(|_| !has_shape),
+            warning_of(&self.comments, WarningKind::CommentLines).filter(|_| !has_shape),
             separators.filter(|_| is_table),
-            self.spaces.warning(WarningKind::EdgeSpace),
-            self.times_as_utc.warning(WarningKind::TimesTakenAsUtc),
+            warning_of(&self.spaces, WarningKind::EdgeSpace),
+            warning_of(&self.times_as_utc, WarningKind::TimesTakenAsUtc),
         ]
         .into_iter()
         .flatten()
@@ -155,7 +166,8 @@ fn is_header(text: &str) -> bool {
 /// Whether an id contains a separator of columns. No id contains a TAB, which is a control
 /// character.
 fn has_separator(text: &str) -> bool {
-    text.contains('|') || text.trim().contains("  ")
+    memchr2(b'|', b' ', text.as_bytes()).is_some()
+        && (text.contains('|') || text.trim().contains("  "))
 }
 
 #[cfg(test)]

@@ -70,8 +70,6 @@ macro_rules! warning_kinds {
 
 // In the order of their names.
 warning_kinds! {
-    /// Checksums do not name their algorithm, and have as many digits as those of another one.
-    AlgorithmGuessed = "algorithm-guessed",
     /// Annotations of the primary were not kept: those of their instances would be too long together.
     AnnotationsLeftOut = "annotations-left-out",
     /// The change took effect more than 48 hours before it was recorded, in a dataset that had a change

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::batches::{MergedEvent, MergedEvents};
+use super::directories::{ListedDirectory, listed_directory};
 use super::observer::{Watcher, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::Granule;
@@ -200,6 +201,27 @@ impl Listing {
     /// of one granule may have megabytes.
     pub(in crate::registry) fn entries_ahead(&self) -> usize {
         if self.states_files() { 64 } else { 4_096 }
+    }
+
+    /// The first listed id that is a directory in the path of another one. Costs a pass over the list.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listing::repeated`].
+    pub fn listed_directory(&self) -> Result<Option<ListedDirectory>> {
+        listed_directory(self.sorted()?)
+    }
+
+    /// The listed granules in canonical order, repeated ones included, with where they were read.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Listing::identify`], also of the iterator.
+    pub fn entries(&self) -> Result<impl Iterator<Item = Result<ListingEntry>> + use<>> {
+        Ok(self.sorted()?.map(|event| {
+            let Event { granule_id, producer_granule, content, location, .. } = event?;
+            Ok(ListingEntry { granule_id, producer_granule, content, location })
+        }))
     }
 
     /// The listed granules in canonical order, repeated ones included.

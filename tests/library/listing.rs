@@ -200,7 +200,7 @@ fn options_that_only_files_have_are_refused_for_a_directory() {
     for options in [
         ListingOptions::new().format(InputFormat::Csv),
         ListingOptions::new().column("id".to_owned()),
-        ListingOptions::new().etag_is_md5(true),
+        ListingOptions::new().with_etags(true),
     ] {
         let error = Listing::read(directory.path(), &options).unwrap_err();
         assert_eq!(error.detail(), Some(ErrorDetail::NotOfFormat), "{options:?}");
@@ -221,8 +221,10 @@ fn a_file_and_a_stream_are_read_in_any_format() {
         assert_eq!((sizes(&listing), listing.count()), (expected.to_vec(), 3));
         assert_eq!(listing.warnings(), []);
     }
-    let odd = Listing::from_reader(&b"# March\nA\n"[..], "ids", &ListingOptions::new()).unwrap();
+    let odd = Listing::from_reader(&b"A\n# March\n"[..], "ids", &ListingOptions::new()).unwrap();
     assert_eq!((odd.count(), odd.warnings().len()), (2, 1));
+    let odd = Listing::from_reader(&b"# March\nA\n"[..], "ids", &ListingOptions::new());
+    assert_eq!(odd.unwrap_err().kind(), ErrorKind::NotAList);
     let error = Listing::from_reader(&b"a\x01b\n"[..], "ids", &ListingOptions::new()).unwrap_err();
     assert!(error.to_string().starts_with("ids:1: "), "{error}");
 }
@@ -235,5 +237,5 @@ fn granules_that_a_file_marks_as_deleted_are_counted_and_missing_pages_refused()
     assert!(listing.warnings()[0].to_string().contains("skipped 1 granule that the file marks"));
     let page = r#"{"hits":3,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#;
     let page = Listing::from_reader(page.as_bytes(), "page", &ListingOptions::new());
-    assert_eq!(page.unwrap_err().kind(), ErrorKind::PagesMissing);
+    assert_eq!(page.unwrap_err().kind(), ErrorKind::Incomplete);
 }

@@ -26,6 +26,7 @@ mod former_names;
 mod fuzz_corpus;
 mod hostile_registries;
 mod import;
+mod inputs;
 mod large_change;
 mod listing;
 mod log_format;

@@ -4,7 +4,7 @@ use accession::dataset::DatasetMetadata;
 use accession::fixity::{FileTree, FixityRun};
 use accession::history::Exported;
 use accession::history::{Export, FileList, SideBySide};
-use accession::listing::{Events, OpenedFile, Records, SearchPages};
+use accession::listing::{Events, Findings, OpenedFile, Records};
 use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
 use accession::proof::StatementLog;
 use accession::proof::{Policy, SigningKey, StatementProof, StatementTree};
@@ -46,7 +46,7 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     sync::<(Error, Listing, DatasetVerification, ChangeReport)>();
     shared::<Primary>();
     owned_and_send::<FileTree>();
-    owned_and_send::<(Events, OpenedFile, Records, SearchPages)>();
+    owned_and_send::<(Events, OpenedFile, Records, Findings)>();
     owned_and_send::<(DatasetStatus, FileCheck, StatementLog)>();
     owned_and_send::<(SigningKey, Policy, StatementProof, StatementTree)>();
     owned_and_send::<(MirrorComparison, ComparedMirror, PullReport, PublishedSite)>();

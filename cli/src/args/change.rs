@@ -19,7 +19,7 @@ pub struct ChangeArgs {
     ///
     /// RFC 3339, or a date, which means 00:00:00Z of that day, or now.
     #[arg(long, value_name = "TIME")]
-    at: Option<ChangeTime>,
+    pub at: Option<ChangeTime>,
 
     /// Why the change was made
     #[arg(long, value_name = "TEXT")]
@@ -53,7 +53,8 @@ impl ChangeArgs {
     /// The change as it was asked for.
     pub fn application<'a>(&self, dataset: &'a DatasetName, create: bool) -> Application<'a> {
         let DryRunArgs { dry_run, .. } = self.dry_run;
-        Application { dataset, create, dry_run, has_line: false, reads_history: false }
+        let (has_line, reads_history, findings) = (false, false, None);
+        Application { dataset, create, dry_run, has_line, reads_history, findings }
     }
 }
 

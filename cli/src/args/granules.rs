@@ -7,7 +7,7 @@ use std::str::FromStr;
 use accession::ListingOptions;
 use accession::ParseError;
 use accession::file::Algorithm;
-use accession::listing::InputFormat;
+use accession::listing::{InputFormat, RowFilter};
 use accession::text::quoted;
 use accession::{ErrorKind, Listing};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -31,8 +31,10 @@ pub struct FormatArgs {
     /// lines, csv (also separated by tabs), ndjson, umm-json, cmr-json, stac, esgf, rclone, s3-inventory, pdr
     /// or checksums; to delete granules also cmr-deleted; for import also changes and manifest. Each may be
     /// compressed with gzip.
+    // A group has no option of a struct that flattens others, unless the option names it.
     #[arg(
         long,
+        group = "FormatArgs",
         value_name = "FORMAT",
         help_heading = READING,
         hide_short_help = true,
@@ -46,9 +48,72 @@ pub struct FormatArgs {
     /// The table column or JSON field with the ids
     ///
     /// The default is the first of granule_id, granuleId, granule_ur, granuleUr, "Granule UR" and id that
-    /// exists. For ndjson, /a/b is a JSON pointer. For responses of CMR, producer is the producer's id.
-    #[arg(long, value_name = "NAME")]
+    /// exists. For ndjson, /a/b is a JSON pointer. For responses of CMR, producer is the producer's id. Without a
+    /// header, it is the number of the column, from 1.
+    #[arg(long, value_name = "NAME", group = "FormatArgs")]
     column: Option<String>,
+
+    #[command(flatten)]
+    rows: RowArgs,
+}
+
+/// Which rows of a listing are read.
+#[derive(Default, clap::Args)]
+pub struct RowArgs {
+    /// Read only these rows (repeatable)
+    ///
+    /// Several values of one column are alternatives, and COLUMN=* takes all. Of STAC and CMR, the column is
+    /// collection.
+    #[arg(long, value_name = "COL=VALUE", hide_short_help = true)]
+    only: Vec<RowFilter>,
+
+    /// Skip lines that begin with this
+    #[arg(long, value_name = "PREFIX", help_heading = READING, hide_short_help = true)]
+    comment: Option<String>,
+
+    /// Skip so many lines at the beginning
+    #[arg(
+        long,
+        value_name = "N",
+        help_heading = READING,
+        hide_short_help = true,
+        hide_default_value = true,
+        default_value_t = 0
+    )]
+    skip_lines: u64,
+
+    /// The first row of the table is data; columns are named by their numbers, as --column 2
+    #[arg(long, help_heading = READING, hide_short_help = true)]
+    no_header: bool,
+
+    /// How many granules there are, as the catalogue states it elsewhere; another number is refused
+    #[arg(long, value_name = "N", help_heading = READING, hide_short_help = true)]
+    total: Option<u64>,
+}
+
+impl RowArgs {
+    /// The first option that was given.
+    fn given(&self) -> Option<&'static str> {
+        let RowArgs { only, comment, skip_lines, no_header, total } = self;
+        let given = [
+            (!only.is_empty(), "--only"),
+            (comment.is_some(), "--comment"),
+            (*skip_lines > 0, "--skip-lines"),
+            (*no_header, "--no-header"),
+            (total.is_some(), "--total"),
+        ];
+        given.into_iter().find(|(is_given, _)| *is_given).map(|(_, option)| option)
+    }
+
+    /// The options of the library.
+    fn reading(&self, options: ListingOptions) -> ListingOptions {
+        options
+            .only(self.only.clone())
+            .comment(self.comment.clone())
+            .skip_lines(self.skip_lines)
+            .no_header(self.no_header)
+            .total(self.total)
+    }
 }
 
 /// A format. `None` means `auto`.
@@ -70,13 +135,14 @@ impl FromStr for TypedFormat {
 impl FormatArgs {
     fn given(&self) -> Option<&'static str> {
         let given = self.format.0.is_some().then_some("--format");
-        given.or(self.column.is_some().then_some("--column"))
+        given.or(self.column.is_some().then_some("--column")).or(self.rows.given())
     }
 
     /// The options of the library, which leave out what is stated of files.
     pub fn options(&self) -> ListingOptions {
         let column = self.column.clone();
-        ListingOptions::new().format(self.format.0).column(column).without_files(true)
+        let options = ListingOptions::new().format(self.format.0).column(column);
+        self.rows.reading(options).without_files(true)
     }
 
     /// Refuses a listing by a column that was named, of which most values repeat: it has something else than
@@ -143,18 +209,21 @@ pub struct DetectedListArgs {
     column: Option<String>,
 
     #[command(flatten)]
+    rows: RowArgs,
+
+    #[command(flatten)]
     pub paths: PathArgs,
 }
 
 impl DetectedListArgs {
     /// The options of the library.
     pub fn options(&self) -> ListingOptions {
-        ListingOptions::new().column(self.column.clone())
+        self.rows.reading(ListingOptions::new().column(self.column.clone()))
     }
 
-    /// The option of the column, if it was given.
+    /// The first option that was given, but those of paths.
     pub fn given(&self) -> Option<&'static str> {
-        self.column.is_some().then_some("--column")
+        self.column.is_some().then_some("--column").or(self.rows.given())
     }
 }
 
@@ -168,7 +237,7 @@ pub struct FileArgs {
         help_heading = READING,
         hide_short_help = true,
         group = "FileArgs",
-        conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "etag_md5"]
+        conflicts_with_all = ["algorithm", "size_column", "checksum_column", "path_column", "split", "etag"]
     )]
     no_files: bool,
 
@@ -213,10 +282,14 @@ pub struct FileColumns {
     #[arg(long, value_name = "NAME", help_heading = READING, hide_short_help = true)]
     path_column: Option<String>,
 
-    /// Use ETags of an S3 inventory as MD5 checksums. Objects that were uploaded in parts are skipped,
-    /// because their ETag is not an MD5; do not use it if objects are encrypted with KMS
+    /// The character that separates several files in a cell of a table, as ;
+    #[arg(long, value_name = "CHAR", help_heading = READING, hide_short_help = true)]
+    split: Option<char>,
+
+    /// Record the ETags of S3 objects: those that are MD5 checksums as md5, the others as s3-etag, so that a
+    /// replaced object is noticed
     #[arg(long, help_heading = READING, hide_short_help = true)]
-    etag_md5: bool,
+    etag: bool,
 }
 
 impl FileArgs {
@@ -246,18 +319,21 @@ impl FileColumns {
         let given = given.or(self.size_column.is_some().then_some("--size-column"));
         let given = given.or(self.checksum_column.is_some().then_some("--checksum-column"));
         let given = given.or(self.path_column.is_some().then_some("--path-column"));
-        given.or(self.etag_md5.then_some("--etag-md5"))
+        let given = given.or(self.split.is_some().then_some("--split"));
+        given.or(self.etag.then_some("--etag"))
     }
 
     /// The options of reading the input.
     pub fn reading(&self, options: ListingOptions) -> ListingOptions {
-        let FileColumns { algorithm, size_column, checksum_column, path_column, etag_md5 } = self;
+        let FileColumns { algorithm, size_column, checksum_column, path_column, split, etag } =
+            self;
         options
             .without_files(false)
             .algorithm(algorithm.clone())
             .size_column(size_column.clone())
             .checksum_column(checksum_column.clone())
             .path_column(path_column.clone())
-            .etag_is_md5(*etag_md5)
+            .split(*split)
+            .with_etags(*etag)
     }
 }

@@ -1,8 +1,11 @@
 //! Commands that make one change of a dataset: `ingest`, `delete`, `sync`, `revert`.
 
+use accession::listing::Findings;
+use accession::status::StatusThresholds;
 use accession::text::quoted;
 use accession::{
-    DatasetName, ErrorKind, Limits, Listing, ListingBuilder, Moment, Selection, SetSpec,
+    DatasetFilter, DatasetName, ErrorKind, Limits, Listing, ListingBuilder, Moment, Selection,
+    SetSpec, Timestamp,
 };
 
 use super::listings::refuse_dated;
@@ -14,8 +17,8 @@ use crate::args::{
 use crate::error::{Error, Exit, Result};
 use crate::listing_guard::ListingGuard;
 use crate::paths::with_hint_of_paths;
-use crate::reading::{InputFile, MissingPages};
-use crate::session::Session;
+use crate::reading::{InputFile, MissingPages, Recording};
+use crate::session::{ChangeTime, Session};
 
 /// Add granules
 ///
@@ -32,6 +35,7 @@ Tables, S3 and catalogues: accession ingest --help
   accession ingest FOO new.txt --delete old.txt --note 'processed again'"
 )]
 #[command(mut_group("FormatArgs", |group| group.requires("granules")))]
+#[command(mut_group("RowArgs", |group| group.requires("granules")))]
 #[command(mut_group("FileArgs", |group| group.requires("listings")))]
 #[command(mut_group("ChecksumArgs", |group| group.requires("listings")))]
 #[command(mut_group("InventoryArgs", |group| group.requires("listings")))]
@@ -93,22 +97,37 @@ impl Ingest {
         let missing = MissingPages::Guard(&guard);
         let files = Some((&self.files, &self.checksums));
         let entries = self.reading.entries(session, ids, listings, files, missing)?.recorded();
-        for entry in entries {
-            change.ingest(entry?)?;
-        }
-        let deleted = self.reading.entries(session, &[], &self.delete, None, MissingPages::Warn)?;
-        for entry in deleted.of_deletion() {
-            change.delete(entry?)?;
-        }
-        let options = self
+        let read = entries.read(|entry| Ok(change.ingest(entry)?))?;
+        let recording = Recording { session, dataset: &self.dataset };
+        let findings = read.accepted_for(recording, || change.listed_directory())?;
+        let missing = MissingPages::WarnAndGuard(&guard);
+        let deleted = self.reading.entries(session, &[], &self.delete, None, missing)?;
+        let deleted = deleted.of_deletion().without_total();
+        deleted.read(|entry| Ok(change.delete(entry)?))?.accepted()?;
+        let mut options = self
             .change
             .options()
             .limits(limits(listings.iter().chain(&self.delete).count()))
             .skip_existing(self.skip_existing)
             .skip_missing(self.skip_missing)
             .if_missing(if_missing(self.create));
+        if let (None, Some(created)) = (self.change.at, findings.created()) {
+            options = options.at(created);
+        }
         change.options = guard.guarding(options);
-        make(session, &self.change.application(&self.dataset, self.create), &change)
+        let application = self.change.application(&self.dataset, self.create);
+        let made = make(session, &application.read(&findings), &change);
+        made.map_err(|error| with_hint_of_time(error, self.change.at, &findings))
+    }
+}
+
+/// The error; of a listing that states its own time, with a hint if it is too old.
+fn with_hint_of_time(error: Error, at: Option<ChangeTime>, findings: &Findings) -> Error {
+    match findings.created().filter(|_| at.is_none() && error.kind() == ErrorKind::NotAfterLast) {
+        Some(created) => error.with_hint(format!(
+            "the inventory was made at {created}, and a later change is recorded: name a newer inventory"
+        )),
+        None => error,
     }
 }
 
@@ -179,6 +198,7 @@ Tables, S3 and catalogues: accession delete --help
   accession delete FOO withdrawn.txt --at 2001-03-01"
 )]
 #[command(mut_group("FormatArgs", |group| group.requires("listings")))]
+#[command(mut_group("RowArgs", |group| group.requires("listings")))]
 pub struct Delete {
     /// The dataset
     #[arg(value_name = "NAME")]
@@ -208,12 +228,13 @@ impl Delete {
         let reading = ByName::new("delete", "delete", &self.dataset);
         refuse_missing(listings, session, reading.reading())?;
         let mut change = accession::Change::new();
+        let guard = ListingGuard::default();
+        let missing = MissingPages::WarnAndGuard(&guard);
+        let entries = self.reading.entries(session, ids, listings, None, missing)?;
+        entries.of_deletion().read(|entry| Ok(change.delete(entry)?))?.accepted()?;
         let limits = limits(listings.len());
-        change.options = self.change.options().limits(limits).skip_missing(self.skip_missing);
-        let entries = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
-        for entry in entries.of_deletion() {
-            change.delete(entry?)?;
-        }
+        let options = self.change.options().limits(limits).skip_missing(self.skip_missing);
+        change.options = guard.guarding(options);
         make(session, &self.change.application(&self.dataset, false), &change)
     }
 }
@@ -270,22 +291,47 @@ const SAME: &str = "the dataset holds exactly the listed granules";
 
 impl Sync {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let options = self.change.options().if_missing(if_missing(self.create));
+        let mut options = self.change.options().if_missing(if_missing(self.create));
         let guard = ListingGuard::default();
-        let listing = self.listing(session, &guard).inspect_err(|error| {
+        let (listing, findings) = self.listing(session, &guard).inspect_err(|error| {
             // A wrong argument is not a refused listing.
             if !options.is_dry_run() && error.rejects_listing() {
                 self.note_refused(error, session);
             }
         })?;
+        if let (None, Some(created)) = (self.change.at, findings.created()) {
+            self.refuse_older(created, session)?;
+            options = options.at(created);
+        }
         let options = guard.guarding(options);
         let application = self.change.application(&self.dataset, self.create).with_line();
-        apply(session, &application, Some(SAME), |registry| {
+        let synced = apply(session, &application.read(&findings), Some(SAME), |registry| {
             registry.sync(&self.dataset, &listing, Limits::default(), &options)
-        })
+        });
+        synced.map_err(|error| with_hint_of_time(error, self.change.at, &findings))
     }
 
-    fn listing(&self, session: &Session, guard: &ListingGuard) -> Result<Listing> {
+    /// Refuses an inventory that was made before the listing that confirmed the dataset last.
+    fn refuse_older(&self, created: Timestamp, session: &Session) -> Result<()> {
+        let Some(registry) = session.open_existing()? else { return Ok(()) };
+        let only = DatasetFilter::Only(vec![self.dataset.clone()]);
+        let status = match registry.status(&only, StatusThresholds::default()) {
+            Ok(status) => status,
+            Err(error) if error.kind() == ErrorKind::DatasetUnknown => return Ok(()),
+            Err(error) => return Err(error.into()),
+        };
+        let confirmed = status.first().and_then(|status| status.confirmed.clone());
+        match confirmed.map(|confirmed| confirmed.recorded).filter(|last| *last > created) {
+            None => Ok(()),
+            Some(last) => Err(Error::new(
+                ErrorKind::NotAfterLast,
+                format!("the inventory was made at {created}, and {} was confirmed by a listing of {last}", self.dataset),
+            )
+            .with_hint("name a newer inventory")),
+        }
+    }
+
+    fn listing(&self, session: &Session, guard: &ListingGuard) -> Result<(Listing, Findings)> {
         let listings = &self.listings.listings;
         let reading = ByName::new("sync", "ingest", &self.dataset);
         refuse_missing(listings, session, reading.reading())?;
@@ -294,12 +340,12 @@ impl Sync {
         let missing = MissingPages::Guard(guard);
         let entries = self.reading.entries(session, &[], listings, files, missing)?;
         let mut builder = ListingBuilder::new();
-        for entry in entries.recorded() {
-            builder.add(entry?)?;
-        }
+        let read = entries.recorded().read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
+        let recording = Recording { session, dataset: &self.dataset };
+        let findings = read.accepted_for(recording, || listing.listed_directory())?;
         self.reading.refuse_repeating(&listing)?;
-        Ok(listing)
+        Ok((listing, findings))
     }
 
     /// Notes that a listing could not be read. Where that cannot be noted, the error is still reported.

@@ -218,9 +218,8 @@ impl Args {
         let members = match &self.select_from {
             Some(file) => {
                 let mut listing = ListingBuilder::new();
-                for entry in Entries::of_file(session, file, &self.lists.paths) {
-                    listing.add(entry?)?;
-                }
+                let entries = Entries::of_file(session, file, &self.lists.paths);
+                entries.read(|entry| Ok(listing.add(entry)?))?.accepted()?;
                 let listing = listing.finish();
                 Some(SubsetMembers::Listed(listing))
             }

@@ -120,6 +120,8 @@ struct ComparedSets<'a> {
     matched: u64,
     only_left_count: u64,
     only_right_count: u64,
+    /// How many of them differ only in Unicode normalisation or letter case.
+    spelling_pairs: u64,
     other_content_count: u64,
     only_left: Streamed<'a, GranuleId>,
     only_right: Streamed<'a, GranuleId>,
@@ -514,6 +516,7 @@ fn report_with(
         matched,
         only_left_count: only_left,
         only_right_count: only_right,
+        spelling_pairs: sides.spelling_pairs,
         other_content_count: contents.other,
         only_left: Streamed::of(|| sides.only_left()),
         only_right: Streamed::of(|| sides.only_right()),
@@ -553,6 +556,12 @@ fn write_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
         if !tried.is_empty() {
             writeln!(out, "nearest: {tried}")?;
         }
+    }
+    let pairs = count("spelling_pairs");
+    if pairs > 0 {
+        let verb = if pairs == 1 { "differs" } else { "differ" };
+        let pairs = plural(pairs, "pair");
+        writeln!(out, "{pairs} {verb} only in Unicode normalisation or letter case")?;
     }
     if let Some(changed) = compared["scanned"]["changed"].as_u64() {
         writeln!(out, "{} changed during the scan", plural(changed, "granule"))?;

@@ -22,9 +22,10 @@ use crate::args::{
     named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
+use crate::listing_guard::ListingGuard;
 use crate::output::{Column, Object, Output, counted, in_words, plural};
 use crate::paths::PathArgs;
-use crate::reading::{Entries, MissingPages};
+use crate::reading::{Entries, MissingPages, Recording};
 use crate::session::Session;
 
 commands! {
@@ -92,19 +93,23 @@ impl AddFiles {
         let listings = &self.listings.listings;
         let command = format!("fixity add {}", self.dataset);
         refuse_missing(listings, session, Reading { command: &command, by_id: None })?;
-        let entries =
-            Entries::new(session, &[], listings, options, &self.paths, MissingPages::Warn);
-        for entry in entries {
-            let entry = entry?;
+        let guard = ListingGuard::default();
+        let missing = MissingPages::WarnAndGuard(&guard);
+        let entries = Entries::new(session, &[], listings, options, &self.paths, missing);
+        let read = entries.read(|entry| {
             if entry.content.as_ref().is_some_and(|content| !content.is_empty()) {
                 change.describe(entry)?;
             }
-        }
+            Ok(())
+        })?;
+        let recording = Recording { session, dataset: &self.dataset };
+        let findings = read.accepted_for(recording, || Ok(None))?;
         if change.count() == 0 {
             return Err(nothing_stated());
         }
+        change.options = guard.guarding(change.options);
         let application = self.change.application(&self.dataset, false);
-        apply(session, &application, Some(KNOWN), |registry| {
+        apply(session, &application.read(&findings), Some(KNOWN), |registry| {
             registry.change(&self.dataset, &change)
         })
     }

@@ -12,8 +12,9 @@ use accession::{
 use accession::{Warning, WarningKind};
 use serde_json::Value;
 
+use super::dates_in_names::times_of;
 use super::history::INSTANCES;
-use super::listings::{DatedArgs, times_of};
+use super::listings::DatedArgs;
 use crate::applied::{
     Application, Created, counts_in_words, hint_of_dry_run, write_created, write_dry_run,
     write_identifier, write_kept, write_unchanged,
@@ -118,7 +119,8 @@ impl ImportArgs {
     /// Whether a file without dates can be a dated listing.
     fn has_date(&self, file: &InputFile) -> bool {
         let names_columns = self.ingested.is_some() || self.deleted.is_some();
-        !names_columns && file.path().is_some_and(|path| !times_of(path).is_empty())
+        !names_columns
+            && file.path().is_some_and(|path| times_of(path).map_or(true, |it| !it.is_empty()))
     }
 
     /// `status` reports that a copy of an address failed.
@@ -233,6 +235,7 @@ impl ImportArgs {
             dry_run: self.dry_run.dry_run,
             has_line: true,
             reads_history: true,
+            findings: None,
         }
     }
 

@@ -14,14 +14,15 @@ use accession::{
     ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Expected, Instance, Limits,
     Listing, ListingBuilder, Moment, Registry, Timestamp,
 };
-use accession::{Day, Warning, WarningKind};
+use accession::{Warning, WarningKind};
 
+use super::dates_in_names::{times_in, times_of};
 use crate::args::FormatArgs;
 use crate::error::{Context, Error, Result};
 use crate::listing_guard::ListingGuard;
 use crate::output::{Progress, for_shell};
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages};
+use crate::reading::{Entries, InputFile, MissingPages, Recording};
 use crate::session::{Create, Session};
 
 /// The options of `import` that dated listings have.
@@ -124,7 +125,7 @@ impl DatedArgs {
     ) -> Result<Listings<'a>> {
         let mut dated = match files {
             [InputFile::Path(directory)]
-                if directory.is_dir() && times_of(directory).is_empty() =>
+                if directory.is_dir() && times_of(directory).is_ok_and(|it| it.is_empty()) =>
             {
                 dated_of(paths_in(directory)?, Undated::Skipped)?
             }
@@ -193,11 +194,6 @@ fn paths_of(files: &[InputFile]) -> Result<Vec<PathBuf>> {
     files.iter().map(path).collect()
 }
 
-/// The different times in the name of a file.
-pub fn times_of(path: &Path) -> Vec<Timestamp> {
-    times_in(&path.file_name().unwrap_or_default().to_string_lossy())
-}
-
 /// Refuses files with different dates in their names, which are not parts of one listing.
 ///
 /// # Errors
@@ -205,7 +201,8 @@ pub fn times_of(path: &Path) -> Vec<Timestamp> {
 /// There are such files.
 pub fn refuse_dated(files: &[InputFile], dataset: &DatasetName, session: &Session) -> Result<()> {
     let paths = files.iter().filter_map(InputFile::path).filter(|path| !path.is_dir());
-    let mut dated = paths.map(|path| (path, times_of(path))).filter(|(_, times)| !times.is_empty());
+    let times = |path| times_of(path).unwrap_or_default();
+    let mut dated = paths.map(|path| (path, times(path))).filter(|(_, times)| !times.is_empty());
     let Some((first, times)) = dated.next() else { return Ok(()) };
     let Some((other, _)) = dated.find(|(_, others)| *others != times) else { return Ok(()) };
     let [first, other] = [first, other].map(|path| path.to_string_lossy().into_owned());
@@ -234,7 +231,16 @@ fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>> {
                 "nothing was changed; the name of each listing has one date, such as 2016-04-05, and no two have the same",
             ))
         };
-        let at = match times_in(&name).as_slice() {
+        let times = match times_in(&name) {
+            Ok(times) => times,
+            Err(digits) => {
+                return refused(format!(
+                    "{shown}: the digits after the date in {} are not understood as a time",
+                    quoted(&digits)
+                ));
+            }
+        };
+        let at = match times.as_slice() {
             [at] => *at,
             // What is hidden, and the data files of inventories.
             [] if undated == Undated::Skipped && (name.starts_with('.') || path.is_dir()) => {
@@ -251,52 +257,6 @@ fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>> {
     }
     let dated = dated.into_iter();
     Ok(dated.map(|(at, path)| Dated { at, file: InputFile::Path(path) }).collect())
-}
-
-/// The different times in the name of a file. A date is its first instant.
-fn times_in(name: &str) -> Vec<Timestamp> {
-    let mut times = Vec::new();
-    let mut follows_digit = false;
-    for (start, character) in name.char_indices() {
-        if !follows_digit && let Some(at) = time_at(&name[start..]) {
-            times.push(at);
-        }
-        follows_digit = character.is_ascii_digit();
-    }
-    times.sort();
-    times.dedup();
-    times
-}
-
-/// The time with which a text begins: a date, with or without hyphens, and perhaps a time of the day in UTC,
-/// in which a hyphen or nothing can take the place of a colon, which names of files may not have.
-fn time_at(text: &str) -> Option<Timestamp> {
-    let (year, rest) = digits(text, 4)?;
-    let separator = if rest.starts_with('-') { "-" } else { "" };
-    let (month, rest) = digits(rest.strip_prefix(separator)?, 2)?;
-    let (day, rest) = digits(rest.strip_prefix(separator)?, 2)?;
-    if rest.starts_with(|next: char| next.is_ascii_digit()) {
-        return None;
-    }
-    let date: Day = format!("{year}-{month}-{day}").parse().ok()?;
-    Some(
-        time_of_day(rest)
-            .map_or(date.start(), |time| format!("{date}T{time}Z").parse().unwrap_or(date.start())),
-    )
-}
-
-/// The time of the day after a date, as RFC 3339 writes it. `None` means that there is none in UTC.
-fn time_of_day(text: &str) -> Option<String> {
-    let (hour, rest) = digits(text.strip_prefix('T')?, 2)?;
-    let (minute, rest) = digits(rest.trim_start_matches([':', '-']), 2)?;
-    let (second, rest) = digits(rest.trim_start_matches([':', '-']), 2).unwrap_or(("00", rest));
-    rest.starts_with('Z').then(|| format!("{hour}:{minute}:{second}"))
-}
-
-/// So many digits, and what follows them.
-fn digits(text: &str, number: usize) -> Option<(&str, &str)> {
-    let (digits, rest) = text.split_at_checked(number)?;
-    digits.bytes().all(|byte| byte.is_ascii_digit()).then_some((digits, rest))
 }
 
 /// A time as the names of listings have it: a date where it is the first instant of one.
@@ -418,10 +378,11 @@ impl Listings<'_> {
         let (mut builder, warnings) = (ListingBuilder::new(), RefCell::default());
         let missing = MissingPages::Guard(guard);
         let entries = Entries::new(session, &[], files, options, paths, missing);
-        for entry in entries.recorded().keeping(&warnings) {
-            builder.add(entry?)?;
-        }
+        let entries = entries.recorded().keeping(&warnings);
+        let read = entries.read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
+        let recording = Recording { session, dataset: self.dataset };
+        read.accepted_for(recording, || listing.listed_directory())?;
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,
@@ -538,38 +499,4 @@ fn with_ways_on(error: Error, dated: &Dated, session: &Session) -> Error {
         return error;
     }
     error.with_continuation(hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_name_of_a_listing_has_its_date() {
-        for (name, times) in [
-            ("2016-04-05.txt", "2016-04-05T00:00:00Z"),
-            ("list-20160405.csv.gz", "2016-04-05T00:00:00Z"),
-            ("20160405", "2016-04-05T00:00:00Z"),
-            ("2016-04-05T02:00:00Z", "2016-04-05T02:00:00Z"),
-            ("n_2016-04-05T02-00-07Z.txt", "2016-04-05T02:00:07Z"),
-            ("2016-04-05T01-30Z", "2016-04-05T01:30:00Z"),
-            ("20160405T020000Z.json", "2016-04-05T02:00:00Z"),
-            // Not a time in UTC, or not of the day.
-            ("20160405T020000.json", "2016-04-05T00:00:00Z"),
-            ("20160405T250000Z.json", "2016-04-05T00:00:00Z"),
-            ("2016-04-05_20160405.txt", "2016-04-05T00:00:00Z"),
-            ("20160405-20160406.txt", "2016-04-05T00:00:00Z 2016-04-06T00:00:00Z"),
-            // Longer numbers, other separators, and days that do not exist.
-            ("120160405.txt", ""),
-            ("201604050.txt", ""),
-            ("2016_04_05.txt", ""),
-            ("2016-0405.txt", ""),
-            ("2016-02-30.txt", ""),
-            ("é20160405é", "2016-04-05T00:00:00Z"),
-            ("README", ""),
-        ] {
-            let found: Vec<String> = times_in(name).iter().map(ToString::to_string).collect();
-            assert_eq!(found.join(" "), times, "{name}");
-        }
-    }
 }

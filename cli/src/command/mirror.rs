@@ -354,7 +354,8 @@ impl PullMirror {
 
     fn application<'a>(&self, dataset: &'a DatasetName) -> Application<'a> {
         let PullMirror { create, dry_run, .. } = *self;
-        Application { dataset, create, dry_run, has_line: true, reads_history: true }
+        let (has_line, reads_history, findings) = (true, true, None);
+        Application { dataset, create, dry_run, has_line, reads_history, findings }
     }
 
     fn report(

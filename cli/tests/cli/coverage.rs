@@ -30,7 +30,7 @@ const CAUSED_BY: &[(&str, &str, &str)] = &[
 const CAUSED_BY_A_SERVER: &[(&str, &str, &str)] = &[
     ("conflict", "cli/tests/postgres/errors.rs", "\"conflict\""),
     ("connection-lost", "cli/tests/postgres/errors.rs", "\"connection-lost\""),
-    ("incomplete", "cli/tests/postgres/lost_machines.rs", "\"incomplete\""),
+    ("machines-missing", "cli/tests/postgres/lost_machines.rs", "\"machines-missing\""),
     ("not-visible", "cli/tests/postgres/warned.rs", "not-visible"),
     ("outcome-unknown", "cli/tests/postgres/moments.rs", "\"outcome-unknown\""),
 ];

@@ -17,7 +17,7 @@ fn sandbox() -> Sandbox {
         "mkdir data; printf abc > data/A; truncate -s 200G data/B; printf abc > data/C
         for file in A B C; do
             echo \"ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad  $file\"
-        done | accession ingest D --create -",
+        done | accession ingest D --algorithm sha-256 --create -",
     ])
 }
 

@@ -60,9 +60,14 @@ const FIELDS: Values = &[
 /// How a listing is read.
 const READING: Values = &[
     ("--column", "name"),
+    ("--comment", "#"),
     ("--granule", "name"),
+    ("--no-header", ""),
+    ("--only", "name=data/dataset.nc"),
+    ("--skip-lines", "1"),
     ("--strip-prefix", "data"),
     ("--strip-suffix", ".nc"),
+    ("--total", "7"),
 ];
 
 const FORMAT: Values = &[("--format", "csv")];
@@ -71,9 +76,10 @@ const FORMAT: Values = &[("--format", "csv")];
 const FILES: Values = &[
     ("--algorithm", "sha-1"),
     ("--checksum-column", "sum"),
-    ("--etag-md5", ""),
+    ("--etag", ""),
     ("--path-column", "path"),
     ("--size-column", "size"),
+    ("--split", ";"),
 ];
 
 const INVENTORY: Values = &[("--root", "files"), ("--no-files", "")];
@@ -90,6 +96,12 @@ const IDS: &[&str] = &["--column", "--granule", "--strip-prefix", "--strip-suffi
 
 /// Options of changes that have no effect beside others.
 const WRITING: Unseen = &[
+    (&["--no-files"], "--skip-lines", "without its first line, a manifest is none"),
+    (
+        &["--path-column", "--size-column"],
+        "--only",
+        "the row that is left is of no granule that is held",
+    ),
     (OF_FILES, "--dry-run", "what would be recorded of files is not printed"),
     (&["--note"], "--dry-run", "what would be recorded is not printed"),
     (&["--all"], "--dry-run", "three granules are printed anyway"),
@@ -97,17 +109,12 @@ const WRITING: Unseen = &[
     (&["--size-column"], "--path-column", "the digest covers checksums"),
 ];
 
-const OF_FILES: &[&str] = &[
-    "--checksum-column",
-    "--checksums",
-    "--etag-md5",
-    "--no-files",
-    "--path-column",
-    "--size-column",
-];
+const OF_FILES: &[&str] =
+    &["--checksum-column", "--checksums", "--etag", "--no-files", "--path-column", "--size-column"];
 
 /// Options of reading that have no effect beside others.
 const COUNTED: Unseen = &[
+    (&["--after", "--limit"], "--only", "no row is left"),
     (IDS, "--count", "the number is the same"),
     (IDS, "--limit", "the ids that differ are not listed"),
     (IDS, "--select", "the ids that differ do not match"),
@@ -152,13 +159,18 @@ const CASES: &[Case] = &[
         lines: &["table.csv --collection A___1", "--collection A___1 --id A"],
         values: &[&[
             ("--column", "file"),
+            ("--comment", "#"),
             ("--format", "csv"),
             ("--granule", "name"),
             ("--hash-length", "4"),
             ("--id", "B"),
+            ("--no-header", ""),
+            ("--only", "file=data/B.nc"),
+            ("--skip-lines", "1"),
             ("--strip-prefix", "data"),
             ("--strip-suffix", ".nc"),
             ("--timestamp", ""),
+            ("--total", "7"),
         ]],
         hidden: &[],
         writes: false,
@@ -263,7 +275,7 @@ const CASES: &[Case] = &[
         command: "sync",
         lines: &[
             "US paths.csv",
-            "NEW sums.txt --create",
+            "NEW sums.md5 --create",
             "NEW fixtures/input/s3-inventory/2024-01-02T01-00Z/manifest.json --create",
             "SUMS files",
         ],
@@ -281,7 +293,7 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "ingest",
-        lines: &["US new.csv", "NEW sums.txt --create"],
+        lines: &["US new.csv", "NEW sums.md5 --create"],
         values: &[
             READING,
             FORMAT,
@@ -311,7 +323,7 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "show",
-        lines: &["US", "US@2001-01-02", "paths.csv", "sums.txt"],
+        lines: &["US", "US@2001-01-02", "paths.csv", "sums.md5"],
         values: &[
             READING,
             FORMAT,
@@ -346,7 +358,7 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "compare",
-        lines: &["US THEM", "US paths.csv", "US THEM paths.csv", "SUMS sums.txt"],
+        lines: &["US THEM", "US paths.csv", "US THEM paths.csv", "SUMS sums.md5"],
         values: &[
             READING,
             FORMAT,
@@ -365,7 +377,7 @@ const CASES: &[Case] = &[
     },
     Case {
         command: "cite",
-        lines: &["PATHS", "sums.txt --of 10.9999/us", "US --format ro-crate", "US --select B"],
+        lines: &["PATHS", "sums.md5 --of 10.9999/us", "US --format ro-crate", "US --select B"],
         values: &[
             READING,
             FILES,
@@ -459,7 +471,7 @@ const CASES: &[Case] = &[
             "SUMS paths.csv --skip-missing --checksum-column sum",
         ],
         values: &[READING, FORMAT, FILES, CHANGE, &[("--root", "files"), ("--skip-missing", "")]],
-        hidden: &["--skip-missing"],
+        hidden: &[],
         writes: true,
         unseen: WRITING,
     },
@@ -549,7 +561,7 @@ fn world() -> Sandbox {
         ("2001-02-02.csv", format!("{header}{}", rows(["A", "B", "Z"]))),
         ("new.csv", format!("{header}{}", rows(["D", "E", "F"]))),
         ("gone.csv", "id,name\\ndata/data.nc,data/dataset.nc\\n".to_owned()),
-        ("sums.txt", format!("{held}{md5}  data/data.nc\\n")),
+        ("sums.md5", format!("{held}{md5}  data/data.nc\\n")),
         ("held.txt", held),
         ("some.txt", "A\\nX\\n".to_owned()),
         (
@@ -569,12 +581,12 @@ fn world() -> Sandbox {
             .concat()
     });
     sandbox.run(&format!(
-        "printf '{}.nc\\nA\\nB\\n' | accession ingest PATHS - --create --at 2001-01-02",
+        "printf '{}.nc\\nA\\nB\\n' | sed 's/^/--id /' | xargs accession ingest PATHS --create --at 2001-01-02",
         parts.concat()
     ));
     sandbox.run("accession ingest MANY --create --at 2001-01-02 --id A --id B");
     sandbox.run("printf 'C\\nD\\nE\\nF\\nG\\n' | accession ingest MANY - --at 2001-01-03");
-    sandbox.run("accession ingest SUMS held.txt --create --at 2001-01-02");
+    sandbox.run("accession ingest SUMS held.txt --algorithm md5 --create --at 2001-01-02");
     sandbox.run("accession ingest SUMS --at 2001-01-03 --id X");
     sandbox.run("accession publish site --public-url https://example.org US THEM");
     // A signature covers everything before it.

@@ -121,7 +121,7 @@ fn the_exit_status_and_the_files_are_the_same_with_and_without_json() {
         ("import LOG fixtures/input/changes.tsv --create", 0),
         ("--registry new.db import LOG fixtures/input/changes.tsv --create", 0),
         ("--registry new.db import LOG header.csv --create", 0),
-        ("fixity add US --at now sums --skip-missing", 0),
+        ("fixity add US --at now sums --algorithm md5 --skip-missing", 0),
         ("granules US --format checksums", 2),
         ("annotate US N", 0),
         ("annotate US N --at now --questionable", 0),
@@ -315,7 +315,7 @@ fn output_that_is_lost_does_not_keep_other_datasets_from_being_published_and_pul
 #[test]
 fn what_was_forgotten_is_reported_where_the_output_is_lost() {
     let sandbox = world();
-    sandbox.run("accession fixity add US --at now sums");
+    sandbox.run("accession fixity add US --at now sums --algorithm md5");
     sandbox.run("mkdir tree; touch tree/A; accession fixity check US --root tree --root-name here");
     let (printed, status) = shell(&sandbox, "accession fixity forget US here >&-");
     assert_eq!(status, Some(2), "{printed}");

@@ -149,7 +149,10 @@ fn a_dead_machine_is_an_error_that_names_it_and_the_others_are_verified() {
     };
     let verified = run(&["verify", "--json"]);
     assert_eq!(rows(&verified, "dataset", not_verified), (all.clone(), lost.clone()));
-    assert_eq!((verified.status.code(), kind_of(&verified)), (Some(2), "incomplete".to_owned()));
+    assert_eq!(
+        (verified.status.code(), kind_of(&verified)),
+        (Some(2), "machines-missing".to_owned())
+    );
     // One that can be reached is verified wholly.
     let named = run(&["verify", &others[0], "--json"]);
     assert!(named.status.success(), "{named:?}");

@@ -62,8 +62,8 @@ impl Archive {
         let sums = |digit: char| {
             lines((0..40).map(|n| format!("{}  G{n:04}.nc", digit.to_string().repeat(64))))
         };
-        archive.write("sums.txt", &sums('a'));
-        archive.write("other-sums.txt", &sums('b'));
+        archive.write("sums.sha256", &sums('a'));
+        archive.write("other-sums.sha256", &sums('b'));
         archive
     }
 
@@ -136,21 +136,26 @@ pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archiv
         (&[], "ingest D five.txt --delete gone.txt", "too-many-deletions", "sync D few.txt"),
         (&[], "sync D many.txt", "too-many-additions", "sync D more.txt"),
         (&[], "ingest D new.txt", "too-many-additions", "sync D more.txt"),
-        (&["sync D sums.txt"], "sync D other-sums.txt", "content-contradicts", "sync D few.txt"),
         (
-            &["sync D sums.txt"],
-            "ingest D other-sums.txt --skip-existing",
+            &["sync D sums.sha256"],
+            "sync D other-sums.sha256",
             "content-contradicts",
             "sync D few.txt",
         ),
         (
-            &["sync D sums.txt"],
-            "fixity add D other-sums.txt",
+            &["sync D sums.sha256"],
+            "ingest D other-sums.sha256 --skip-existing",
             "content-contradicts",
             "sync D few.txt",
         ),
-        (&["dataset edit D --max-delete 40"], "sync D umm.json", "pages-missing", "sync D few.txt"),
-        (&[], "ingest D umm.json", "pages-missing", "sync D more.txt"),
+        (
+            &["sync D sums.sha256"],
+            "fixity add D other-sums.sha256",
+            "content-contradicts",
+            "sync D few.txt",
+        ),
+        (&["dataset edit D --max-delete 40"], "sync D umm.json", "incomplete", "sync D few.txt"),
+        (&[], "ingest D umm.json", "incomplete", "sync D more.txt"),
         (&[], "sync D /dev/null", "empty", "sync D few.txt"),
         (&[], "ingest D unlike.txt", "unlike", "sync D more.txt"),
         (&[], "sync D with-unlike.txt", "unlike", "sync D more.txt"),
@@ -304,8 +309,8 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
     for (number, (bad, kind)) in [
         ("few.txt", "too-many-deletions"),
         ("many.txt", "too-many-additions"),
-        ("other-sums.txt", "content-contradicts"),
-        ("umm.json", "pages-missing"),
+        ("other-sums.sha256", "content-contradicts"),
+        ("umm.json", "incomplete"),
         ("/dev/null", "empty"),
         ("with-unlike.txt", "unlike"),
     ]
@@ -314,7 +319,7 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
     {
         let (directory, last) = (format!("nights-{number}"), "2001-01-09");
         archive.run(&format!(
-            "mkdir {directory}; cp sums.txt {directory}/2001-01-05.txt; cp more.txt {directory}/2001-01-06.txt; \
+            "mkdir {directory}; cp sums.sha256 {directory}/2001-01-05.sha256; cp more.txt {directory}/2001-01-06.txt; \
              cp {bad} {directory}/2001-01-07.txt; cp {bad} {directory}/2001-01-08.txt; cp most.txt {directory}/{last}.txt"
         ));
         for way in ["--skip", "--expect"] {
@@ -410,8 +415,8 @@ pub fn a_pull_has_the_limits_of_the_mirror_and_changes_a_diverged_one_only_as_ex
 
 /// A mirror keeps the contents that it knows from elsewhere until the primary's are expected.
 pub fn a_pull_takes_other_contents_only_as_expected(archive: &Archive) {
-    archive.succeeds("accession sync SUMS sums.txt --create --at 2001-01-02");
-    archive.succeeds("accession sync OWN other-sums.txt --create --at 2001-01-02");
+    archive.succeeds("accession sync SUMS sums.sha256 --create --at 2001-01-02");
+    archive.succeeds("accession sync OWN other-sums.sha256 --create --at 2001-01-02");
     archive.succeeds("accession dataset export SUMS --output sums.jsonl");
     let pull = "accession mirror pull OWN sums.jsonl";
     let held = archive.state("OWN");

@@ -6,6 +6,7 @@ use std::iter::Peekable;
 use std::sync::Arc;
 
 use super::cursor::{Cursor, Failure, ListPages, SetEntries, granule_id_of};
+use super::spelling::{Side, SpellingPairs};
 use crate::chain::{Hashing, Sweep};
 use crate::disk::{Spool, scratch};
 use crate::error::Result;
@@ -446,6 +447,9 @@ impl Iterator for Differences {
 pub struct TwoSides {
     /// How many granules both have, and one alone, and what was found of their files.
     pub counts: DifferenceCounts,
+    /// How many granules of one side differ only in Unicode normalisation or letter case from one of the other side,
+    /// as far as 100,000 spellings show it.
+    pub spelling_pairs: u64,
     left: Arc<Spool>,
     right: Arc<Spool>,
     other: Arc<Spool>,
@@ -477,10 +481,17 @@ impl TwoSides {
             true => spool.add(line.as_bytes()).map(drop),
             false => Ok(()),
         };
+        let mut pairs = SpellingPairs::default();
         for difference in differences {
             match difference? {
-                Difference::OnlyLeft(granule_id) => add(&mut left, granule_id.as_str())?,
-                Difference::OnlyRight(entry) => add(&mut right, entry.granule_id.as_str())?,
+                Difference::OnlyLeft(granule_id) => {
+                    pairs.add(Side::Left, granule_id.as_str());
+                    add(&mut left, granule_id.as_str())?;
+                }
+                Difference::OnlyRight(entry) => {
+                    pairs.add(Side::Right, entry.granule_id.as_str());
+                    add(&mut right, entry.granule_id.as_str())?;
+                }
                 Difference::OtherContent(ContentDifference { granule_id, compared, .. }) => {
                     if let ContentMatch::Other(found) = compared {
                         add(&mut contradictions, &found.between(places))?;
@@ -491,7 +502,8 @@ impl TwoSides {
         }
         let [left, right, other, contradictions] =
             [left, right, other, contradictions].map(Arc::new);
-        Ok(TwoSides { counts: DifferenceCounts::default(), left, right, other, contradictions })
+        let (counts, spelling_pairs) = (DifferenceCounts::default(), pairs.count());
+        Ok(TwoSides { counts, spelling_pairs, left, right, other, contradictions })
     }
 
     /// The same with the sides exchanged.

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::vec;
 
 use super::cursor::{Failure, ListPages, Position, SetCursor, SetEntries};
+use super::select::Selection;
 use super::view::Snapshot;
-use crate::error::Result;
+use crate::error::{ErrorKind, Result};
 use crate::model::{
     Algorithm, Checksum, Content, DatasetName, GranuleId, Holding, IdPage, Instance, ListingEntry,
     Set,
@@ -179,6 +180,29 @@ impl Snapshot {
             totals.add(&stored.content);
         }
         Ok((!first.is_empty()).then(|| totals.usual_algorithm().cloned()))
+    }
+
+    /// Whether a file that a dataset holds has a checksum of an algorithm. A dataset that does not exist, or has no
+    /// history, has none. Costs a pass over the files up to the first one that has.
+    pub fn has_algorithm(&self, dataset: &DatasetName, algorithm: &Algorithm) -> Result<bool> {
+        let set = match self.select(&Selection::from(dataset.clone())) {
+            Ok(selected) => selected.set,
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::DatasetUnknown | ErrorKind::NoHistory => Ok(false),
+                    _ => Err(error),
+                };
+            }
+        };
+        for granule in self.registry.files(&set) {
+            let content = granule?.content;
+            let files = content.files();
+            let mut checksums = files.iter().flat_map(|file| file.checksums());
+            if checksums.any(|checksum| checksum.algorithm() == algorithm) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 }
 

@@ -19,6 +19,7 @@ mod periods;
 mod scanned;
 mod select;
 mod side_by_side;
+mod spelling;
 mod view;
 
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};

@@ -6,6 +6,7 @@ use super::mirror_sources::Taken;
 use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Coverage, DatasetName, Event, EventKind, ListingEntry};
+use crate::registry::directories::{ListedDirectory, listed_directory};
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -50,6 +51,15 @@ impl Change {
     /// How many granules were added, repeated ones included.
     pub fn count(&self) -> u64 {
         self.staging.count()
+    }
+
+    /// The first id of the change that is a directory in the path of another one. Costs a pass over the change.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
+    pub fn listed_directory(&self) -> Result<Option<ListedDirectory>> {
+        listed_directory(self.staging.sorted()?)
     }
 
     fn stage(&mut self, entry: ListingEntry, kind: EventKind) -> Result<()> {

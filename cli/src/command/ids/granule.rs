@@ -22,6 +22,7 @@ use crate::session::Session;
 ///   accession ids granule delivered.txt --collection MOD09GQ___006 > ids.csv
 #[derive(clap::Args)]
 #[command(verbatim_doc_comment, mut_group("FormatArgs", |group| group.requires("listings")))]
+#[command(mut_group("RowArgs", |group| group.requires("listings")))]
 pub struct MakeGranuleIds {
     #[command(flatten)]
     listings: ListingArgs,
@@ -55,8 +56,13 @@ impl MakeGranuleIds {
         }
         let reading = Reading { command: "ids granule", by_id: Some("ids granule") };
         refuse_missing(listings, session, reading)?;
-        let entries = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
-        let entries = entries.collect::<Result<Vec<_>>>()?;
+        let listed = self.reading.entries(session, ids, listings, None, MissingPages::Warn)?;
+        let mut entries = Vec::new();
+        let read = listed.read(|entry| {
+            entries.push(entry);
+            Ok(())
+        })?;
+        read.accepted()?;
         let now = session.now()?;
         let mut rows = Vec::new();
         for (index, producer) in (0..).zip(&entries) {

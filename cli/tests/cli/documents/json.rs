@@ -11,7 +11,7 @@ use super::commands::{command_of, helps, leaf_commands};
 use super::{Document, document, documents, root, transcripts};
 
 /// Error kinds that exist only in the command line, since the library does not know of arguments.
-const KINDS_OF_THE_COMMAND_LINE: [&str; 3] = ["cannot-listen", "incomplete", "output"];
+const KINDS_OF_THE_COMMAND_LINE: [&str; 3] = ["cannot-listen", "machines-missing", "output"];
 
 /// A command that needs a cluster, and its row. `cli/tests/postgres/distribution.rs` compares them.
 const ON_CLUSTER: (&str, &str) = ("registry distribute", "distributed");

@@ -1,0 +1,67 @@
+//! The distinct values of a column, with their counts, as far as a message shows them.
+
+use std::fmt;
+
+use crate::model::quoted;
+
+/// More distinct values than this are not told apart.
+const MAX_VALUES: usize = 10;
+
+/// The first distinct values of a column, with their counts.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Values {
+    counts: Vec<(String, u64)>,
+    /// The value that was seen last, whose neighbours mostly are the same.
+    last: usize,
+    has_more: bool,
+}
+
+impl Values {
+    /// Counts a value.
+    pub(super) fn add(&mut self, value: &str) {
+        if let Some((known, count)) = self.counts.get_mut(self.last)
+            && known == value
+        {
+            *count += 1;
+            return;
+        }
+        match self.counts.iter_mut().position(|(known, _)| known == value) {
+            Some(index) => {
+                self.counts[index].1 += 1;
+                self.last = index;
+            }
+            None if self.counts.len() < MAX_VALUES => {
+                self.counts.push((value.to_owned(), 1));
+                self.last = self.counts.len() - 1;
+            }
+            None => self.has_more = true,
+        }
+    }
+
+    /// Counts a value that may not be UTF-8.
+    pub(super) fn add_bytes(&mut self, value: &[u8]) {
+        if let Some((known, count)) = self.counts.get_mut(self.last)
+            && known.as_bytes() == value
+        {
+            *count += 1;
+            return;
+        }
+        self.add(&String::from_utf8_lossy(value));
+    }
+
+    /// How many distinct values there are. More than ten are eleven.
+    pub(super) fn distinct(&self) -> usize {
+        self.counts.len() + usize::from(self.has_more)
+    }
+}
+
+/// The values with their counts: `"completed" (2), "failed" (1)`.
+impl fmt::Display for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (value, count)) in self.counts.iter().enumerate() {
+            let separator = if place == 0 { "" } else { ", " };
+            write!(f, "{separator}{} ({count})", quoted(value))?;
+        }
+        if self.has_more { f.write_str(", and others") } else { Ok(()) }
+    }
+}
