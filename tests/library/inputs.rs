@@ -30,7 +30,7 @@ fn directories_that_find_prints_before_what_is_in_them_are_left_out() {
     };
     let found = listing(".\n./sub\n./sub/A\n./sub/deep\n./sub/deep/B\n./sub-1\n./C\n");
     let ids = found.files().unwrap().map(|it| it.unwrap().granule_id.to_string());
-    assert_eq!(ids.collect::<Vec<_>>(), ["C", "sub-1", "sub/A", "sub/deep/B"]);
+    assert_eq!(ids.collect::<Vec<_>>(), ["./C", "./sub-1", "./sub/A", "./sub/deep/B"]);
     let warnings: Vec<String> = found.warnings().iter().map(ToString::to_string).collect();
     assert_eq!(warnings, ["list.txt: skipped 3 directories"]);
     // Only a list of find has directories before what is in them; elsewhere `a` is found beside `a/c`.
