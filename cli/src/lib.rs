@@ -23,6 +23,7 @@ macro_rules! commands {
     ($(#[$group:meta])* enum Command { $($(#[$attribute:meta])* $name:ident($args:ty),)+ }) => {
         $(#[$group])*
         #[derive(clap::Subcommand)]
+        #[allow(clippy::large_enum_variant, reason = "a run has one value, which is taken apart at once")]
         pub enum Command {
             $($(#[$attribute])* $name($args),)+
         }

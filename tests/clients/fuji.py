@@ -98,7 +98,7 @@ def main():
         Https.server = site.url.removeprefix("http://")
         site.run("dataset", "edit", NAME, "--doi", DOI, "--url", f"{PUBLIC}/datasets/{NAME}/")
         latest = site.rows("history", NAME, "-n", "1")[0]["identifier"]
-        files = pathlib.Path(site.directory.name) / "files"
+        files = pathlib.Path(site.directory.name) / "files.sha256"
         files.write_text(FILES)
         is_below = False
         # The bounds where the DOI resolves, and where it does not.

@@ -19,7 +19,7 @@ fn with_granules(scene: &Scene, directory: &Path, granules: u32) -> String {
         writeln!(lines, "{checksum}  granule.{number:08}").unwrap();
     }
     std::fs::write(&list, lines).unwrap();
-    let from = [list.to_str().unwrap(), "--format", "checksums"];
+    let from = [list.to_str().unwrap(), "--format", "checksums", "--algorithm", "sha-256"];
     succeed(&url, &[&["ingest", "D", "--create", "--at", "2001-01-02"], &from[..]].concat());
     url
 }

@@ -33,7 +33,7 @@ pub const WRITES: [Write; 10] = [
     write(&["annotate", "A@2001-01-05", "a remark"], "", true),
     write(&["sync", "A", "-", "--at", "now"], "one\ntwo\n", false),
     write(&["cite", "A", "--select", "t*"], "", true),
-    write(&["fixity", "add", "A", "-", "--at", "now"], CHECKSUMS, true),
+    write(&["fixity", "add", "A", "-", "--at", "now", "--algorithm", "sha-256"], CHECKSUMS, true),
     write(&["dataset", "withdraw", "A", "--note", "replaced"], "", true),
     write(&["dataset", "rename", "A", "B"], "", true),
 ];
