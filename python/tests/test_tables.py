@@ -55,7 +55,7 @@ def test_a_list_may_have_any_form(listed: Any, file: ar.Registry) -> None:
 
 STATED = [
     {"granule": "A", "path": "A.nc", "size": 1, "checksum": "md5:" + "a" * 32},
-    {"granule": "A", "path": "A.xml", "size": 2, "checksum": "b" * 64},
+    {"granule": "A", "path": "A.xml", "size": 2, "checksum": "sha-256:" + "b" * 64},
     {"granule": "B", "path": "B.nc", "size": 3, "checksum": None},
     {"granule": "C", "path": None, "size": None, "checksum": None},
 ]
@@ -194,14 +194,14 @@ def test_a_mapping_is_a_response_whose_pages_are_counted(file: ar.Registry) -> N
     dataset = file.dataset("US")
     stac, umm = response("stac.json"), response("umm.json")
     assert set(dataset.sync(stac, create=True).set) == {item["id"] for item in stac["features"]}
-    with raises("pages-missing", ar.Refused, match="found 4 granules, but the files contain only 3") as refused:
+    with raises("incomplete", ar.Refused, match="found 4 granules, but the files contain only 3") as refused:
         dataset.ingest(umm)
     assert refused.value.change.added == 2
     umm["hits"] = 3
     with pytest.warns(ar.RegistryWarning, match="deleted"):
         assert dataset.ingest(umm).added == 2
     linked = {"features": stac["features"], "links": [{"rel": "next", "href": "https://example.org/2"}]}
-    with raises("pages-missing", match="next page"):
+    with raises("incomplete", match="next page"):
         dataset.sync(linked)
     assert len(file.history("US")) == 2, "what is refused changes nothing"
 
@@ -268,7 +268,7 @@ def test_many_rows_need_hardly_any_memory(tmp_path: Path) -> None:
     def batches() -> Iterator[pa.RecordBatch]:
         for start in range(0, count, 50_000):
             ids = [f"granule-{number:07}" for number in range(start, start + 50_000)]
-            yield pa.record_batch({"granule": ids, "size": range(50_000), "checksum": ["a" * 32] * 50_000})
+            yield pa.record_batch({"granule": ids, "size": range(50_000), "checksum": ["md5:" + "a" * 32] * 50_000})
 
     schema = pa.schema([("granule", pa.string()), ("size", pa.int64()), ("checksum", pa.string())])
     with ar.open(tmp_path / "registry.db", create=True) as registry:

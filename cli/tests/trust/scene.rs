@@ -90,10 +90,7 @@ impl Scene {
             ("creation by import", "import NEW --create DIR/new.tsv"),
         ];
         let times = [("EARLY", 1), ("SOON", 50), ("LATER", 100)];
-        let primary = Registry::open(scene.path("primary.db"), clock()).unwrap();
-        let held = primary.snapshot().unwrap().dataset(&name("OWN")).unwrap().latest.unwrap();
-        drop(primary);
-        let held = held.identifier.to_string();
+        let held = scene.held_by_primary();
         let written = |arguments: &str| {
             let arguments = arguments.replace("OF_PRIMARY", &held).replace("DIR", &directory);
             times.into_iter().fold(arguments, |text, (word, seconds)| {
@@ -103,6 +100,13 @@ impl Scene {
         let actions = actions.map(|(name, arguments)| scene.action(name, &written(arguments)));
         scene.actions.extend(actions);
         scene
+    }
+
+    /// The identifier of what the primary holds.
+    pub fn held_by_primary(&self) -> String {
+        let primary = Registry::open(self.path("primary.db"), clock()).unwrap();
+        let held = primary.snapshot().unwrap().dataset(&name("OWN")).unwrap().latest.unwrap();
+        held.identifier.to_string()
     }
 
     pub fn path(&self, file: &str) -> PathBuf {

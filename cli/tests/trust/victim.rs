@@ -242,7 +242,7 @@ impl<'primary> Victim<'primary> {
         let at = self.own.next_time();
         let records = if is_held { held_only } else { self.own.new_ids(dice, ids) };
         let sums = records.iter().map(|id| format!("{}  {id}\n", naive([id.as_str()])));
-        let from = self.input("sums.txt", &sums.collect::<String>());
+        let from = self.input("sums.md5", &sums.collect::<String>());
         let plan = match is_held {
             true => {
                 let arguments = format!("fixity add OWN --at {at} {from}");
