@@ -27,8 +27,8 @@ impl Listing {
     /// # Errors
     ///
     /// - Those of [`Listing::from_reader`].
-    /// - [`ErrorKind::Io`]: the file, the directory or an entry of it cannot be read.
-    /// - [`ErrorKind::NotMounted`]: the directory is empty, so its file system may not be mounted.
+    /// - [`ErrorKind::Io`](crate::ErrorKind::Io): the file, the directory or an entry of it cannot be read.
+    /// - [`ErrorKind::NotMounted`](crate::ErrorKind::NotMounted): the directory is empty, so its file system may not be mounted.
     /// - [`ErrorDetail::NotAGranuleId`](crate::error::ErrorDetail::NotAGranuleId): a path below the directory is not UTF-8, or cannot be an id.
     /// - [`ErrorDetail::NotOfFormat`](crate::error::ErrorDetail::NotOfFormat): an option is for files, and this is a directory.
     ///
@@ -81,8 +81,8 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// - Those of [`open`]; [`ErrorKind::Temporary`]: the temporary file cannot be written.
-    /// - [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it does not look like a list; [`ErrorKind::Incomplete`]: it is a search result, and
+    /// - Those of [`open`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    /// - [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it does not look like a list; [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete): it is a search result, and
     ///   not all of it.
     pub fn from_reader(
         reader: impl Read + Send + 'static,

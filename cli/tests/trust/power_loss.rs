@@ -275,7 +275,7 @@ fn no_change_is_lost_by_a_power_failure_while_a_large_one_is_moved_into_the_regi
     let start = Instant::now();
     let directory = harness::directory();
     let (file, mut commands) = (directory.path().join("ids.txt"), commands());
-    let ids = (0..4_800).map(|n| format!("{n:05}{:x<895}\n", "")).collect::<String>();
+    let ids = (0..4_800).map(|n| format!("granule.{n:0>892}\n")).collect::<String>();
     std::fs::write(&file, ids).unwrap();
     commands.truncate(3);
     commands.push("dataset edit OWN --max-add 5000".to_owned());
