@@ -64,7 +64,7 @@ pub struct RowArgs {
     ///
     /// Several values of one column are alternatives, and COLUMN=* takes all. Of STAC and CMR, the column is
     /// collection.
-    #[arg(long, value_name = "COL=VALUE", hide_short_help = true)]
+    #[arg(long, value_name = "COL=VALUE")]
     only: Vec<RowFilter>,
 
     /// Skip lines that begin with this

@@ -56,8 +56,9 @@ pub struct Args {
     )]
     format: Format,
 
-    /// The directory that gets ro-crate-metadata.json and granules.txt, the canonical list. It is
-    /// created if it does not exist, and has no other file
+    /// The directory that gets ro-crate-metadata.json and granules.txt, the list
+    ///
+    /// The list is the canonical one. The directory is created if it does not exist, and has no other file.
     #[arg(long, value_name = "DIR", value_parser = named_path())]
     output: Option<PathBuf>,
 

@@ -318,7 +318,7 @@ struct FieldArgs {
     keywords: Vec<Change<Keyword>>,
 
     /// Whether everybody can read the data without paying
-    #[arg(long, value_name = "yes|no", value_parser = |text: &str| edit_as(text, yes_or_no))]
+    #[arg(long, value_name = "yes|no", hide_short_help = true, value_parser = |text: &str| edit_as(text, yes_or_no))]
     free_access: Option<Change<bool>>,
 
     /// The time that the data are about; one end may be ..

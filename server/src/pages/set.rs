@@ -426,7 +426,7 @@ fn period_row(site: &Site, period: &Period) -> Markup {
                         @let shown = digest.to_string();
                         span.small.soft {
                             br; a.di href=(site.href(&format!("/{digest}"))) { (shown[..19]) "…" }
-                            " " (time(from)) " until " (until(end))
+                            " " (time(from)) br; "until " (until(end))
                         }
                     }
                 }
