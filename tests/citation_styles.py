@@ -93,6 +93,12 @@ def of_bibtex(text):
     return entry.text.render(backend)
 
 
+def checked(registry, text):
+    """The verdict on each citation in a text. The last row sums them up."""
+    *read, _ = [json.loads(line) for line in accession(registry, "check", "--json", "-", stdin=text).splitlines()]
+    return read
+
+
 def printed(registry, of):
     """What each style prints of a citation in each format."""
     cite = lambda format: accession(registry, "cite", of, "--format", format)
@@ -115,7 +121,7 @@ def main():
         identifier, count = shown["identifier"], 0
         for what, text in printed(registry, f"US@{DATE}"):
             assert f"DI:{identifier}" in text, (what, text)
-            read = [json.loads(line) for line in accession(registry, "check", "--json", "-", stdin=text).splitlines()]
+            read = checked(registry, text)
             found = [(row["identifier"], row["date"], row["ok"]) for row in read]
             # BibTeX prints the address of the set after its note.
             again = [(identifier, None, True)] if what.startswith("bibtex") else []
@@ -123,7 +129,7 @@ def main():
             count += 1
         # All of them, as the list of references of a paper: with their DOIs, if the style prints these.
         rows = [in_style(style, of_csl(accession(registry, "cite", f"US@{DATE}", "--format", "csl-json"))) for style in STYLES.values()]
-        read = [json.loads(line) for line in accession(registry, "check", "--json", "-", stdin="\n".join(rows)).splitlines()]
+        read = checked(registry, "\n".join(rows))
         assert [row["doi"] for row in read] == [DOI if DOI in text else None for text in rows], read
         print(f"{count} citations printed through {len(STYLES)} styles, and read back")
 
