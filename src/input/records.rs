@@ -292,12 +292,9 @@ impl Records {
     /// use accession::ListingOptions;
     /// use accession::listing;
     ///
-    /// let mut records = listing::open(&b"# March\nA\nB\n"[..], "ids.txt", &ListingOptions::default())?;
-    /// assert_eq!(records.by_ref().count(), 3);
-    /// assert_eq!(
-    ///     records.warnings()[0].to_string(),
-    ///     "ids.txt:1: \"# March\" begins with #, which does not start a comment"
-    /// );
+    /// let mut records = listing::open(&b"A\nB\n"[..], "list.txt", &ListingOptions::default())?;
+    /// assert_eq!(records.by_ref().count(), 2);
+    /// assert!(records.warnings().is_empty());
     /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
