@@ -272,6 +272,9 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         ErrorDetail::NoCitus => "CREATE EXTENSION citus, on every machine, as a superuser",
         ErrorDetail::Cancelled => "nothing was changed; try again",
         ErrorDetail::NeverChanged => "`accession ingest` makes its first change",
+        ErrorDetail::FirstChange => {
+            "`accession dataset correct DATASET --after none` takes it out of the history"
+        }
         ErrorDetail::NothingToCorrect => {
             "`accession history DATASET` lists the changes; --after names the last one that is right, or none"
         }

@@ -365,7 +365,7 @@ impl<'a> Entries<'a> {
             MissingPages::Refuse | MissingPages::Guard(_) => self.findings.refusal(),
             MissingPages::Warn | MissingPages::WarnAndGuard(_) => {
                 if let Some(what) = self.findings.missing() {
-                    self.session.warn(WarningKind::PagesMissing, &what);
+                    self.session.warn(WarningKind::Incomplete, &what);
                 }
                 self.findings.not_a_list()
             }

@@ -79,6 +79,8 @@ details! {
     Cancelled: Database;
     /// The dataset has had no change yet.
     NeverChanged: NoHistory;
+    /// The dataset has had one change only, so it held nothing before.
+    FirstChange: NoHistory;
     /// No change of the dataset is after the time from which its history is to be corrected, or all are.
     NothingToCorrect: NoHistory;
     /// The dataset follows a primary, which corrects the history.

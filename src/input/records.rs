@@ -277,12 +277,6 @@ impl Records {
         found
     }
 
-    /// How many granules the search found whose response this is, once all of it is read. `None` means that the
-    /// file does not state it.
-    pub fn search_total(&self) -> Option<u64> {
-        self.rows.findings().totals.and_then(|totals| totals.hits)
-    }
-
     /// Returns the warnings about what was read so far: at most one of each kind, with the first as an
     /// example.
     ///

@@ -529,7 +529,9 @@ fn is_message(line: &str) -> bool {
         }
     }
     if !line.contains(": ") && !line.contains('(') {
-        return false;
+        // All that a program printed: no name of a file comes before it.
+        let text = line.trim().trim_end_matches(['.', '!']);
+        return FAILURES.iter().any(|failure| text.eq_ignore_ascii_case(failure));
     }
     let text = line.trim_end_matches(['.', ')', '!']).to_ascii_lowercase();
     FAILURES.iter().any(|failure| text.ends_with(failure))

@@ -108,6 +108,8 @@ warning_kinds! {
     HeaderLine = "header-line",
     /// No listed id is held, but with an option that makes ids of paths some would be.
     IdsFromPaths = "ids-from-paths",
+    /// A search result is incomplete: some of its pages are missing.
+    Incomplete = "incomplete",
     /// The last change of the dataset is in the future.
     LastChangeInFuture = "last-change-in-future",
     /// An import has so many distinct times that a change for each is slow.
@@ -132,8 +134,6 @@ warning_kinds! {
     OtherContent = "other-content",
     /// Other identifiers were in force on the same day.
     OtherIdentifiers = "other-identifiers",
-    /// A search result is incomplete: some of its pages are missing.
-    PagesMissing = "pages-missing",
     /// The primary renamed the dataset that a mirror follows.
     PrimaryRenamed = "primary-renamed",
     /// The primary withdrew the dataset that a mirror follows.

@@ -62,6 +62,8 @@ fn lines_that_are_no_ids_are_refused_in_any_spelling() {
             // Scripts, comments, quotes.
             "#!/bin/sh\necho A\n",
             "@echo off\nA\n",
+            "Access denied\n",
+            "Permission denied.\n",
             "# list of March\nA\n",
             "; list\nA\n",
             "% list\nA\n",

@@ -1,4 +1,4 @@
-//! Options for the source of a set, and for the time as of which it is read.
+//! Options that say where a set is read, and at what time.
 
 use std::str::FromStr;
 

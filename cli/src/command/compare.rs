@@ -354,7 +354,7 @@ impl Compare {
 
 /// The error of a comparison that is not that of a dataset and a listing.
 fn not_scanned() -> Error {
-    Error::usage("--scanned says when a listing was made, with which one dataset is compared")
+    Error::usage("--scanned is for one dataset and one listing: it says when the listing was made")
         .with_hint("`accession compare NAME ./scan.txt --scanned START/END`")
 }
 
@@ -498,7 +498,7 @@ fn report(
     report_with(session, compared, sides, (is_digest_equal, None), is_summary)
 }
 
-/// Prints how two sides differ, one of which may be a listing that took time to make.
+/// Prints how two sides differ. A side may be a listing that took time to make.
 fn report_with(
     session: &mut Session,
     [left, right]: [Compared; 2],

@@ -51,7 +51,7 @@ fn shown(text: &str) -> String {
     text[..end].trim_end_matches(['.', '-', '_']).to_owned()
 }
 
-/// The date with which a text begins, with or without hyphens, and what follows it.
+/// The date at the beginning of a text, with or without hyphens, and what follows it.
 fn date_at(text: &str) -> Option<(Day, &str)> {
     let (year, rest) = digits(text, 4)?;
     let separator = if rest.starts_with('-') { "-" } else { "" };
@@ -94,7 +94,7 @@ fn time_after(text: &str) -> TimeAfter {
     }
 }
 
-/// The time of six digits with which a text begins.
+/// The time at the beginning of a text, in six digits.
 fn compact_time(text: &str) -> Option<String> {
     let (time, rest) = digits(text, 6)?;
     let (hour, minute, second) = (&time[..2], &time[2..4], &time[4..]);
@@ -102,7 +102,7 @@ fn compact_time(text: &str) -> Option<String> {
     is_time(hour, minute, second).then(|| format!("{hour}:{minute}:{second}{offset}"))
 }
 
-/// The time of the day with which a text begins. After a `T`, which marks it, the seconds can be missing.
+/// The time of day at the beginning of a text. After a `T`, which marks it, the seconds can be missing.
 fn time_at(text: &str, is_marked: bool) -> Option<String> {
     let (hour, rest) = digits(text, 2)?;
     if is_marked && rest.starts_with(['Z', 'z']) {
@@ -148,7 +148,7 @@ fn fraction_at(text: &str) -> (String, &str) {
     }
 }
 
-/// The offset with which a text begins, which is UTC if there is none. `None`: digits follow the time.
+/// The offset at the beginning of a text: UTC if there is none. `None`: digits follow the time.
 fn offset_at(text: &str, is_marked: bool) -> Option<String> {
     let is_digit = |text: &str| text.starts_with(|it: char| it.is_ascii_digit());
     if let Some(rest) = text.strip_prefix(['Z', 'z']) {

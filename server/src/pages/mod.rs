@@ -31,7 +31,6 @@ pub use feed::{Feed, FeedEntry};
 pub use history::{HistoryPage, Month, MonthPage, MonthSums, months_page};
 pub use index::IndexPage;
 pub use layout::{Detail, moved, not_found, problem};
-pub use plot::{MARGIN, plot};
 pub use set::SetPage;
 pub use site::{SITEMAP_ADDRESSES, Serves, Site, SitemapEntry, entries, robots, sitemap};
 pub use verify::identifier_page;

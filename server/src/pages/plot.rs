@@ -13,7 +13,7 @@ use accession::history::Span;
 use accession::{DatasetName, Timestamp};
 
 /// The space on the left for the labels of the counts, in pixels.
-pub const MARGIN: u32 = 52;
+const MARGIN: u32 = 52;
 
 /// In pixels: the space above the line for the last number, and the height of the line.
 const TOP: f64 = 34.0;

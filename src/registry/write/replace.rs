@@ -225,7 +225,7 @@ fn before_last_change(read: &View, target: &Target<'_>) -> Result<Instance> {
     let last = target.latest.as_ref().ok_or_else(|| Error::no_history(name))?;
     let Some(before) = instance_before(read, target.dataset, last.timestamp)? else {
         let message = format!("{name} has had one change only, so there is no set before it");
-        return Err(Error::new(ErrorKind::NoHistory, message));
+        return Err(Error::new(ErrorDetail::FirstChange, message));
     };
     let earlier = instance_before(read, target.dataset, before.timestamp)?;
     if let Some(earlier) = earlier
