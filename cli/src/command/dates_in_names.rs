@@ -48,7 +48,8 @@ fn shown(text: &str) -> String {
         it.is_ascii_digit() || matches!(it, 'T' | 't' | 'Z' | ':' | '-' | '_' | '.' | '+')
     };
     let end = text.find(|it| !is_part(it)).unwrap_or(text.len());
-    text[..end].trim_end_matches(['.', '-', '_']).to_owned()
+    // The `T` of `.txt` is none of a time.
+    text[..end].trim_end_matches(|it: char| !it.is_ascii_digit() && it != 'Z').to_owned()
 }
 
 /// The date at the beginning of a text, with or without hyphens, and what follows it.
@@ -204,8 +205,8 @@ mod tests {
             // Fractions of a second, and offsets.
             ("inventoryReport-2024-01-02T23:10:23.000Z.txt", "2024-01-02T23:10:23Z"),
             ("r-2024-01-02T23-10-23.123456789Z.txt", "2024-01-02T23:10:23.123456Z"),
-            ("r-2024-01-02T23-10-23-250Z.txt", "2024-01-02T23:10:23.250Z"),
-            ("r-20240102T231023,5.txt", "2024-01-02T23:10:23.500Z"),
+            ("r-2024-01-02T23-10-23-250Z.txt", "2024-01-02T23:10:23.250000Z"),
+            ("r-20240102T231023,5.txt", "2024-01-02T23:10:23.500000Z"),
             ("r-20240102T231023+0100.txt", "2024-01-02T22:10:23Z"),
             ("r-2024-01-02T23:10:23-05:00.txt", "2024-01-03T04:10:23Z"),
             ("2016-04-05_20160405.txt", "2016-04-05T00:00:00Z"),
