@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use accession::file::Algorithm;
-use accession::fixity::{self, CheckOptions, FileTree, FixityRun};
+use accession::fixity::{CheckOptions, FileTree, FixityRun};
 use accession::{Change, DatasetName, GranuleId, IfMissing, Registry, Selection, Snapshot};
 use harness::values::clock;
 
@@ -90,7 +90,7 @@ fn compute(directory: &Path, paths: &[String]) -> Registry {
     paths.iter().for_each(|path| change.ingest(path.parse::<GranuleId>().unwrap()).unwrap());
     registry.change(&dataset(), &change).unwrap();
     let tree = FileTree::new(directory);
-    let computed = fixity::compute(&registry, &dataset(), tree, Algorithm::Sha256, None);
+    let computed = registry.compute_checksums(&dataset(), &tree, Algorithm::Sha256, None);
     assert_all_good(computed.unwrap(), paths.len());
     registry
 }
@@ -104,7 +104,7 @@ fn assert_all_good(mut run: FixityRun, files: usize) {
 fn check(directory: &Path, registry: &Registry, files: usize) {
     let select = |snapshot: &Snapshot| Ok(snapshot.select(&Selection::from(dataset()))?.set);
     let tree = FileTree::new(directory);
-    let run = fixity::check(registry, select, (tree, CheckOptions::new())).unwrap();
+    let run = registry.check_fixity(select, &tree, CheckOptions::new()).unwrap();
     assert_all_good(run, files);
 }
 

@@ -165,10 +165,10 @@ pub use crate::model::{
     Pattern, Set, SourceLocation, Timestamp, Warning, WarningKind,
 };
 pub use crate::registry::{
-    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, CitedContents, Clock,
-    Difference, DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions,
-    IfMissing, Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry,
-    Selected, Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
+    Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
+    DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
+    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
+    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -178,8 +178,7 @@ pub mod dataset {
         Licence, MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
     };
     pub use crate::registry::{
-        CorrectionReport, Edit, FirstRegistration, HistoryCounts, LastSubsets, Neighbours,
-        SharedDoi, Withdrawn,
+        CorrectionReport, Edit, FirstRegistration, HistoryCounts, SharedDoi, Withdrawn,
     };
 }
 
@@ -195,8 +194,7 @@ pub mod file {
 pub mod listing {
     pub use crate::input::{
         DirectoryFile, DirectoryListing, Events, FileFindings, FileRead, Findings, InputFormat,
-        ListedRecords, OpenedFile, Record, Records, RowFilter, StatedFile, old_payment_ids, open,
-        unzipped,
+        ListedRecords, OpenedFile, Record, Records, RowFilter, StatedFile, unzipped,
     };
     pub use crate::registry::{ListedDirectory, ListingSummary, SkippedEntries};
 }
@@ -209,10 +207,10 @@ pub mod history {
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
-        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, ImportCounts,
-        KeptAnnotations, NewAnnotation, NotedPeriod, Period, Periods, Presence, ReturnedGranules,
-        SavedSubset, ScannedCounts, ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation,
-        SubsetState, TwoSides, UnevenGranule, WorkCounts,
+        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, KeptAnnotations,
+        NewAnnotation, Period, Periods, Presence, ReturnedGranules, ScannedCounts,
+        ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
+        UnevenGranule, WorkCounts,
     };
 }
 
@@ -229,7 +227,7 @@ pub mod status {
 /// Copies of a registry.
 pub mod backup {
     pub use crate::registry::{
-        BackupReport, CopyReport, MissingFromBackup, PaymentIds, RestoreReport, restore,
+        BackupReport, CopyReport, MissingFromBackup, PaymentIds, RestoreReport,
     };
 }
 
@@ -245,8 +243,8 @@ pub mod proof {
     pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
         Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
-        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatedSet, StatementProof,
-        StatementTree, VerificationKey, Witness,
+        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatementProof, StatementTree,
+        VerificationKey, Witness,
     };
 }
 

@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use accession::ListingOptions;
+use accession::citation::Reference;
 use accession::citation::record;
-use accession::citation::{self, Reference};
 use accession::dataset::DatasetMetadata;
 use accession::listing::{
     self, DirectoryListing, FileRead, Findings, InputFormat, ListedDirectory, ListedRecords,
-    OpenedFile, Record,
+    OpenedFile, Record, Records,
 };
 use accession::mirror::Primary;
 use accession::mirror::PrimaryOptions;
@@ -264,7 +264,7 @@ impl<'a> Entries<'a> {
         progress.begin("reading", "granules", None);
         let directory = file.path().and_then(Path::parent).map(Path::to_owned);
         let options = self.options.clone().directory(directory).checksums(None);
-        let records = listing::open(reader, &name, &options)?.listed();
+        let records = Records::open(reader, &name, &options)?.listed();
         Ok(OpenListing::File { file: file.clone(), records: Box::new(records), progress })
     }
 
@@ -603,7 +603,7 @@ const MAX_TEXT_BYTES: u64 = 64 * 1_024 * 1_024;
 /// name says.
 pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
     let text = read_citations(file)?;
-    let references = citation::references(&text);
+    let references = Reference::find_all(&text);
     let extension = file.path().and_then(|path| path.extension()).and_then(|it| it.to_str());
     let extension = extension.unwrap_or_default().to_ascii_lowercase();
     let is_of_records = ["bib", "ris", "json"].contains(&extension.as_str());

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use accession::history::WorkCounts;
-use accession::mirror::{PublishedSite, SiteRegistry};
+use accession::mirror::PublishedSite;
 use accession::{
     CancelToken, Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot,
     Timestamp,
@@ -39,8 +39,8 @@ pub struct Session {
     began: Instant,
     out: Output,
     committed: Arc<AtomicBool>,
-    /// Where what was read of a site is, which takes the place of the registry.
-    site: Option<SiteRegistry>,
+    /// What was read of a site, which takes the place of the registry.
+    site: Option<Registry>,
     /// The program that this runs inside. `None` means that it is the program `accession`.
     host: Option<Host>,
 }
@@ -122,10 +122,11 @@ impl Session {
         }
     }
 
-    /// The registry that the other program has open, unless a site takes its place.
+    /// The registry that is open already: what was read of a site, or the one of the other program.
     fn opened(&self) -> Option<Registry> {
-        let host = self.host.as_ref().filter(|_| self.site.is_none())?;
-        host.registry.as_ref().map(|registry| registry.cancelled_by(&host.token))
+        let of_host = || self.host.as_ref()?.registry.as_ref();
+        let registry = self.site.as_ref().or_else(of_host)?;
+        Some(self.cancelled(registry.clone()))
     }
 
     /// What ends long work: the other program, or else Ctrl-C. A second Ctrl-C ends the program at once.
@@ -158,8 +159,8 @@ impl Session {
     /// Reads what names lead to on a published site, which takes the place of the registry.
     pub fn follow(&mut self, site: &PublishedSite, names: &[SetSpec]) -> Result<()> {
         let registry = site.read(names, self.now()?)?;
-        self.options.registry = registry.path().to_owned();
-        self.site = Some(registry);
+        self.options.registry = registry.location().full_name();
+        self.site = Some(registry.with_clock(Clock::system()));
         Ok(())
     }
 

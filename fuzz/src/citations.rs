@@ -2,7 +2,7 @@
 
 use accession::Pattern;
 use accession::citation::record;
-use accession::citation::{ParsedField, find};
+use accession::citation::{FoundCitation, ParsedField};
 use accession::dataset::Creator;
 use accession::dataset::DatasetMetadata;
 
@@ -11,7 +11,7 @@ use super::text;
 pub fn pasted(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let digits: String = text.to_lowercase().chars().filter(char::is_ascii_hexdigit).collect();
-    for pasted in find(&text) {
+    for pasted in FoundCitation::find_all(&text) {
         // No identifier is invented; hyphens and line ends may be within it.
         if let (Some(ParsedField::Read(identifier)), false) =
             (pasted.identifier, text.contains('\\'))

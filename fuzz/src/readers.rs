@@ -4,7 +4,8 @@ use std::io::{Cursor, Write};
 
 use accession::ErrorDetail;
 use accession::ListingOptions;
-use accession::listing::{self, InputFormat, OpenedFile};
+use accession::ids::payment::PaymentId;
+use accession::listing::{InputFormat, OpenedFile, Records};
 use accession::mirror::PrimaryOptions;
 use accession::mirror::{Primary, manifest};
 use accession::{
@@ -51,7 +52,7 @@ pub fn checksums(bytes: &[u8]) {
 pub fn old_payment_ids(bytes: &[u8]) {
     let lines = 1 + bytes.iter().filter(|&&byte| byte == b'\n').count() as u64;
     let lines = if bytes.starts_with(&[0x1f, 0x8b]) { u64::MAX } else { lines };
-    match listing::old_payment_ids(Cursor::new(bytes.to_vec()), "file") {
+    match PaymentId::read_list(Cursor::new(bytes.to_vec()), "file") {
         Err(error) => assert_is_a_line(error.location(), lines),
         // No line is dropped.
         Ok(ids) => assert!(lines == u64::MAX || filled_lines(bytes) == ids.len()),
@@ -95,7 +96,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
     // Only the decompressed bytes show how many lines a compressed file has.
     let lines = if is_zipped && file == unzipped { u64::MAX - 1 } else { lines };
     let options = ListingOptions::new().format(format);
-    if let Ok(mut records) = listing::open(Cursor::new(file.to_vec()), "file", &options) {
+    if let Ok(mut records) = Records::open(Cursor::new(file.to_vec()), "file", &options) {
         for record in records.by_ref() {
             match record {
                 Ok(record) => assert_is_a_line(Some(&record.location), lines),
@@ -109,7 +110,7 @@ fn read(file: &[u8], unzipped: &[u8], format: Option<InputFormat>) {
 
 /// The ids in their order. `None` if the file is refused.
 fn granule_ids(file: &[u8], options: &ListingOptions) -> Option<Vec<String>> {
-    let records = listing::open(Cursor::new(file.to_vec()), "file", options).ok()?;
+    let records = Records::open(Cursor::new(file.to_vec()), "file", options).ok()?;
     records.map(|record| Some(record.ok()?.granule_id.to_string())).collect()
 }
 

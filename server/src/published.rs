@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 
 use accession::dataset::DatasetRecord;
-use accession::publish::{SiteDirectory, publish};
+use accession::publish::SiteDirectory;
 use accession::{DatasetFilter, DatasetName};
 use accession::{Error, ErrorKind, Result};
 use accession::{Registry, Snapshot};
@@ -145,7 +145,7 @@ impl PublishedFiles {
         let name = &version.listed.dataset.name;
         let filter = DatasetFilter::from(name.clone());
         let run =
-            || publish(registry, directory.path(), &filter, |_, published| published.map(drop));
+            || registry.publish(directory.path(), &filter, |_, published| published.map(drop));
         match run() {
             Err(error)
                 if matches!(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::{JoinHandle, available_parallelism};
 
-use super::is_checkpoint;
+use super::Chain;
 use super::list::{CanonicalList, CanonicalLists};
 use super::sweep::Sweep;
 use crate::model::{Digest, Identifier};
@@ -193,7 +193,7 @@ impl Hashing {
         let reached =
             if self.batch.is_full(self.batch_ids) { self.hand_over() } else { Vec::new() };
         let are_last = !instances.is_empty() && instances.end == self.instances;
-        if self.finds_checkpoints && are_last && is_checkpoint(granule_id) {
+        if self.finds_checkpoints && are_last && Chain::is_checkpoint(granule_id) {
             self.batch.checkpoints.push(self.batch.ends.len());
         }
         self.batch.push(granule_id, instances);
@@ -476,7 +476,7 @@ mod tests {
                 let granule_id = format!("granule.{:08}", held - 1);
                 chain.push(&granule_id);
                 list.push(format!("{granule_id}\n").as_bytes());
-                if is_checkpoint(&granule_id) {
+                if Chain::is_checkpoint(&granule_id) {
                     let (identifier, list) = (chain.identifier(), Some(list.save()));
                     reached.push(Reached { granule_id, identifier, list, held });
                 }

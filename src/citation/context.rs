@@ -1,6 +1,6 @@
 //! The DOI, the date and the digest of a citation, and the set of this registry that they select.
 
-use super::recognise::{FoundCitation, ParsedField, find};
+use super::recognise::{FoundCitation, ParsedField};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Instance, Moment};
 use crate::registry::{Agreement, Period, Periods, Selection, Snapshot};
@@ -19,7 +19,9 @@ impl CitedContext {
         let mut stated = CitedContext::default();
         let is_meant =
             |pasted: &FoundCitation| pasted.identifier == Some(ParsedField::Read(identifier));
-        for FoundCitation { doi, date, digest, .. } in find(text).into_iter().filter(is_meant) {
+        for FoundCitation { doi, date, digest, .. } in
+            FoundCitation::find_all(text).into_iter().filter(is_meant)
+        {
             stated.doi = stated.doi.or(doi);
             if let (None, Some(ParsedField::Read(date))) = (stated.date, date) {
                 stated.date = Some(date);

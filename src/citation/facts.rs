@@ -6,12 +6,13 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_encode};
 
 use super::record;
 use super::set_spec::{Meaning, NamedDataset, SetSpec, When};
+use crate::error::Result;
 use crate::model::{
     Annotation, DatasetMetadata, DatasetName, DatasetRecord, Day, Digest, Doi, Identifier,
     Instance, Licence, Moment, ParseError, Pattern, Set, SubsetCriteria, Timestamp, is_interpreted,
     plural, quoted,
 };
-use crate::registry::{CitationFacts, CitedContents, ListingSummary, Period};
+use crate::registry::{CitationFacts, CitedContents, ListingSummary, Period, Registry};
 
 /// A citation of a dataset as it was held at a time, or of a subset of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +23,8 @@ pub struct Citation {
     pub(super) as_of: Moment,
     /// The same where the digest is named, too.
     digest_as_of: Moment,
+    /// The time that was requested. `None` means any at which the set was held.
+    at: Option<Moment>,
     /// The day on which the citation was written.
     pub(super) accessed: Day,
     /// The address of the site that resolves identifiers, without a slash at its end. `None` means that none
@@ -55,6 +58,7 @@ impl Citation {
             cited,
             as_of,
             digest_as_of,
+            at,
             accessed,
             resolver,
             states_digest: false,
@@ -109,11 +113,16 @@ impl Citation {
     }
 
     /// Names the digest in words if the set had several contents on the day of the citation, and in formats for
-    /// programs if every file has a checksum.
-    #[must_use]
-    pub fn with_contents(self, contents: CitedContents) -> Self {
-        let CitedContents { are_several, have_checksums } = contents;
-        Citation { has_checksums: have_checksums, ..self.with_digest(are_several) }
+    /// programs if every file has a checksum. `registry` holds the set. No snapshot needs to be open: what a set
+    /// contained at a past time does not change.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the registry cannot be read.
+    pub fn with_contents(self, registry: &Registry) -> Result<Self> {
+        let CitedContents { are_several, have_checksums } =
+            registry.cited_contents(&self.cited, self.at)?;
+        Ok(Citation { has_checksums: have_checksums, ..self.with_digest(are_several) })
     }
 
     /// Names the address of a site that resolves identifiers, unless the record of the dataset has one.
@@ -340,75 +349,77 @@ pub(super) fn encoded(address: &str) -> String {
     single_line(address).chars().map(encode).collect()
 }
 
-/// What is known of a dataset: its DOI, its name or both, and the record of it that somebody provides, as
-/// [`record::read`] reads it.
-/// Without a title, the DOI takes its place; without a name, one is made of the DOI.
-///
-/// # Errors
-///
-/// - `[]`, with a record that has no DOI: neither a DOI nor a name
-/// - two different DOIs, or two names
-/// - those of [`record::read`]
-///
-/// # Examples
-///
-/// ```
-/// use accession::{Citation, CitationFormat};
-/// use accession::citation::listed_dataset;
-/// use accession::{GranuleId, ListingBuilder};
-///
-/// let mut listing = ListingBuilder::new();
-/// listing.add("A.1".parse::<GranuleId>()?)?;
-/// let listing = listing.finish();
-/// let dataset = listed_dataset(&["10.9999/FOO".parse()?], None)?;
-/// let now = "2001-01-05T12:00:00Z".parse()?;
-/// let citation = Citation::of_list(dataset, &listing.identify()?, now);
-/// let tuple = citation.render(CitationFormat::Tuple);
-/// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-pub fn listed_dataset(of: &[SetSpec], record: Option<&str>) -> Result<DatasetMetadata, ParseError> {
-    let (mut named, mut doi) = (None, None);
-    for given in of {
-        let is_new = match &given.meaning {
-            Meaning::Dataset(NamedDataset::Name(name), When::Now) => {
-                named.replace(name.clone()).is_none()
+impl DatasetMetadata {
+    /// What is known of a dataset: its DOI, its name or both, and the record of it that somebody provides, as
+    /// [`record::read`] reads it.
+    /// Without a title, the DOI takes its place; without a name, one is made of the DOI.
+    ///
+    /// # Errors
+    ///
+    /// - `[]`, with a record that has no DOI: neither a DOI nor a name
+    /// - two different DOIs, or two names
+    /// - those of [`record::read`]
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::{Citation, CitationFormat};
+    /// use accession::dataset::DatasetMetadata;
+    /// use accession::{GranuleId, ListingBuilder};
+    ///
+    /// let mut listing = ListingBuilder::new();
+    /// listing.add("A.1".parse::<GranuleId>()?)?;
+    /// let listing = listing.finish();
+    /// let dataset = DatasetMetadata::of_list(&["10.9999/FOO".parse()?], None)?;
+    /// let now = "2001-01-05T12:00:00Z".parse()?;
+    /// let citation = Citation::of_list(dataset, &listing.identify()?, now);
+    /// let tuple = citation.render(CitationFormat::Tuple);
+    /// assert_eq!(tuple, "{ doi:10.9999/FOO, DI:e9cac2acf20e60847e87ea0a5927fb65 }\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn of_list(of: &[SetSpec], record: Option<&str>) -> Result<DatasetMetadata, ParseError> {
+        let (mut named, mut doi) = (None, None);
+        for given in of {
+            let is_new = match &given.meaning {
+                Meaning::Dataset(NamedDataset::Name(name), When::Now) => {
+                    named.replace(name.clone()).is_none()
+                }
+                Meaning::Dataset(NamedDataset::Doi(given), When::Now) => {
+                    doi.replace(given.clone()).is_none()
+                }
+                _ => {
+                    let message = format!(
+                        "{} is neither a DOI nor the name of a dataset",
+                        quoted(given.as_str())
+                    );
+                    return Err(ParseError::new(message));
+                }
+            };
+            if !is_new {
+                return Err(ParseError::new(
+                    "one list is of one dataset: give one DOI, one name or both",
+                ));
             }
-            Meaning::Dataset(NamedDataset::Doi(given), When::Now) => {
-                doi.replace(given.clone()).is_none()
-            }
-            _ => {
-                let message = format!(
-                    "{} is neither a DOI nor the name of a dataset",
-                    quoted(given.as_str())
-                );
+        }
+        // The name is replaced below.
+        let placeholder = || "list".parse().expect("it is a name");
+        let mut dataset = DatasetMetadata::named(named.clone().unwrap_or_else(placeholder));
+        record.map_or(Ok(()), |record| record::read(record, &mut dataset))?;
+        match (&doi, &dataset.doi) {
+            (Some(given), Some(stated)) if given != stated => {
+                let message = format!("the record is that of {stated}, and not of {given}");
                 return Err(ParseError::new(message));
             }
-        };
-        if !is_new {
-            return Err(ParseError::new(
-                "one list is of one dataset: give one DOI, one name or both",
-            ));
+            _ => dataset.doi = doi.or(dataset.doi),
         }
-    }
-    // The name is replaced below.
-    let placeholder = || "list".parse().expect("it is a name");
-    let mut dataset = DatasetMetadata::named(named.clone().unwrap_or_else(placeholder));
-    record.map_or(Ok(()), |record| record::read(record, &mut dataset))?;
-    match (&doi, &dataset.doi) {
-        (Some(given), Some(stated)) if given != stated => {
-            let message = format!("the record is that of {stated}, and not of {given}");
-            return Err(ParseError::new(message));
+        if named.is_none() {
+            let nameless = || ParseError::new("the dataset has neither a DOI nor a name");
+            let doi = dataset.doi.as_ref().ok_or_else(nameless)?;
+            dataset.name = name_of(doi);
+            dataset.title.get_or_insert_with(|| doi.to_string());
         }
-        _ => dataset.doi = doi.or(dataset.doi),
+        Ok(dataset)
     }
-    if named.is_none() {
-        let nameless = || ParseError::new("the dataset has neither a DOI nor a name");
-        let doi = dataset.doi.as_ref().ok_or_else(nameless)?;
-        dataset.name = name_of(doi);
-        dataset.title.get_or_insert_with(|| doi.to_string());
-    }
-    Ok(dataset)
 }
 
 /// The DOI with a hyphen in the place of what a name cannot have, for the key of a reference.
@@ -488,7 +499,7 @@ mod tests {
         let read = |of: &[&str], doi: Option<&str>| {
             let record = doi.map(|doi| format!(r#"{{"type":"dataset","DOI":"{doi}"}}"#));
             let of: Vec<SetSpec> = of.iter().map(|it| it.parse().unwrap()).collect();
-            listed_dataset(&of, record.as_deref())
+            DatasetMetadata::of_list(&of, record.as_deref())
                 .map(|it| (it.name.to_string(), it.doi.map(|doi| doi.to_string())))
         };
         let known = |name: &str, doi: Option<&str>| Ok((name.to_owned(), doi.map(str::to_owned)));

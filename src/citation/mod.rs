@@ -5,8 +5,8 @@
 //! invented, and [`Citation::missing_fields`] lists it.
 //!
 //! - [`record`] reads the record of a dataset from CSL-JSON or DataCite JSON
-//! - [`references()`] splits a text into references
-//! - [`find`] finds citations in pasted text
+//! - [`Reference::find_all`] splits a text into references
+//! - [`FoundCitation::find_all`] finds citations in pasted text
 //! - [`Checker`] compares recognised citations with a registry
 //! - [`SetSpec`] reads a set as a person writes it: a dataset, an identifier, a citation, or a listing
 //!
@@ -25,10 +25,10 @@ mod resolve;
 mod set_spec;
 
 pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
-pub use facts::{Citation, listed_dataset};
+pub use facts::Citation;
 pub use format::CitationFormat;
-pub use recognise::{FoundCitation, ParsedField, Part, PartGranules, citations_of, cited, find};
-pub use references::{Reference, references};
-pub use resolve::{Resolution, Source, refuse_future};
+pub use recognise::{FoundCitation, ParsedField, Part, PartGranules};
+pub use references::Reference;
+pub use resolve::{Resolution, Source};
 pub use set_spec::SetSpec;
 pub(crate) use set_spec::{Meaning, NamedDataset};

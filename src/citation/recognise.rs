@@ -12,7 +12,7 @@
 //! # DOIs and dates
 //!
 //! The identifier alone names the set; the DOI and the date are only compared with it. They are those of its
-//! [reference](references) and, in running text, those between its neighbours. The date follows `as held at`,
+//! [reference](Reference) and, in running text, those between its neighbours. The date follows `as held at`,
 //! `as held on` or, directly after the identifier, `as of`; in a tuple, it is a member; at the end of a title, it
 //! is in brackets with the identifier. It is an ISO date or
 //! an instant of RFC 3339: other spellings are not compared. The year of publication and the day of access
@@ -35,7 +35,7 @@ use percent_encoding::percent_decode_str;
 
 pub use super::marks::ParsedField;
 use super::marks::{Mark, Name, first_digest, identifier_of_part, last_digest, marks};
-use super::references::{Reference, references};
+use super::references::Reference;
 use crate::model::{DatasetName, DigestPrefix, Doi, Identifier, Moment, strip_prefix_of_any_case};
 
 /// A citation that was recognised.
@@ -87,79 +87,82 @@ impl FoundCitation {
     }
 }
 
-/// Finds the citations in a text, in their order. A citation that a record repeats is returned
-/// once.
-///
-/// Costs time in proportion to the length of the text.
-///
-/// # Examples
-///
-/// ```
-/// use accession::citation::{ParsedField, find};
-///
-/// let text = "{ doi:10.9999/US/FOOL2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }";
-/// let found = find(text);
-/// assert_eq!(found.len(), 1);
-/// assert_eq!(found[0].date, Some(ParsedField::Read("2001-01-05".parse()?)));
-/// # Ok::<(), accession::ParseError>(())
-/// ```
-pub fn find(text: &str) -> Vec<FoundCitation> {
-    references(text).iter().flat_map(citations_of).collect()
+impl FoundCitation {
+    /// Finds the citations in a text, in their order. A citation that a record repeats is returned
+    /// once.
+    ///
+    /// Costs time in proportion to the length of the text.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::citation::{FoundCitation, ParsedField};
+    ///
+    /// let text = "{ doi:10.9999/US/FOOL2, 2001-01-05, DI:763122197bfb3ffbf0da14adbfb1b13b }";
+    /// let found = FoundCitation::find_all(text);
+    /// assert_eq!(found.len(), 1);
+    /// assert_eq!(found[0].date, Some(ParsedField::Read("2001-01-05".parse()?)));
+    /// # Ok::<(), accession::ParseError>(())
+    /// ```
+    pub fn find_all(text: &str) -> Vec<FoundCitation> {
+        Reference::find_all(text).iter().flat_map(Reference::citations).collect()
+    }
 }
 
-/// Finds the citations of a reference, in their order.
-pub fn citations_of(reference: &Reference) -> Vec<FoundCitation> {
-    let text = reference.text.as_str();
-    let mut marks = marks(text);
-    if !reference.is_record {
-        marks.dedup_by(|next, mark| is_address_of(next, mark, text));
+impl Reference {
+    /// Finds the citations of a reference, in their order.
+    pub fn citations(&self) -> Vec<FoundCitation> {
+        let text = self.text.as_str();
+        let mut marks = marks(text);
+        if !self.is_record {
+            marks.dedup_by(|next, mark| is_address_of(next, mark, text));
+        }
+        let lines = if self.is_of_json { vec![0; marks.len()] } else { lines_before(text, &marks) };
+        let citations = lines.into_iter().enumerate().map(|(index, lines_before)| {
+            let citation = citation_at(&marks, index, text, self.is_record);
+            FoundCitation { lines_before, ..citation }
+        });
+        if !self.is_record {
+            return citations.collect();
+        }
+        // All of a record has one DOI and one digest.
+        let first = || doi_of_record(&text[..text.floor_char_boundary(NEAR_BYTES)]);
+        let (doi, digest) = (self.doi.clone().or_else(first), first_digest(text));
+        let stated = citations.map(|citation| {
+            let digest = digest.clone().map(|(_, digest)| digest);
+            let part = citation.part.map(|part| Part { digest: digest.clone(), ..part });
+            let digest = digest.filter(|_| part.is_none());
+            FoundCitation { doi: doi.clone(), digest, dataset: None, part, ..citation }
+        });
+        let stated: Vec<FoundCitation> = stated.collect();
+        // A part that nobody registered is cited by the whole set: its own identifier resolves nowhere.
+        if let Some(cited) = stated.iter().find(|citation| citation.part.is_some()) {
+            let dated = stated.iter().find(|it| it.part.is_some() && it.date.is_some());
+            let mut cited = dated.unwrap_or(cited).clone();
+            let of_part = stated.iter().filter(|it| it.part.is_none());
+            let of_part = of_part.filter(|it| it.identifier != cited.identifier);
+            let of_part = of_part.filter_map(|it| it.identifier.clone());
+            cited.part.iter_mut().for_each(|part| part.identifiers.extend(of_part.clone()));
+            return vec![cited];
+        }
+        let dated = stated.iter().filter(|citation| citation.date.is_some());
+        let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
+        let mut seen = HashSet::new();
+        // An address of another set than the one that is cited relates it to that.
+        let is_related = |citation: &FoundCitation, mark: &Mark| {
+            let is_address = text[..mark.location.start].ends_with('/');
+            is_address
+                && self.is_of_json
+                && !dated.is_empty()
+                && !dated.contains(&citation.identifier)
+        };
+        let is_new = |(citation, mark): &(&FoundCitation, &Mark)| {
+            (citation.date.is_some() || !dated.contains(&citation.identifier))
+                && !is_related(citation, mark)
+                && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
+        };
+        stated.iter().zip(&marks).filter(is_new).map(|(citation, _)| citation.clone()).collect()
     }
-    let lines =
-        if reference.is_of_json { vec![0; marks.len()] } else { lines_before(text, &marks) };
-    let citations = lines.into_iter().enumerate().map(|(index, lines_before)| {
-        let citation = citation_at(&marks, index, text, reference.is_record);
-        FoundCitation { lines_before, ..citation }
-    });
-    if !reference.is_record {
-        return citations.collect();
-    }
-    // All of a record has one DOI and one digest.
-    let first = || doi_of_record(&text[..text.floor_char_boundary(NEAR_BYTES)]);
-    let (doi, digest) = (reference.doi.clone().or_else(first), first_digest(text));
-    let stated = citations.map(|citation| {
-        let digest = digest.clone().map(|(_, digest)| digest);
-        let part = citation.part.map(|part| Part { digest: digest.clone(), ..part });
-        let digest = digest.filter(|_| part.is_none());
-        FoundCitation { doi: doi.clone(), digest, dataset: None, part, ..citation }
-    });
-    let stated: Vec<FoundCitation> = stated.collect();
-    // A part that nobody registered is cited by the whole set: its own identifier resolves nowhere.
-    if let Some(cited) = stated.iter().find(|citation| citation.part.is_some()) {
-        let dated = stated.iter().find(|it| it.part.is_some() && it.date.is_some());
-        let mut cited = dated.unwrap_or(cited).clone();
-        let of_part = stated.iter().filter(|it| it.part.is_none());
-        let of_part = of_part.filter(|it| it.identifier != cited.identifier);
-        let of_part = of_part.filter_map(|it| it.identifier.clone());
-        cited.part.iter_mut().for_each(|part| part.identifiers.extend(of_part.clone()));
-        return vec![cited];
-    }
-    let dated = stated.iter().filter(|citation| citation.date.is_some());
-    let dated: HashSet<_> = dated.map(|citation| citation.identifier.clone()).collect();
-    let mut seen = HashSet::new();
-    // An address of another set than the one that is cited relates it to that.
-    let is_related = |citation: &FoundCitation, mark: &Mark| {
-        let is_address = text[..mark.location.start].ends_with('/');
-        is_address
-            && reference.is_of_json
-            && !dated.is_empty()
-            && !dated.contains(&citation.identifier)
-    };
-    let is_new = |(citation, mark): &(&FoundCitation, &Mark)| {
-        (citation.date.is_some() || !dated.contains(&citation.identifier))
-            && !is_related(citation, mark)
-            && seen.insert((citation.identifier.clone(), format!("{:?}", citation.date)))
-    };
-    stated.iter().zip(&marks).filter(is_new).map(|(citation, _)| citation.clone()).collect()
 }
 
 /// Whether the identifier after the one of a title is that of the same set again, in its address.
@@ -170,17 +173,19 @@ fn is_address_of(next: &Mark, mark: &Mark, text: &str) -> bool {
         && title_date(&text[..mark.location.start], &text[mark.location.end..]).is_some()
 }
 
-/// Finds the citations of a reference, and after them the DOIs of datasets that it cites without an
-/// identifier.
-pub fn cited(reference: &Reference) -> Vec<FoundCitation> {
-    let mut found = citations_of(reference);
-    let lacking = dois_without_identifier(reference, &found);
-    found.extend(lacking.into_iter().map(|doi| {
-        let (identifier, digest, dataset, date, part) = (None, None, None, None, None);
-        let lines_before = 0;
-        FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part, lines_before }
-    }));
-    found
+impl Reference {
+    /// Finds the citations of a reference, and after them the DOIs of datasets that it cites without an
+    /// identifier.
+    pub fn citations_and_dois(&self) -> Vec<FoundCitation> {
+        let mut found = self.citations();
+        let lacking = dois_without_identifier(self, &found);
+        found.extend(lacking.into_iter().map(|doi| {
+            let (identifier, digest, dataset, date, part) = (None, None, None, None, None);
+            let lines_before = 0;
+            FoundCitation { identifier, digest, doi: Some(doi), dataset, date, part, lines_before }
+        }));
+        found
+    }
 }
 
 /// The DOIs of a reference that none of its citations has, unless one of these has no DOI and may be that of
@@ -472,10 +477,10 @@ mod tests {
     fn each_citation_has_its_own_line() {
         let lines_of = |text: &str| {
             let of_reference = |reference: &Reference| {
-                let found = cited(reference).into_iter();
+                let found = reference.citations_and_dois().into_iter();
                 found.map(|it| reference.line + it.lines_before).collect::<Vec<_>>()
             };
-            references(text).iter().flat_map(of_reference).collect::<Vec<u64>>()
+            Reference::find_all(text).iter().flat_map(of_reference).collect::<Vec<u64>>()
         };
         let paragraph = format!("\nWe used\nDI:{DIGITS},\r\nand\nDI:{DIGITS}.\n\n> DI:{DIGITS}\n");
         assert_eq!(lines_of(&paragraph), [3, 5, 7]);
@@ -507,7 +512,7 @@ mod tests {
         ];
         for text in texts {
             let began = std::time::Instant::now();
-            find(&text);
+            FoundCitation::find_all(&text);
             let elapsed = began.elapsed();
             assert!(elapsed < std::time::Duration::from_secs(20), "{}: {elapsed:?}", &text[..20]);
         }
@@ -519,10 +524,10 @@ mod tests {
             let dois: Vec<String> =
                 dois_without_identifier(reference, &[]).iter().map(ToString::to_string).collect();
             let key = reference.key.as_deref().unwrap_or("-");
-            let citations = citations_of(reference).len();
+            let citations = reference.citations().len();
             format!("{key} {} [{}] {citations}", reference.line, dois.join(" "))
         };
-        references(text).iter().map(shown).collect()
+        Reference::find_all(text).iter().map(shown).collect()
     }
 
     fn bibtex() -> String {

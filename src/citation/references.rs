@@ -31,11 +31,13 @@ pub struct Reference {
     pub(super) doi: Option<Doi>,
 }
 
-/// Returns the references of a text, in their order.
-///
-/// Costs time in proportion to the length of the text.
-pub fn references(text: &str) -> Vec<Reference> {
-    items_of_json(text).unwrap_or_else(|| references_of_lines(text))
+impl Reference {
+    /// Returns the references of a text, in their order.
+    ///
+    /// Costs time in proportion to the length of the text.
+    pub fn find_all(text: &str) -> Vec<Reference> {
+        items_of_json(text).unwrap_or_else(|| references_of_lines(text))
+    }
 }
 
 /// The items of each document; `None` if the text contains anything but JSON.

@@ -272,7 +272,7 @@ impl Snapshot {
         let at = match when {
             When::Now => now,
             When::At(at) => {
-                refuse_future(at, self.now())?;
+                at.refuse_future(self.now())?;
                 // The rest of today has not come yet.
                 if at.last_instant() > self.now() { self.until_now(&name, at)? } else { at }
             }
@@ -293,7 +293,7 @@ impl Snapshot {
     fn of_identifier(&self, given: &CitedIdentifier) -> Result<(Selection, Vec<Warning>)> {
         let identifier = self.identifier_beginning(&given.digits, None)?;
         if let Some(at) = given.at {
-            refuse_future(at, self.now())?;
+            at.refuse_future(self.now())?;
             return Ok((
                 Selection::Identifier { identifier, dataset: None, at: Some(at) },
                 Vec::new(),
@@ -369,15 +369,17 @@ fn not_of_registry(what: &str) -> Error {
     Error::new(ErrorKind::Usage, message)
 }
 
-/// Refuses a time after `now`, since the set in force then is not known.
-///
-/// # Errors
-///
-/// [`ErrorKind::Future`].
-pub fn refuse_future(at: Moment, now: Timestamp) -> Result<()> {
-    if at.first_instant() > now {
-        let message = format!("{at} is in the future: now it is {now}");
-        return Err(Error::new(ErrorDetail::SetInFuture, message));
+impl Moment {
+    /// Refuses a time after `now`, since the set in force then is not known.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Future`].
+    pub fn refuse_future(self, now: Timestamp) -> Result<()> {
+        if self.first_instant() > now {
+            let message = format!("{self} is in the future: now it is {now}");
+            return Err(Error::new(ErrorDetail::SetInFuture, message));
+        }
+        Ok(())
     }
-    Ok(())
 }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use serde::{Serialize, Serializer};
 
 use super::context::CitedContext;
-use super::recognise::{FoundCitation, ParsedField, find};
+use super::recognise::{FoundCitation, ParsedField};
 use crate::model::{
     DatasetName, Digest, DigestPrefix, Doi, Identifier, IdentifierPrefix, Moment, ParseError,
     quoted, strip_prefix_of_any_case,
@@ -333,7 +333,7 @@ fn identifier_at(text: &str) -> Option<Result<CitedIdentifier, ParseError>> {
 
 /// The digest that names the set of a citation or an address without an identifier, or is broken over lines.
 fn digest_in(text: &str) -> Option<Meaning> {
-    match find(text).as_slice() {
+    match FoundCitation::find_all(text).as_slice() {
         [FoundCitation { identifier: None, digest: Some(ParsedField::Read(digest)), .. }] => {
             Some(Meaning::Digest(digest.clone()))
         }
@@ -344,7 +344,7 @@ fn digest_in(text: &str) -> Option<Meaning> {
 /// The identifier in a citation or an address. `None` means that there is none.
 fn identifier_in(text: &str) -> Result<Option<Identifier>, ParseError> {
     let mut found = None;
-    for FoundCitation { identifier, part, .. } in find(text) {
+    for FoundCitation { identifier, part, .. } in FoundCitation::find_all(text) {
         let Some(stated) = identifier else { continue };
         if let (ParsedField::Read(whole), Some(part)) = (&stated, part) {
             let patterns = part.patterns.join(" ");

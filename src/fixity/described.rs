@@ -11,42 +11,44 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Content, FileContent, FilePath, FileRecord, ListingEntry, Set, quoted};
 use crate::registry::{FileList, Granule, Listing, ListingBuilder, Registry, Work};
 
-/// Adds checksums to the listing of a directory, for a comparison with a set: of each file of which the set has a
-/// checksum, the strongest of these that this program computes. A file whose size differs from that of the set is
-/// not read, because it differs anyway.
-///
-/// Reads files in parallel, as [`check`](super::check()) does. The memory does not depend on their number.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`]: a file cannot be read, or was written while it was read; [`ErrorKind::NotMounted`]; those
-/// of [`Registry::files`]; [`ErrorKind::Interrupted`].
-pub fn described(
-    registry: &Registry,
-    set: &Set,
-    tree: &FileTree,
-    listing: &Listing,
-) -> Result<Listing> {
-    // The paths are those of the directory itself.
-    let root = Arc::new(Root::open(&tree.root, tree.mounted)?.following_links());
-    let watcher = registry.watcher();
-    let total = match watcher.shows_totals() {
-        true => Some(bytes_of(listing)?).filter(|bytes| *bytes > 0),
-        false => None,
-    };
-    // Ends when it is dropped.
-    let _work = watcher.begin(Work::ReadBytes, total);
-    let mut held = registry.files(set).peekable();
-    let files = listing.files()?.map(move |listed| described_by(&mut held, listed?));
-    let files = files.flat_map(|files| match files {
-        Ok(files) => files.into_iter().map(Ok).collect(),
-        Err(error) => vec![Err(error)],
-    });
-    let mut builder = ListingBuilder::new();
-    for read in FileReader::start(&root, files, Purpose::Describe, tree.reading, watcher)? {
-        builder.add(entry_of(read?)?)?;
+impl Registry {
+    /// Adds checksums to the listing of a directory, for a comparison with a set: of each file of which the set has a
+    /// checksum, the strongest of these that this program computes. A file whose size differs from that of the set is
+    /// not read, because it differs anyway.
+    ///
+    /// Reads files in parallel, as [`Registry::check_fixity`] does. The memory does not depend on their number.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`]: a file cannot be read, or was written while it was read; [`ErrorKind::NotMounted`]; those
+    /// of [`Registry::files`]; [`ErrorKind::Interrupted`].
+    pub fn describe_listing(
+        &self,
+        listing: &Listing,
+        tree: &FileTree,
+        set: &Set,
+    ) -> Result<Listing> {
+        // The paths are those of the directory itself.
+        let root = Arc::new(Root::open(&tree.root, tree.mounted)?.following_links());
+        let watcher = self.watcher();
+        let total = match watcher.shows_totals() {
+            true => Some(bytes_of(listing)?).filter(|bytes| *bytes > 0),
+            false => None,
+        };
+        // Ends when it is dropped.
+        let _work = watcher.begin(Work::ReadBytes, total);
+        let mut held = self.files(set).peekable();
+        let files = listing.files()?.map(move |listed| described_by(&mut held, listed?));
+        let files = files.flat_map(|files| match files {
+            Ok(files) => files.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        });
+        let mut builder = ListingBuilder::new();
+        for read in FileReader::start(&root, files, Purpose::Describe, tree.reading, watcher)? {
+            builder.add(entry_of(read?)?)?;
+        }
+        Ok(builder.finish())
     }
-    Ok(builder.finish())
 }
 
 /// The sum of the sizes of the listed files.

@@ -209,92 +209,97 @@ impl CheckOptions {
     }
 }
 
-/// Begins to check files of a set below a directory. What was checked is recorded once a minute, and when it
-/// is finished, if it is the checksums of all files that a dataset holds now; if the registry cannot be
-/// written, that is not, either, which [`FixityRun::not_recorded`] says. A check that begins no file after some
-/// time goes on where the last one of this directory has ended.
-///
-/// # Errors
-///
-/// Those of `select` and [`Registry::check_files`]; no thread can be started; the directory cannot be read, or
-/// has none of the files.
-pub fn check(
-    registry: &Registry,
-    select: impl FnOnce(&Snapshot) -> Result<Set>,
-    (tree, options): (FileTree, CheckOptions),
-) -> Result<FixityRun> {
-    let (root, CheckOptions { depth, list_unexpected, root_name }) = (tree.open()?, options);
-    // Before the set is read, so that a file that is registered meanwhile is not unexpected.
-    let listed = list_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
-    let set = select(&registry.snapshot()?)?;
-    let work = FilesOfSet::new(registry, set.clone()).begin(&root, &tree.reading)?;
-    let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
-    let is_rolling = tree.reading.begin_until.is_some();
-    let begin = |is_recorded| {
-        let new = NewCheck { root: root_name.clone(), is_rolling, is_recorded };
-        while_busy(&work, || registry.for_saves().check_files(&set, new.clone()))
-    };
-    let is_present = set.subset().is_none() && set.instance().until.is_none();
-    let recorded = (is_present && depth == Depth::Content).then(|| begin(true));
-    let (check, not_recorded) = match recorded {
-        Some(Err(error)) if error.prevents_recording() => {
-            (begin(false)?, Some(format!("{error}: the check is not recorded")))
-        }
-        Some(check) => (check?, None),
-        None => (begin(false)?, None),
-    };
-    let mut granules = check.granules()?.peekable();
-    // All files of the first granule are checked in any case: a part of it is not recorded.
-    let at_least = match granules.peek() {
-        Some(Ok(granule)) => granule.content.files().len().max(1) as u64,
-        _ => 1,
-    };
-    let (reading, files) = (ReadOptions { at_least, ..tree.reading }, of_granules(granules));
-    let records = Records::Check { check, listed, unexpected: None };
-    let run = FixityRun::start(
-        &root,
-        Box::new(files),
-        Purpose::Check(depth),
-        reading,
-        records,
-        (registry.watcher(), work),
-    )?;
-    let not_recorded = not_recorded.map(|it| Warning::new(WarningKind::CheckNotRecorded, it));
-    Ok(FixityRun { not_recorded, ..run })
+impl Registry {
+    /// Begins to check files of a set below a directory. What was checked is recorded once a minute, and when it
+    /// is finished, if it is the checksums of all files that a dataset holds now; if the registry cannot be
+    /// written, that is not, either, which [`FixityRun::not_recorded`] says. A check that begins no file after some
+    /// time goes on where the last one of this directory has ended.
+    ///
+    /// # Errors
+    ///
+    /// Those of `select` and [`Registry::check_files`]; no thread can be started; the directory cannot be read, or
+    /// has none of the files.
+    pub fn check_fixity(
+        &self,
+        select: impl FnOnce(&Snapshot) -> Result<Set>,
+        tree: &FileTree,
+        options: CheckOptions,
+    ) -> Result<FixityRun> {
+        let (root, CheckOptions { depth, list_unexpected, root_name }) = (tree.open()?, options);
+        // Before the set is read, so that a file that is registered meanwhile is not unexpected.
+        let listed = list_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+        let set = select(&self.snapshot()?)?;
+        let work = FilesOfSet::new(self, set.clone()).begin(&root, &tree.reading)?;
+        let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
+        let is_rolling = tree.reading.begin_until.is_some();
+        let begin = |is_recorded| {
+            let new = NewCheck { root: root_name.clone(), is_rolling, is_recorded };
+            while_busy(&work, || self.for_saves().check_files(&set, new.clone()))
+        };
+        let is_present = set.subset().is_none() && set.instance().until.is_none();
+        let recorded = (is_present && depth == Depth::Content).then(|| begin(true));
+        let (check, not_recorded) = match recorded {
+            Some(Err(error)) if error.prevents_recording() => {
+                (begin(false)?, Some(format!("{error}: the check is not recorded")))
+            }
+            Some(check) => (check?, None),
+            None => (begin(false)?, None),
+        };
+        let mut granules = check.granules()?.peekable();
+        // All files of the first granule are checked in any case: a part of it is not recorded.
+        let at_least = match granules.peek() {
+            Some(Ok(granule)) => granule.content.files().len().max(1) as u64,
+            _ => 1,
+        };
+        let (reading, files) = (ReadOptions { at_least, ..tree.reading }, of_granules(granules));
+        let records = Records::Check { check, listed, unexpected: None };
+        let run = FixityRun::start(
+            &root,
+            Box::new(files),
+            Purpose::Check(depth),
+            reading,
+            records,
+            (self.watcher(), work),
+        )?;
+        let not_recorded = not_recorded.map(|it| Warning::new(WarningKind::CheckNotRecorded, it));
+        Ok(FixityRun { not_recorded, ..run })
+    }
 }
 
-/// Returns the index of the contents from which the fewest files below a directory differ. Reads only the
-/// files that differ between two contents, once for each of the two. Records nothing.
-///
-/// # Errors
-///
-/// The directory cannot be read, or has none of the files; a set cannot be read; the work was cancelled.
-pub fn nearest(
-    registry: &Registry,
-    contents: &[HeldContents],
-    tree: &FileTree,
-    depth: Depth,
-) -> Result<usize> {
-    let root = tree.open()?;
-    let reading = ReadOptions { begin_until: None, ..tree.reading };
-    // The latest contents are the most likely, so they are tried first.
-    let mut nearest = contents.len().saturating_sub(1);
-    for other in (0..nearest).rev() {
-        let sets = [&contents[nearest].set, &contents[other].set];
-        let mut findings = [0, 0];
-        for (own, findings) in findings.iter_mut().enumerate() {
-            let files = differing(registry, sets, own)?;
-            for file in
-                FileReader::start(&root, files, Purpose::Check(depth), reading, registry.watcher())?
-            {
-                *findings += u64::from(file?.problem().is_some());
+impl Registry {
+    /// Returns the index of the contents from which the fewest files below a directory differ. Reads only the
+    /// files that differ between two contents, once for each of the two. Records nothing.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be read, or has none of the files; a set cannot be read; the work was cancelled.
+    pub fn nearest_to_files(
+        &self,
+        contents: &[HeldContents],
+        tree: &FileTree,
+        depth: Depth,
+    ) -> Result<usize> {
+        let root = tree.open()?;
+        let reading = ReadOptions { begin_until: None, ..tree.reading };
+        // The latest contents are the most likely, so they are tried first.
+        let mut nearest = contents.len().saturating_sub(1);
+        for other in (0..nearest).rev() {
+            let sets = [&contents[nearest].set, &contents[other].set];
+            let mut findings = [0, 0];
+            for (own, findings) in findings.iter_mut().enumerate() {
+                let files = differing(self, sets, own)?;
+                for file in
+                    FileReader::start(&root, files, Purpose::Check(depth), reading, self.watcher())?
+                {
+                    *findings += u64::from(file?.problem().is_some());
+                }
+            }
+            if findings[1] < findings[0] {
+                nearest = other;
             }
         }
-        if findings[1] < findings[0] {
-            nearest = other;
-        }
+        Ok(nearest)
     }
-    Ok(nearest)
 }
 
 /// The files of one of two sets that have the same granules, but only of granules whose files differ between
@@ -324,35 +329,44 @@ fn name_of(root: &Path) -> String {
     format!("{host}:{}", root.display())
 }
 
-/// Begins to compute the checksums of files of a dataset that have none of an algorithm. The findings are the
-/// files that get none, and those of granules of which something else became known meanwhile, which are
-/// skipped. What was computed is stated once an hour, and when all files were read.
-///
-/// # Errors
-///
-/// Before a file is read: those of [`Registry::change`]; no thread can be started; the directory cannot be read,
-/// or has none of the files.
-pub fn compute(
-    registry: &Registry,
-    dataset: &DatasetName,
-    tree: FileTree,
-    algorithm: Algorithm,
-    note: Option<String>,
-) -> Result<FixityRun> {
-    let (root, reading) = (tree.open()?, tree.reading);
-    let (watcher, dataset) = (registry.watcher(), dataset.clone());
-    // A granule that was deleted meanwhile needs no checksum.
-    let options = ChangeOptions::new().note(note).skip_missing(true);
-    let files = FilesOfSet::without(registry, &dataset, &algorithm)?;
-    let work = files.begin(&root, &reading)?;
-    let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
-    let registry = registry.for_saves();
-    let mut statement = Statement { registry, dataset, options, change, contradicted };
-    // A dataset that accepts no change, or a note, is refused before its files are read.
-    while_busy(&work, || statement.state())?;
-    let files = Box::new(files.read()?);
-    let records = Records::Compute(Box::new(statement));
-    FixityRun::start(&root, files, Purpose::Compute(algorithm), reading, records, (watcher, work))
+impl Registry {
+    /// Begins to compute the checksums of files of a dataset that have none of an algorithm. The findings are the
+    /// files that get none, and those of granules of which something else became known meanwhile, which are
+    /// skipped. What was computed is stated once an hour, and when all files were read.
+    ///
+    /// # Errors
+    ///
+    /// Before a file is read: those of [`Registry::change`]; no thread can be started; the directory cannot be read,
+    /// or has none of the files.
+    pub fn compute_checksums(
+        &self,
+        dataset: &DatasetName,
+        tree: &FileTree,
+        algorithm: Algorithm,
+        note: Option<String>,
+    ) -> Result<FixityRun> {
+        let (root, reading) = (tree.open()?, tree.reading);
+        let (watcher, dataset) = (self.watcher(), dataset.clone());
+        // A granule that was deleted meanwhile needs no checksum.
+        let options = ChangeOptions::new().note(note).skip_missing(true);
+        let files = FilesOfSet::without(self, &dataset, &algorithm)?;
+        let work = files.begin(&root, &reading)?;
+        let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
+        let registry = self.for_saves();
+        let mut statement = Statement { registry, dataset, options, change, contradicted };
+        // A dataset that accepts no change, or a note, is refused before its files are read.
+        while_busy(&work, || statement.state())?;
+        let files = Box::new(files.read()?);
+        let records = Records::Compute(Box::new(statement));
+        FixityRun::start(
+            &root,
+            files,
+            Purpose::Compute(algorithm),
+            reading,
+            records,
+            (watcher, work),
+        )
+    }
 }
 
 /// The files that are read.

@@ -79,43 +79,45 @@ impl ListedChecksums {
     }
 }
 
-/// Calls `each` for every file of a set that has a checksum of an algorithm. `None` means sha-256 if a file
-/// has one, else the strongest that is there.
-///
-/// # Errors
-///
-/// [`ErrorDetail::NoChecksums`](crate::error::ErrorDetail::NoChecksums): no file has one; those of reading the list, and of `each`.
-pub fn each_checksum<E: From<Error>>(
-    registry: &Registry,
-    set: &Set,
-    algorithm: Option<Algorithm>,
-    mut each: impl FnMut(&GranuleId, &FileRecord, &Checksum) -> std::result::Result<(), E>,
-) -> std::result::Result<ListedChecksums, E> {
-    let algorithm = match algorithm {
-        Some(algorithm) => algorithm,
-        None => {
-            let usual = registry.files(set).totals()?.usual_algorithm().cloned();
-            usual.ok_or_else(|| no_checksums(set, "checksum"))?
-        }
-    };
-    let mut listed = ListedChecksums { algorithm, listed: 0, files: 0, granules: 0 };
-    for granule in registry.files(set) {
-        let Granule { granule_id, content } = granule?;
-        listed.granules += u64::from(content.is_empty());
-        for file in content.files() {
-            let mut checksums = file.checksums().iter();
-            match checksums.find(|checksum| *checksum.algorithm() == listed.algorithm) {
-                Some(checksum) => {
-                    listed.listed += 1;
-                    each(&granule_id, &file, checksum)?;
+impl Registry {
+    /// Calls `each` for every file of a set that has a checksum of an algorithm. `None` means sha-256 if a file
+    /// has one, else the strongest that is there.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorDetail::NoChecksums`](crate::error::ErrorDetail::NoChecksums): no file has one; those of reading the list, and of `each`.
+    pub fn each_checksum<E: From<Error>>(
+        &self,
+        set: &Set,
+        algorithm: Option<Algorithm>,
+        mut each: impl FnMut(&GranuleId, &FileRecord, &Checksum) -> Result<(), E>,
+    ) -> Result<ListedChecksums, E> {
+        let algorithm = match algorithm {
+            Some(algorithm) => algorithm,
+            None => {
+                let usual = self.files(set).totals()?.usual_algorithm().cloned();
+                usual.ok_or_else(|| no_checksums(set, "checksum"))?
+            }
+        };
+        let mut listed = ListedChecksums { algorithm, listed: 0, files: 0, granules: 0 };
+        for granule in self.files(set) {
+            let Granule { granule_id, content } = granule?;
+            listed.granules += u64::from(content.is_empty());
+            for file in content.files() {
+                let mut checksums = file.checksums().iter();
+                match checksums.find(|checksum| *checksum.algorithm() == listed.algorithm) {
+                    Some(checksum) => {
+                        listed.listed += 1;
+                        each(&granule_id, &file, checksum)?;
+                    }
+                    None => listed.files += 1,
                 }
-                None => listed.files += 1,
             }
         }
-    }
-    match listed.listed {
-        0 => Err(no_checksums(set, listed.algorithm.as_str()).into()),
-        _ => Ok(listed),
+        match listed.listed {
+            0 => Err(no_checksums(set, listed.algorithm.as_str()).into()),
+            _ => Ok(listed),
+        }
     }
 }
 

@@ -1,15 +1,15 @@
 //! Checks of files against what is recorded of them.
 //!
-//! [`check`](check()) reads the files of a set of a registry below a directory, returns what is wrong with them in
-//! the order of the granules, and records it. [`compute`] computes and records the checksums of files that have
+//! [`Registry::check_fixity`] reads the files of a set of a registry below a directory, returns what is wrong with them in
+//! the order of the granules, and records it. [`Registry::compute_checksums`] computes and records the checksums of files that have
 //! none.
 //!
 //! # Examples
 //!
 //! ```
 //! use accession::file::Algorithm;
-//! use accession::fixity::{self, CheckOptions, FileTree};
-//! use accession::{Clock, DatasetName, Listing, ListingOptions, Registry, Selection};
+//! use accession::fixity::{CheckOptions, FileTree};
+//! use accession::{Clock, DatasetName, Listing, ListingOptions, Registry, Snapshot};
 //! # use accession::{ChangeOptions, IfMissing, Limits};
 //!
 //! # let directory = tempfile::tempdir()?;
@@ -24,16 +24,13 @@
 //! registry.sync(&name, &listing, Limits::default(), &options)?;
 //!
 //! let tree = FileTree::new(root);
-//! let mut run = fixity::compute(&registry, &name, tree.clone(), Algorithm::Sha256, None)?;
+//! let mut run = registry.compute_checksums(&name, &tree, Algorithm::Sha256, None)?;
 //! assert!(run.next().is_none(), "every file can be read");
 //! run.finish()?;
 //!
 //! std::fs::write(&path, "abd")?;
-//! let mut run = fixity::check(
-//!     &registry,
-//!     |snapshot| Ok(snapshot.select(&Selection::from(name))?.set),
-//!     (tree, CheckOptions::new()),
-//! )?;
+//! let select = |snapshot: &Snapshot| Ok(snapshot.select(&name.into())?.set);
+//! let mut run = registry.check_fixity(select, &tree, CheckOptions::new())?;
 //! let finding = run.next().expect("the file was changed")?;
 //! assert_eq!((finding.path.as_str(), finding.status), ("A.nc", "checksum"));
 //! assert_eq!(run.finish()?.findings, 1);
@@ -53,8 +50,7 @@ mod unexpected;
 
 pub use check::{CheckSummary, Depth, FileFinding};
 pub(crate) use check::{CheckedFile, Purpose, RecordedFile};
-pub use described::described;
-pub use files_of_set::{CheckOptions, FileTree, FixityRun, check, compute, nearest};
-pub use list::{ListStyle, ListedChecksums, each_checksum};
+pub use files_of_set::{CheckOptions, FileTree, FixityRun};
+pub use list::{ListStyle, ListedChecksums};
 pub(crate) use reader::{FileReader, ReadOptions};
 pub(crate) use root::{MountCheck, Root};

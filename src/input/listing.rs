@@ -9,7 +9,7 @@ use super::content::StatedFile;
 use super::directory::DirectoryListing;
 use super::findings::Findings;
 use super::format::ListingOptions;
-use super::records::{Records, open};
+use super::records::Records;
 use crate::error::Error;
 use crate::model::{ListingEntry, Warning, WarningKind, plural};
 use crate::registry::{Listing, ListingBuilder, SkippedEntries, Watcher};
@@ -89,7 +89,7 @@ impl Listing {
         name: &str,
         options: &ListingOptions,
     ) -> Result<Listing, Error> {
-        let mut records = open(reader, name, options)?.listed();
+        let mut records = Records::open(reader, name, options)?.listed();
         let mut builder = ListingBuilder::new();
         for record in records.by_ref() {
             builder.add(record?.into_entry()?)?;

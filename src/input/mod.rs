@@ -72,8 +72,7 @@ pub use file::{OpenedFile, unzipped};
 pub use findings::{FileFindings, FileRead, Findings};
 pub use format::{InputFormat, ListingOptions, RowFilter};
 pub use listing::ListedRecords;
-pub use old_payment_ids::old_payment_ids;
-pub use records::{Events, Records, open};
+pub use records::{Events, Records};
 
 use std::io::BufRead;
 

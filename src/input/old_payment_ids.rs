@@ -11,49 +11,51 @@ use crate::minting::payment::PaymentId;
 /// that is not one.
 const MAX_LINE_BYTES: u64 = 256;
 
-/// Reads the payment ids of a file with one id per line, in its order. The file may be compressed with
-/// gzip; messages call it `name`.
-///
-/// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
-/// case, since those of the old scheme are compared as upper case. Any other line is an
-/// error: an id that was skipped could be issued again.
-///
-/// # Errors
-///
-/// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip; a line is not a
-/// payment id.
-///
-/// # Examples
-///
-/// ```
-/// use accession::listing::old_payment_ids;
-///
-/// let ids = old_payment_ids(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
-/// assert_eq!([ids[0].to_string(), ids[1].to_string()], ["2KNQ8300Z", "2KNQ83010"]);
-///
-/// let error = old_payment_ids(&b"2KNQ8300Z,paid\n"[..], "old.txt").map_err(|error| error.to_string());
-/// assert_eq!(error, Err("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id".to_owned()));
-/// # Ok::<(), accession::Error>(())
-/// ```
-pub fn old_payment_ids(
-    file: impl Read + Send + 'static,
-    name: &str,
-) -> Result<Vec<PaymentId>, Error> {
-    let file = OpenedFile::open(file, name)?;
-    let name = file.name().clone();
-    let mut lines = NumberedLines::new(file.into_reader(), name, MAX_LINE_BYTES);
-    let mut ids = Vec::new();
-    while lines.advance()? {
-        if lines.text().is_empty() {
-            continue;
+impl PaymentId {
+    /// Reads the payment ids of a file with one id per line, in its order. The file may be compressed with
+    /// gzip; messages call it `name`.
+    ///
+    /// A UTF-8 byte order mark and line ends are removed, and empty lines skipped. Ids are read in any
+    /// case, since those of the old scheme are compared as upper case. Any other line is an
+    /// error: an id that was skipped could be issued again.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip; a line is not a
+    /// payment id.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::ids::payment::PaymentId;
+    ///
+    /// let ids = PaymentId::read_list(&b"2KNQ8300Z\r\n2knq83010\n"[..], "old.txt")?;
+    /// assert_eq!([ids[0].to_string(), ids[1].to_string()], ["2KNQ8300Z", "2KNQ83010"]);
+    ///
+    /// let error = PaymentId::read_list(&b"2KNQ8300Z,paid\n"[..], "old.txt").map_err(|error| error.to_string());
+    /// assert_eq!(error, Err("old.txt:1: \"2KNQ8300Z,paid\" is not a payment id".to_owned()));
+    /// # Ok::<(), accession::Error>(())
+    /// ```
+    pub fn read_list(
+        file: impl Read + Send + 'static,
+        name: &str,
+    ) -> Result<Vec<PaymentId>, Error> {
+        let file = OpenedFile::open(file, name)?;
+        let name = file.name().clone();
+        let mut lines = NumberedLines::new(file.into_reader(), name, MAX_LINE_BYTES);
+        let mut ids = Vec::new();
+        while lines.advance()? {
+            if lines.text().is_empty() {
+                continue;
+            }
+            let text = String::from_utf8_lossy(lines.text()).into_owned();
+            // A longer line is not an id, so the part that was not read does not matter.
+            let id = text.to_ascii_uppercase().parse();
+            let refused = |_| Error::input(format!("{} is not a payment id", shown(&text)));
+            ids.push(id.map_err(|error| lines.fail(refused(error)))?);
         }
-        let text = String::from_utf8_lossy(lines.text()).into_owned();
-        // A longer line is not an id, so the part that was not read does not matter.
-        let id = text.to_ascii_uppercase().parse();
-        let refused = |_| Error::input(format!("{} is not a payment id", shown(&text)));
-        ids.push(id.map_err(|error| lines.fail(refused(error)))?);
+        Ok(ids)
     }
-    Ok(ids)
 }
 
 #[cfg(test)]
@@ -62,7 +64,7 @@ mod tests {
 
     fn read(bytes: impl Into<Vec<u8>>) -> Result<Vec<String>, String> {
         let file = std::io::Cursor::new(bytes.into());
-        let ids = old_payment_ids(file, "old.txt").map_err(|error| error.to_string())?;
+        let ids = PaymentId::read_list(file, "old.txt").map_err(|error| error.to_string())?;
         Ok(ids.iter().map(ToString::to_string).collect())
     }
 

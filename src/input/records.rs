@@ -35,32 +35,34 @@ pub struct Records {
 
 crate::model::debug_fields!(Records: format, count);
 
-/// Opens a file. Messages call it `name`.
-///
-/// # Errors
-///
-/// - The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
-/// - It does not have any of the formats.
-/// - It does not have the requested column or a usual one, or has it twice.
-///
-/// # Examples
-///
-/// ```
-/// use accession::ListingOptions;
-/// use accession::listing;
-///
-/// let records = listing::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &ListingOptions::default())?;
-/// let granule_ids: Vec<String> =
-///     records.map(|record| Ok(record?.granule_id.to_string())).collect::<Result<_, accession::Error>>()?;
-/// assert_eq!(granule_ids, ["A", "B"]);
-/// # Ok::<(), accession::Error>(())
-/// ```
-pub fn open(
-    file: impl Read + Send + 'static,
-    name: &str,
-    options: &ListingOptions,
-) -> Result<Records, Error> {
-    OpenedFile::open(file, name)?.records(options)
+impl Records {
+    /// Opens a file. Messages call it `name`.
+    ///
+    /// # Errors
+    ///
+    /// - The file cannot be read, is UTF-16, or has a name that ends in `.gz` and is not gzip.
+    /// - It does not have any of the formats.
+    /// - It does not have the requested column or a usual one, or has it twice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use accession::ListingOptions;
+    /// use accession::listing::Records;
+    ///
+    /// let records = Records::open(&b"name,granule_id\r\nx,A\r\ny,B\r\n"[..], "ids.csv", &ListingOptions::default())?;
+    /// let granule_ids: Vec<String> =
+    ///     records.map(|record| Ok(record?.granule_id.to_string())).collect::<Result<_, accession::Error>>()?;
+    /// assert_eq!(granule_ids, ["A", "B"]);
+    /// # Ok::<(), accession::Error>(())
+    /// ```
+    pub fn open(
+        file: impl Read + Send + 'static,
+        name: &str,
+        options: &ListingOptions,
+    ) -> Result<Records, Error> {
+        OpenedFile::open(file, name)?.records(options)
+    }
 }
 
 impl OpenedFile {
@@ -68,7 +70,7 @@ impl OpenedFile {
     ///
     /// # Errors
     ///
-    /// As [`open`].
+    /// As [`Records::open`].
     pub fn records(self, options: &ListingOptions) -> Result<Records, Error> {
         let format = self.format(options)?;
         let name = self.name().clone();
@@ -284,9 +286,9 @@ impl Records {
     ///
     /// ```
     /// use accession::ListingOptions;
-    /// use accession::listing;
+    /// use accession::listing::Records;
     ///
-    /// let mut records = listing::open(&b"A\nB\n"[..], "list.txt", &ListingOptions::default())?;
+    /// let mut records = Records::open(&b"A\nB\n"[..], "list.txt", &ListingOptions::default())?;
     /// assert_eq!(records.by_ref().count(), 2);
     /// assert!(records.warnings().is_empty());
     /// # Ok::<(), accession::Error>(())

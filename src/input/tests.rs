@@ -2,12 +2,12 @@
 
 use std::io::{Cursor, Write};
 
-use super::{Findings, InputFormat, ListingOptions, OpenedFile, Records, open};
+use super::{Findings, InputFormat, ListingOptions, OpenedFile, Records};
 use crate::error::ErrorKind;
 
 /// The ids with their locations.
 fn located(bytes: &[u8], name: &str, options: &ListingOptions) -> Result<Vec<String>, String> {
-    let records = open(Cursor::new(bytes.to_vec()), name, options);
+    let records = Records::open(Cursor::new(bytes.to_vec()), name, options);
     let records = records.map_err(|error| error.to_string())?;
     records
         .map(|record| record.map(|record| format!("{} {}", record.location, record.granule_id)))
@@ -27,7 +27,9 @@ fn a_data_file_of_an_inventory_that_is_written_to_while_it_is_read_is_refused() 
     let manifest = r#"{"fileFormat":"CSV","fileSchema":"Key","files":[{"key":"x/data.csv","size":8,"MD5checksum":"MD5"}]}"#;
     let manifest = manifest.replace("MD5\"}", &format!("{}\"}}", md5_of("\"A\"\n\"B\"\n")));
     let options = ListingOptions::new().directory(directory.path().to_owned());
-    let read = || open(std::io::Cursor::new(manifest.clone()), "manifest.json", &options).unwrap();
+    let read = || {
+        Records::open(std::io::Cursor::new(manifest.clone()), "manifest.json", &options).unwrap()
+    };
     assert!(read().all(|record| record.is_ok()));
     let mut records = read();
     assert!(records.next().unwrap().is_ok());
@@ -166,7 +168,7 @@ fn a_quote_that_is_never_closed_does_not_fill_memory() {
 
 fn records(bytes: impl Into<Vec<u8>>, name: &str) -> Result<Records, String> {
     let file = Cursor::new(bytes.into());
-    open(file, name, &ListingOptions::default()).map_err(|error| error.to_string())
+    Records::open(file, name, &ListingOptions::default()).map_err(|error| error.to_string())
 }
 
 fn ids(bytes: impl Into<Vec<u8>>, name: &str) -> Result<Vec<String>, String> {
@@ -255,7 +257,7 @@ fn a_file_that_is_not_a_list_of_granules_is_refused_and_the_error_says_what_it_i
     let error = ids("A\n", "ids.gz").unwrap_err();
     assert_eq!(error, "ids.gz:1: the name ends in .gz, but the file is not gzip");
     let directory = std::fs::File::open(env!("CARGO_MANIFEST_DIR")).unwrap();
-    let error = open(directory, "ids", &ListingOptions::default()).err().unwrap();
+    let error = Records::open(directory, "ids", &ListingOptions::default()).err().unwrap();
     assert_eq!(error.to_string(), "ids:1: this is a directory, not a file");
 }
 
@@ -266,7 +268,7 @@ fn a_page_is_refused_in_every_structured_format() {
             continue;
         }
         let options = ListingOptions::new().format(format);
-        let error = open(&b"<html>\n"[..], "file", &options).err().unwrap();
+        let error = Records::open(&b"<html>\n"[..], "file", &options).err().unwrap();
         assert!(error.to_string().contains("HTML"), "{format}: {error}");
     }
 }
@@ -295,7 +297,7 @@ fn a_granule_of_many_files_costs_a_lookup_a_file() {
     let begun = std::time::Instant::now();
     let options = ListingOptions::new().skip_odd_files(true);
     let delivery = Cursor::new(group(40_000, |number| format!("A.{number}")));
-    let mut records = open(delivery, "file", &options).unwrap();
+    let mut records = Records::open(delivery, "file", &options).unwrap();
     assert_eq!(records.next().unwrap().unwrap().files.len(), 40_000);
     assert!(records.next().is_none());
     assert_eq!(records.warnings().len(), 1);
@@ -306,8 +308,10 @@ fn a_granule_of_many_files_costs_a_lookup_a_file() {
 fn a_group_of_files_that_would_fill_memory_is_refused() {
     let path = |number| format!("{number:0>1000}");
     let delivery = Cursor::new(group(17_000, path));
-    let error =
-        open(delivery, "file", &ListingOptions::default()).unwrap().find_map(Result::err).unwrap();
+    let error = Records::open(delivery, "file", &ListingOptions::default())
+        .unwrap()
+        .find_map(Result::err)
+        .unwrap();
     assert!(error.to_string().ends_with("the FILE_GROUP has more than 16777216 bytes"), "{error}");
 }
 
@@ -414,7 +418,7 @@ fn a_group_of_a_delivery_is_one_granule_and_long_lines_are_refused() {
     let record = [group(&files), group(&spec("C.hdf", "HDF"))].concat();
     assert_eq!(ids(record.clone(), "a.pdr").unwrap(), ["A.hdf", "C.hdf"]);
     let options = ListingOptions::new().format(InputFormat::Pdr).column("FILE_ID".to_owned());
-    let every = open(Cursor::new(record), "a.pdr", &options).unwrap();
+    let every = Records::open(Cursor::new(record), "a.pdr", &options).unwrap();
     assert_eq!(every.map(Result::unwrap).count(), 4);
     let error = ids(group(&spec("A.met", "METADATA")), "a.pdr").unwrap_err();
     assert_eq!(error, "a.pdr:6: there is no string at FILE_ID");

@@ -22,10 +22,10 @@ pub use crate::model::PrimaryOptions;
 pub use log::manifest;
 pub use place::Retry;
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
-pub use pull::{PullOptions, PullPolicy, PullReport, UnresolvedConflicts};
+pub use pull::{PullOptions, PullPolicy, PullReport};
 pub(crate) use read::read_log;
 pub use replica::LogCopy;
-pub use site::{PublishedSite, SiteRegistry};
+pub use site::PublishedSite;
 pub(crate) use site::{SHARDS, SITE, Shard, ShardPeriod};
 pub use source::{ComparedMirror, MirrorComparison, Primary};
 

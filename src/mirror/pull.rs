@@ -104,22 +104,21 @@ pub struct PullReport {
     pub primary_renamed: Option<DatasetName>,
     /// When and why the primary withdrew its dataset.
     pub primary_withdrawn: Option<Withdrawal>,
-    /// What was not taken of the primary, since something else is known here from elsewhere.
-    pub left: UnresolvedConflicts,
     /// The set that the mirror would hold if everything were taken of the primary, for [`PullOptions::expect`].
     /// `None` means that everything was taken.
     pub expect: Option<Expected>,
+    /// What was not taken of the primary, since something else is known here from elsewhere.
+    left: UnresolvedConflicts,
     agrees: bool,
 }
 
 /// The granules of which the primary states other bytes than are known here.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UnresolvedConflicts {
+struct UnresolvedConflicts {
     /// How many there are.
-    pub granules: u64,
+    granules: u64,
     /// The first of them, at most three, in words.
-    pub named: Vec<String>,
+    named: Vec<String>,
 }
 
 impl PullReport {

@@ -3,15 +3,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use tempfile::TempDir;
 
 use super::place::{Address, DATASETS, HttpOptions, Remote, StatementPlace};
 use super::primary::OpenPrimary;
 use crate::citation::{Meaning, NamedDataset, SetSpec};
-use crate::disk::{Directory, read_small, scratch};
+use crate::disk::{Directory, read_small};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetName, Identifier, PrimaryOptions, Timestamp, Withdrawal, quoted};
 use crate::registry::{Clock, IfMissing, Import, PublishedStatements, Registry};
@@ -51,21 +50,6 @@ pub(crate) struct Shard {
     pub sets: BTreeMap<String, Vec<ShardPeriod>>,
     /// The identifier of each digest.
     pub digests: BTreeMap<String, Identifier>,
-}
-
-/// The datasets that were read of a site, in a temporary registry. Its file is removed when this is dropped.
-#[derive(Debug)]
-pub struct SiteRegistry {
-    path: PathBuf,
-    // Removes the file.
-    _directory: TempDir,
-}
-
-impl SiteRegistry {
-    /// The path of the registry.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
 }
 
 /// A site as `accession publish` writes it: at an address, or in a directory.
@@ -158,10 +142,8 @@ impl PublishedSite {
     ///
     /// A DOI, by which nothing is found there; a shard or a log cannot be read or is damaged;
     /// [`ErrorKind::Temporary`].
-    pub fn read(&self, specs: &[SetSpec], now: Timestamp) -> Result<SiteRegistry> {
-        let directory = tempfile::tempdir().map_err(|error| scratch::unusable("create", error))?;
-        let path = directory.path().join("site.db");
-        let registry = Registry::create(&path, Clock::fixed(now))?;
+    pub fn read(&self, specs: &[SetSpec], now: Timestamp) -> Result<Registry> {
+        let registry = Registry::temporary(Clock::fixed(now))?;
         let mut datasets: BTreeSet<DatasetName> = self.dataset.iter().cloned().collect();
         for spec in specs {
             match &spec.meaning {
@@ -210,7 +192,7 @@ impl PublishedSite {
                 registry.withdraw_dataset(&name, &note)?;
             }
         }
-        Ok(SiteRegistry { path, _directory: directory })
+        Ok(registry)
     }
 
     /// The datasets that held sets whose identifiers begin with these digits.

@@ -15,7 +15,7 @@
 //!   published under the name that its dataset has now.
 //! - The last segment is proved by its checks, and the last change is compared with the registry, but for its
 //!   note, also where nothing is new. A file that is not as it was written is refused
-//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`verify`] proves all files that
+//!   ([`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged)). [`Registry::verify_published`] proves all files that
 //!   mirrors read.
 //! - A run that is killed leaves at most bytes that no head announces; the next run removes them.
 //! - A run reads from the registry only what is new since the head, in one pass over the rows of the
@@ -44,34 +44,35 @@ use crate::registry::{Registry, Withdrawn};
 pub use dataset::PublishedDataset;
 pub use index::SiteIndex;
 pub use site_directory::{SiteDescription, SiteDirectory};
-pub use statements::{publish_statements, statement_file};
-pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements, verify, verify_statements};
+pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements};
 
-/// Publishes the datasets of the filter into a directory, which is created if it does not exist. `show` is called after each, with the error of one that cannot be published: the others are
-/// published all the same, unless `show` fails.
-///
-/// Only one process publishes a dataset into a directory at a time; another one waits.
-///
-/// # Errors
-///
-/// Those of `show`, of the directory, and of the registry as a whole. A dataset can fail with
-/// [`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise): the history is not the one that
-/// was published; [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): what was published is
-/// damaged; [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link.
-pub fn publish<E: From<Error>>(
-    registry: &Registry,
-    directory: &Path,
-    filter: &DatasetFilter,
-    mut show: impl FnMut(&DatasetName, Result<PublishedDataset>) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    // Nothing is created for datasets that are not there.
-    let names = names(registry, filter)?;
-    let place = SiteDirectory::to_publish_datasets(directory)?;
-    let made = place.datasets()?;
-    for name in &names {
-        show(name, dataset::publish(registry, &made, name))?;
+impl Registry {
+    /// Publishes the datasets of the filter into a directory, which is created if it does not exist. `show` is called after each, with the error of one that cannot be published: the others are
+    /// published all the same, unless `show` fails.
+    ///
+    /// Only one process publishes a dataset into a directory at a time; another one waits.
+    ///
+    /// # Errors
+    ///
+    /// Those of `show`, of the directory, and of the registry as a whole. A dataset can fail with
+    /// [`ErrorKind::PublishedOtherwise`](crate::ErrorKind::PublishedOtherwise): the history is not the one that
+    /// was published; [`ErrorKind::PublishedDamaged`](crate::ErrorKind::PublishedDamaged): what was published is
+    /// damaged; [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read or written, or is a symbolic link.
+    pub fn publish<E: From<Error>>(
+        &self,
+        directory: &Path,
+        filter: &DatasetFilter,
+        mut show: impl FnMut(&DatasetName, Result<PublishedDataset>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        // Nothing is created for datasets that are not there.
+        let names = names(self, filter)?;
+        let place = SiteDirectory::to_publish_datasets(directory)?;
+        let made = place.datasets()?;
+        for name in &names {
+            show(name, dataset::publish(self, &made, name))?;
+        }
+        Ok(())
     }
-    Ok(())
 }
 
 /// The present names of the datasets to publish.
@@ -88,19 +89,21 @@ fn names(registry: &Registry, filter: &DatasetFilter) -> Result<Vec<DatasetName>
     }
 }
 
-/// The datasets in a directory that the registry does not have, under a present or a former name: it
-/// may have been restored from a backup, or be another one. Their files are left as they are.
-///
-/// # Errors
-///
-/// those of the registry and of its files.
-pub fn unknown_datasets(registry: &Registry, directory: &Path) -> Result<Vec<DatasetName>> {
-    let mut known = BTreeSet::new();
-    for listed in registry.snapshot()?.all_datasets(Withdrawn::Listed)? {
-        known.extend(listed.former_names);
-        known.insert(listed.dataset.name);
+impl Registry {
+    /// The datasets in a directory that the registry does not have, under a present or a former name: it
+    /// may have been restored from a backup, or be another one. Their files are left as they are.
+    ///
+    /// # Errors
+    ///
+    /// those of the registry and of its files.
+    pub fn unknown_datasets(&self, directory: &Path) -> Result<Vec<DatasetName>> {
+        let mut known = BTreeSet::new();
+        for listed in self.snapshot()?.all_datasets(Withdrawn::Listed)? {
+            known.extend(listed.former_names);
+            known.insert(listed.dataset.name);
+        }
+        let mut unknown = SiteDirectory::to_read(directory)?.dataset_names()?;
+        unknown.retain(|name| !known.contains(name));
+        Ok(unknown)
     }
-    let mut unknown = SiteDirectory::to_read(directory)?.dataset_names()?;
-    unknown.retain(|name| !known.contains(name));
-    Ok(unknown)
 }

@@ -18,34 +18,36 @@ pub(super) const CHECKPOINT: &str = "checkpoint";
 /// With which keys and witnesses.
 pub(super) const POLICY: &str = "policy";
 
-/// Publishes what was stated and signed into a directory into which datasets are published. Returns the
-/// number of statements; 0 means that nothing was signed. Statements name all datasets of the registry.
-///
-/// The checkpoint is written last, by an atomic rename. What was published never changes: only what is new
-/// is written, and the parts of a tile go when it is full.
-///
-/// # Errors
-///
-/// [`ErrorKind::TreeDiffers`]: the log does not continue the one that was published; the registry was
-/// restored from an older backup, or is another one. [`ErrorKind::Io`]: a file cannot be written.
-pub fn publish_statements(registry: &Registry, directory: &Path) -> Result<u64> {
-    let log = registry.snapshot()?.statement_log()?;
-    let Some(signed) = &log.signed else { return Ok(0) };
-    let size = signed.checkpoint.size;
-    let place = SiteDirectory::open_or_create(directory)?;
-    let statements = place.root.enter_or_create(STATEMENTS)?;
-    let published = published_size(&statements, &log)?;
-    if published > size {
-        let what = format!("{published} statements were published, and only {size} are signed");
-        return Err(Error::new(ErrorKind::TreeDiffers, what));
+impl Registry {
+    /// Publishes what was stated and signed into a directory into which datasets are published. Returns the
+    /// number of statements; 0 means that nothing was signed. Statements name all datasets of the registry.
+    ///
+    /// The checkpoint is written last, by an atomic rename. What was published never changes: only what is new
+    /// is written, and the parts of a tile go when it is full.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::TreeDiffers`]: the log does not continue the one that was published; the registry was
+    /// restored from an older backup, or is another one. [`ErrorKind::Io`]: a file cannot be written.
+    pub fn publish_statements(&self, directory: &Path) -> Result<u64> {
+        let log = self.snapshot()?.statement_log()?;
+        let Some(signed) = &log.signed else { return Ok(0) };
+        let size = signed.checkpoint.size;
+        let place = SiteDirectory::open_or_create(directory)?;
+        let statements = place.root.enter_or_create(STATEMENTS)?;
+        let published = published_size(&statements, &log)?;
+        if published > size {
+            let what = format!("{published} statements were published, and only {size} are signed");
+            return Err(Error::new(ErrorKind::TreeDiffers, what));
+        }
+        for tile in Tile::new_in(size, published) {
+            tile.publish(&statements, &tile.content(&log, &self.snapshot()?)?)?;
+        }
+        let SignedCheckpoint { note, policy, .. } = signed;
+        replace(&statements, POLICY, policy.as_bytes())?;
+        replace(&statements, CHECKPOINT, note.to_string().as_bytes())?;
+        Ok(size)
     }
-    for tile in Tile::new_in(size, published) {
-        tile.publish(&statements, &tile.content(&log, &registry.snapshot()?)?)?;
-    }
-    let SignedCheckpoint { note, policy, .. } = signed;
-    replace(&statements, POLICY, policy.as_bytes())?;
-    replace(&statements, CHECKPOINT, note.to_string().as_bytes())?;
-    Ok(size)
 }
 
 /// The size of the tree that is published, which the log must continue.
@@ -76,22 +78,24 @@ pub(super) fn published_checkpoint(
     })
 }
 
-/// The bytes of a file of the log of statements, such as `checkpoint` or `tile/0/000`, as
-/// [`publish_statements`] writes them. `None` means that the file does not exist, or that statements
-/// name datasets that this snapshot does not show.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`]: statements were lost or altered.
-pub fn statement_file(snapshot: &Snapshot, path: &str) -> Result<Option<Vec<u8>>> {
-    let log = snapshot.statement_log()?;
-    let Some(signed) = log.signed.as_ref().filter(|_| log.is_shown) else { return Ok(None) };
-    match path {
-        CHECKPOINT => Ok(Some(signed.note.to_string().into_bytes())),
-        POLICY => Ok(Some(signed.policy.clone().into_bytes())),
-        path => {
-            let tile = Tile::named(path, signed.checkpoint.size);
-            tile.map(|tile| tile.content(&log, snapshot)).transpose()
+impl Snapshot {
+    /// The bytes of a file of the log of statements, such as `checkpoint` or `tile/0/000`, as
+    /// [`Registry::publish_statements`] writes them. `None` means that the file does not exist, or that statements
+    /// name datasets that this snapshot does not show.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: statements were lost or altered.
+    pub fn statement_file(&self, path: &str) -> Result<Option<Vec<u8>>> {
+        let log = self.statement_log()?;
+        let Some(signed) = log.signed.as_ref().filter(|_| log.is_shown) else { return Ok(None) };
+        match path {
+            CHECKPOINT => Ok(Some(signed.note.to_string().into_bytes())),
+            POLICY => Ok(Some(signed.policy.clone().into_bytes())),
+            path => {
+                let tile = Tile::named(path, signed.checkpoint.size);
+                tile.map(|tile| tile.content(&log, self)).transpose()
+            }
         }
     }
 }

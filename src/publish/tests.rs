@@ -4,7 +4,6 @@ use std::io::Cursor;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::publish;
 use crate::error::ErrorKind;
 use crate::mirror::{Primary, PrimaryOptions, PullOptions, manifest};
 use crate::model::Moment;
@@ -136,7 +135,7 @@ fn pull(registry: &Registry, _: &Path) -> Outcome {
 
 fn published(registry: &Registry, directory: &Path) -> Outcome {
     let directory = directory.join("published");
-    Ok(publish(registry, &directory, &DatasetFilter::All, |_, published| published.map(drop))?)
+    Ok(registry.publish(&directory, &DatasetFilter::All, |_, published| published.map(drop))?)
 }
 
 /// After an error of content, rows are read one by one, so that those before the damage are shown.

@@ -52,43 +52,45 @@ pub struct OtherFile {
     pub text: String,
 }
 
-/// Reads all that was published for mirrors of the datasets of the filter, proves that it is as it was
-/// written, and asks the registry whether it continues that. `show` is called after each dataset. Nothing is
-/// changed.
-///
-/// What was published may be an earlier state. Pages are not read: every run writes those that differ.
-///
-/// # Errors
-///
-/// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link; those of the
-/// registry.
-pub fn verify<E: From<Error>>(
-    registry: &Registry,
-    directory: &Path,
-    filter: &DatasetFilter,
-    mut show: impl FnMut(VerifiedFiles) -> std::result::Result<(), E>,
-) -> std::result::Result<(), E> {
-    let place = SiteDirectory::to_read(directory)?;
-    let names = match filter {
-        DatasetFilter::All => place.dataset_names()?,
-        DatasetFilter::Only(names) => names.clone(),
-    };
-    let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(Digest::LISTS)?);
-    for dataset in names {
-        let directory = made.as_ref().map(|made| made.enter(dataset.as_str())).transpose()?;
-        let (changes, ok, differences) = (0, true, Vec::new());
-        let mut found = VerifiedFiles { dataset, changes, current: false, ok, differences };
-        match directory.flatten() {
-            Some(directory) => {
-                let _lock = lock_to_read(&directory)?;
-                found.read(&registry.snapshot()?, &directory, lists.as_ref())?;
+impl Registry {
+    /// Reads all that was published for mirrors of the datasets of the filter, proves that it is as it was
+    /// written, and asks the registry whether it continues that. `show` is called after each dataset. Nothing is
+    /// changed.
+    ///
+    /// What was published may be an earlier state. Pages are not read: every run writes those that differ.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link; those of the
+    /// registry.
+    pub fn verify_published<E: From<Error>>(
+        &self,
+        directory: &Path,
+        filter: &DatasetFilter,
+        mut show: impl FnMut(VerifiedFiles) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let place = SiteDirectory::to_read(directory)?;
+        let names = match filter {
+            DatasetFilter::All => place.dataset_names()?,
+            DatasetFilter::Only(names) => names.clone(),
+        };
+        let (made, lists) = (place.root.enter(DATASETS)?, place.root.enter(Digest::LISTS)?);
+        for dataset in names {
+            let directory = made.as_ref().map(|made| made.enter(dataset.as_str())).transpose()?;
+            let (changes, ok, differences) = (0, true, Vec::new());
+            let mut found = VerifiedFiles { dataset, changes, current: false, ok, differences };
+            match directory.flatten() {
+                Some(directory) => {
+                    let _lock = lock_to_read(&directory)?;
+                    found.read(&self.snapshot()?, &directory, lists.as_ref())?;
+                }
+                None => found.differs(HEAD, "it is missing"),
             }
-            None => found.differs(HEAD, "it is missing"),
+            found.ok = found.differences.is_empty();
+            show(found)?;
         }
-        found.ok = found.differences.is_empty();
-        show(found)?;
+        Ok(())
     }
-    Ok(())
 }
 
 /// What was found of the log of statements in a published directory.
@@ -105,32 +107,37 @@ pub struct VerifiedStatements {
     pub differences: Vec<OtherFile>,
 }
 
-/// Compares all that was published of the log of statements with what the registry has stated and signed,
-/// and that with the history. `None` means that nothing was published. Nothing is changed.
-///
-/// # Errors
-///
-/// [`ErrorKind::Damaged`]: statements of the registry were lost or altered; those of [`verify`].
-pub fn verify_statements(
-    registry: &Registry,
-    directory: &Path,
-) -> Result<Option<VerifiedStatements>> {
-    let place = SiteDirectory::to_read(directory)?;
-    let Some(statements) = place.root.enter(STATEMENTS)? else { return Ok(None) };
-    let (current, ok, differences) = (false, true, Vec::new());
-    let mut found = VerifiedStatements { statements: 0, current, ok, differences };
-    match published_checkpoint(&statements) {
-        Ok(Some((note, checkpoint))) => {
-            found.compare(&registry.snapshot()?, &statements, &note, &checkpoint)?;
+impl Registry {
+    /// Compares all that was published of the log of statements with what the registry has stated and signed,
+    /// and that with the history. `None` means that nothing was published. Nothing is changed.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Damaged`]: statements of the registry were lost or altered; those of [`Registry::verify_published`].
+    pub fn verify_published_statements(
+        &self,
+        directory: &Path,
+    ) -> Result<Option<VerifiedStatements>> {
+        let place = SiteDirectory::to_read(directory)?;
+        let Some(statements) = place.root.enter(STATEMENTS)? else { return Ok(None) };
+        let (current, ok, differences) = (false, true, Vec::new());
+        let mut found = VerifiedStatements { statements: 0, current, ok, differences };
+        match published_checkpoint(&statements) {
+            Ok(Some((note, checkpoint))) => {
+                found.compare(&self.snapshot()?, &statements, &note, &checkpoint)?;
+            }
+            Ok(None) => found.differs(CHECKPOINT, "it is missing"),
+            Err(error) if error.kind() == ErrorKind::PublishedDamaged => {
+                found.differs(
+                    CHECKPOINT,
+                    error.source().map_or_else(String::new, |it| it.to_string()),
+                );
+            }
+            Err(error) => return Err(error),
         }
-        Ok(None) => found.differs(CHECKPOINT, "it is missing"),
-        Err(error) if error.kind() == ErrorKind::PublishedDamaged => {
-            found.differs(CHECKPOINT, error.source().map_or_else(String::new, |it| it.to_string()));
-        }
-        Err(error) => return Err(error),
+        found.ok = found.differences.is_empty();
+        Ok(Some(found))
     }
-    found.ok = found.differences.is_empty();
-    Ok(Some(found))
 }
 
 impl VerifiedStatements {

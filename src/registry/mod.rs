@@ -49,13 +49,14 @@ pub(crate) use observer::OpenWork;
 pub use observer::{Observer, Progress, Watcher, Work};
 pub(crate) use parallel::{InOrder, Task};
 pub(crate) use proof::Claim;
-pub use restore::{MissingFromBackup, RestoreReport, restore};
+pub use restore::{MissingFromBackup, RestoreReport};
+pub(crate) use snapshot::CitedContents;
 pub use snapshot::{
-    Agreement, CitationFacts, CitedContents, ContentCounts, ContentDifference, Counts, Difference,
+    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
     DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
-    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, LastSubsets,
-    Neighbours, NotedPeriod, Period, Periods, Presence, ScannedCounts, ScannedDifferences,
-    Selected, Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, Period, Periods,
+    Presence, ScannedCounts, ScannedDifferences, Selected, Selection, SideBySide, Snapshot,
+    TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
 pub use status::{
@@ -67,9 +68,8 @@ pub use verify::{
 };
 pub use write::{
     Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,
-    FileCheck, HistoryCounts, IfMissing, Import, ImportCounts, KeptAnnotations, Lease,
-    NewAnnotation, NewCheck, ReturnedGranules, SavedSubset, SharedDoi, Skipped, SubsetCitation,
-    SubsetMembers, SubsetState, WorkCounts,
+    FileCheck, HistoryCounts, IfMissing, Import, KeptAnnotations, Lease, NewAnnotation, NewCheck,
+    ReturnedGranules, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};

@@ -32,65 +32,68 @@ pub struct RestoreReport {
     pub lacks: Result<MissingFromBackup>,
 }
 
-/// Replaces the registry at `target` by a copy of the backup at `copy`.
-///
-/// Everything in the copy is verified before anything is moved. A registry at `target` is then
-/// renamed to `TARGET.replaced-TIME`, with its `-wal` and `-shm` files; processes that have it open
-/// find that it was replaced. It need not be readable. The backup is not changed. The new file has
-/// the permissions of the one that it replaces or, if there is none, of the backup.
-///
-/// Payment ids may have been issued after the backup was taken, by a clock that was ahead.
-/// Therefore no id is issued for any second up to the present plus the clock error that
-/// [`Registry::lease_payment_ids`] tolerates. If no payment id had been issued before the backup
-/// was taken, the scheme is not known and nothing is reserved.
-///
-/// # Errors
-///
-/// The error of a registry: the backup is not a readable registry, the target is being written
-/// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
-/// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
-/// work was cancelled. In each case the target is unchanged, but if it is `misplaced`: then
-/// renaming failed, and failed again when the names were to be restored.
-///
-/// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
-/// none between the two renames. A second restore then succeeds.
-pub fn restore(
-    copy: &Path,
-    target: &Path,
-    clock: Clock,
-    watcher: &Watcher,
-) -> Result<RestoreReport> {
-    let now = clock.now();
-    let in_target = |error: Error| error.in_registry(target);
-    // An error in the temporary file is an error in the backup, unless the file cannot be written.
-    // Where SQLite cannot create a file beside it, it reports that it is read-only.
-    let of_copy = |error: Error| match error.kind() {
-        _ if !error.is_from_store() => error,
-        ErrorKind::Denied if File::open(copy).is_err() => error.in_path(copy),
-        ErrorKind::Full | ErrorKind::Denied | ErrorKind::InvalidPath => error.in_path(target),
-        _ => error.in_path(copy),
-    };
-    for name in [target, copy] {
-        Location::from(name).file("the replacement of a registry by a copy")?;
+impl Registry {
+    /// Replaces the registry at `target` by a copy of the backup at `copy`.
+    ///
+    /// Everything in the copy is verified before anything is moved. A registry at `target` is then
+    /// renamed to `TARGET.replaced-TIME`, with its `-wal` and `-shm` files; processes that have it open
+    /// find that it was replaced. It need not be readable. The backup is not changed. The new file has
+    /// the permissions of the one that it replaces or, if there is none, of the backup.
+    ///
+    /// Payment ids may have been issued after the backup was taken, by a clock that was ahead.
+    /// Therefore no id is issued for any second up to the present plus the clock error that
+    /// [`Registry::lease_payment_ids`] tolerates. If no payment id had been issued before the backup
+    /// was taken, the scheme is not known and nothing is reserved.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry: the backup is not a readable registry, the target is being written
+    /// (`busy`), or the target cannot be written. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged):
+    /// the backup does not verify. [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted): the
+    /// work was cancelled. In each case the target is unchanged, but if it is `misplaced`: then
+    /// renaming failed, and failed again when the names were to be restored.
+    ///
+    /// If the process is killed, the registry at `target` is the old one or the complete copy, or there is
+    /// none between the two renames. A second restore then succeeds.
+    pub fn restore(
+        copy: &Path,
+        target: &Path,
+        clock: Clock,
+        watcher: &Watcher,
+    ) -> Result<RestoreReport> {
+        let now = clock.now();
+        let in_target = |error: Error| error.in_registry(target);
+        // An error in the temporary file is an error in the backup, unless the file cannot be written.
+        // Where SQLite cannot create a file beside it, it reports that it is read-only.
+        let of_copy = |error: Error| match error.kind() {
+            _ if !error.is_from_store() => error,
+            ErrorKind::Denied if File::open(copy).is_err() => error.in_path(copy),
+            ErrorKind::Full | ErrorKind::Denied | ErrorKind::InvalidPath => error.in_path(target),
+            _ => error.in_path(copy),
+        };
+        for name in [target, copy] {
+            Location::from(name).file("the replacement of a registry by a copy")?;
+        }
+        let file = copy_beside(copy, target, watcher).map_err(of_copy)?;
+        let registry = open(file.path(), clock, watcher).map_err(of_copy)?;
+        let verify = || {
+            // A backup with an older schema can only be read once a change has migrated it.
+            registry.check_writable()?;
+            let verified = registry.verify_all(&DatasetFilter::All)?.refuse_mismatches()?;
+            registry
+                .write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
+            Ok(verified)
+        };
+        let verified = verify().map_err(of_copy)?;
+        // Nothing is added to the registry between the comparison and the replacement.
+        let lock = file.lock_target(BUSY_WAIT).map_err(in_target)?;
+        let lacks = lacks(target, &registry, watcher).map_err(of_copy)?;
+        registry.into_store().close(&file).map_err(in_target)?;
+        let bytes = size(file.path()).map_err(in_target)?;
+        let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
+        let VerificationTotals { datasets, identifiers, .. } = verified;
+        Ok(RestoreReport { moved, bytes, datasets, identifiers, lacks })
     }
-    let file = copy_beside(copy, target, watcher).map_err(of_copy)?;
-    let registry = open(file.path(), clock, watcher).map_err(of_copy)?;
-    let verify = || {
-        // A backup with an older schema can only be read once a change has migrated it.
-        registry.check_writable()?;
-        let verified = registry.verify_all(&DatasetFilter::All)?.refuse_mismatches()?;
-        registry.write(|transaction| Ok((reserve_payment_ids(transaction, now)?, End::Commit)))?;
-        Ok(verified)
-    };
-    let verified = verify().map_err(of_copy)?;
-    // Nothing is added to the registry between the comparison and the replacement.
-    let lock = file.lock_target(BUSY_WAIT).map_err(in_target)?;
-    let lacks = lacks(target, &registry, watcher).map_err(of_copy)?;
-    registry.into_store().close(&file).map_err(in_target)?;
-    let bytes = size(file.path()).map_err(in_target)?;
-    let moved = file.replace(lock, &suffix(now)).map_err(in_target)?;
-    let VerificationTotals { datasets, identifiers, .. } = verified;
-    Ok(RestoreReport { moved, bytes, datasets, identifiers, lacks })
 }
 
 fn open(path: &Path, clock: Clock, watcher: &Watcher) -> Result<Registry> {

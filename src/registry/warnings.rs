@@ -2,7 +2,7 @@
 //! shows it.
 
 use super::snapshot::CitationFacts;
-use super::write::{ChangeReport, KeptAnnotations, ReturnedGranules, SavedSubset, Skipped};
+use super::write::{ChangeReport, KeptAnnotations, ReturnedGranules, Skipped, SubsetCitation};
 use crate::model::{
     Confirmation, DatasetName, DatasetRecord, Instance, Moment, Timestamp, Warning, WarningKind,
     Withdrawal, plural,
@@ -79,23 +79,16 @@ pub(super) fn warnings_of_dataset(
     former.into_iter().chain(withdrawn).chain(future).collect()
 }
 
-impl SavedSubset {
-    /// Warnings about the selection: that it is not stored, or is all of the set.
-    pub fn warnings(&self) -> Vec<Warning> {
-        let not_saved = self.not_stored.as_ref().map(|why| {
-            let why = why.with_causes();
-            let message =
-                format!("{why}: the subset is not saved, and its identifier does not resolve here");
-            Warning::new(WarningKind::SubsetNotSaved, message)
-        });
+impl SubsetCitation {
+    /// The warning that the selection is all of the set. `None` means that it is not.
+    pub fn warning(&self) -> Option<Warning> {
         let dataset = self.cited.period.set.dataset();
-        let all = self.cited.period.set.subset().is_none().then(|| {
+        self.cited.period.set.subset().is_none().then(|| {
             let message = format!(
                 "the selection is all that {dataset} held: the whole set is cited, and no subset is saved"
             );
             Warning::new(WarningKind::SelectsAll, message)
-        });
-        not_saved.into_iter().chain(all).collect()
+        })
     }
 }
 

@@ -28,6 +28,7 @@ pub use note::Note;
 pub use policy::{Policy, Witness};
 pub use proof::StatementProof;
 pub use signature::NoteSignature;
-pub use statement::{SetStatement, StatedSet};
+pub use statement::SetStatement;
+pub(crate) use statement::StatedSet;
 pub use tree::{StatementTree, TreeHash};
 pub use verdict::{Cosignature, ListedBy, ProofProblem, ProofVerdict};

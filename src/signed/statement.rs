@@ -43,7 +43,7 @@ pub struct SetStatement {
 
 /// What a statement is made of; its version and its time are added.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatedSet {
+pub(crate) struct StatedSet {
     /// The dataset.
     pub dataset: DatasetName,
     /// Its DOI.
@@ -72,7 +72,7 @@ impl SetStatement {
     pub const MAX_BYTES: usize = 60_000;
 
     /// States a set at a time.
-    pub fn of(set: StatedSet, stated: Timestamp) -> Self {
+    pub(crate) fn of(set: StatedSet, stated: Timestamp) -> Self {
         let StatedSet { dataset, doi, identifier, digest, granules, from, until, part, changes } =
             set;
         let version = SetStatement::VERSION;

@@ -3,8 +3,8 @@
 use harness::values::AtTime;
 use std::collections::BTreeSet;
 
-use accession::citation::{CheckedCitations, Checker, CitationVerdict};
-use accession::{Citation, CitationFormat, citation};
+use accession::citation::{CheckedCitations, Checker, CitationVerdict, FoundCitation};
+use accession::{Citation, CitationFormat};
 use accession::{Identifier, Moment, Registry, Selection, SubsetMembers};
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ fn issued() -> BTreeSet<Identifier> {
 /// What is known of each citation in a text, and of all together.
 fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, CheckedCitations) {
     let mut checker = Checker::new(registry).unwrap();
-    let pasted = citation::find(text);
+    let pasted = FoundCitation::find_all(text);
     let verdicts = (1..).zip(&pasted).map(|(number, pasted)| checker.check(number, pasted));
     let verdicts = verdicts.collect::<Result<_, _>>().unwrap();
     (verdicts, checker.checked())
@@ -360,7 +360,7 @@ proptest! {
         let text = garbled(&citation.render(format), &garblings);
         let squeezed = squeezed(&text);
         let (verdicts, checked) = checked(&registry, &text);
-        prop_assert_eq!(verdicts.len(), citation::find(&text).len());
+        prop_assert_eq!(verdicts.len(), FoundCitation::find_all(&text).len());
         for verdict in &verdicts {
             if let Some(identifier) = verdict.identifier {
                 // A digest names a set, too.

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::Checker;
+use accession::citation::{Checker, FoundCitation};
 use accession::history::Agreement;
 use accession::{
     ChangeOptions, Clock, EventKind, HistoryOptions, Identifier, Import, Moment, Registry,
     Selection, SubsetMembers, Timestamp,
 };
-use accession::{Citation, CitationFormat, citation};
+use accession::{Citation, CitationFormat};
 use proptest::prelude::*;
 
 use harness::events::event;
@@ -230,7 +230,7 @@ impl World {
     /// Every citation that was ever made is true.
     fn assert_all_agree(&self) {
         for Written { text, identifier, moment } in &self.written {
-            let pasted = citation::find(text);
+            let pasted = FoundCitation::find_all(text);
             assert_eq!(pasted.len(), 1, "{text}");
             let mut checker =
                 Checker::new(&self.registry.with_clock(Clock::fixed(self.now))).unwrap();

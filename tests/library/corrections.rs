@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use accession::citation::{Checker, find};
+use accession::citation::{Checker, FoundCitation};
 use accession::dataset::CorrectionReport;
 use accession::file::{Algorithm, Checksum};
 use accession::history::NewAnnotation;
@@ -354,7 +354,7 @@ fn citations_from_before_a_correction_are_true_of_the_earlier_history() {
     let registry = registry.with_clock(Clock::fixed("2026-02-01T00:00:00Z".parse().unwrap()));
     let checked = |text: &str| {
         let mut checker = Checker::new(&registry).unwrap();
-        let [pasted] = &find(text)[..] else { panic!("one citation: {text}") };
+        let [pasted] = &FoundCitation::find_all(text)[..] else { panic!("one citation: {text}") };
         let verdict = checker.check(1, pasted).unwrap();
         (verdict.ok, verdict.problem.or(verdict.note))
     };

@@ -1,6 +1,5 @@
 //! A filter that names no dataset selects none.
 
-use accession::publish::{publish, verify};
 use accession::status::StatusThresholds;
 use accession::{DatasetFilter, Error, Registry};
 
@@ -34,21 +33,23 @@ fn no_dataset_is_published_or_compared_if_none_is_named() {
     let (registry, directory) = (registry(), harness::directory());
     let mut published = Vec::new();
     for filter in [NONE, DatasetFilter::All] {
-        publish(&registry, directory.path(), &filter, |name, _| {
-            published.push((filter.clone(), name.to_string()));
-            Ok::<_, Error>(())
-        })
-        .unwrap();
+        registry
+            .publish(directory.path(), &filter, |name, _| {
+                published.push((filter.clone(), name.to_string()));
+                Ok::<_, Error>(())
+            })
+            .unwrap();
     }
     let all = ["A", "B"].map(|name| (DatasetFilter::All, name.to_owned()));
     assert_eq!(published, all);
     let mut compared = 0;
     for (filter, expected) in [(NONE, 0), (DatasetFilter::All, 2)] {
-        verify(&registry, directory.path(), &filter, |_| {
-            compared += 1;
-            Ok::<_, Error>(())
-        })
-        .unwrap();
+        registry
+            .verify_published(directory.path(), &filter, |_| {
+                compared += 1;
+                Ok::<_, Error>(())
+            })
+            .unwrap();
         assert_eq!(compared, expected);
     }
 }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::mirror::{Primary, PrimaryOptions, PullOptions, PullPolicy, manifest};
-use accession::publish::publish;
 use accession::{
     ChangeOptions, DatasetFilter, Import, Limits, Listing, ListingBuilder, Moment, Registry,
     Selection, Set, SubsetMembers,
@@ -191,9 +190,9 @@ impl World {
 
     /// Into a directory that does not exist yet, or has the first changes.
     pub fn publish(&self, directory: &Path) -> Done {
-        let published = publish(&self.registry, directory, &DatasetFilter::All, |_, published| {
-            published.map(drop)
-        });
+        let published = self
+            .registry
+            .publish(directory, &DatasetFilter::All, |_, published| published.map(drop));
         let log = std::fs::read_to_string(directory.join("datasets/dataset/log/000000.jsonl"));
         for flip in [Flip::Present, Flip::Deleted] {
             let damaged = flip.ids().1;
@@ -444,7 +443,8 @@ fn an_append_reads_nothing_and_issues_the_identifier_of_what_was_held() {
 #[test]
 fn a_checkpoint_that_was_changed_refuses_the_change_that_resumes_at_it() {
     let world = World::new();
-    let checkpoint = even(GRANULES).into_iter().rfind(|it| accession::chain::is_checkpoint(it));
+    let checkpoint =
+        even(GRANULES).into_iter().rfind(|it| accession::chain::Chain::is_checkpoint(it));
     let checkpoint = checkpoint.unwrap();
     let chain = if is_on_server() { "decode(repeat('00', 16), 'hex')" } else { "zeroblob(16)" };
     world.sql(

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt::Debug;
 
 use accession::citation::Checker;
-use accession::citation::find;
+use accession::citation::FoundCitation;
 use accession::{
     Change, ChangeOptions, Clock, DatasetName, Identifier, Limits, ListingBuilder, Moment,
     Registry, Selection, SubsetMembers, Timestamp,
@@ -170,8 +170,10 @@ fn answers(
         drop(snapshot);
         let text = format!("({dataset}, 2001-01-01, DI:{identifier})");
         let mut checker = Checker::new(registry).unwrap();
-        let verdicts: Vec<_> =
-            find(&text).iter().map(|pasted| outcome(checker.check(1, pasted))).collect();
+        let verdicts: Vec<_> = FoundCitation::find_all(&text)
+            .iter()
+            .map(|pasted| outcome(checker.check(1, pasted)))
+            .collect();
         let checked = checker.checked();
         add("check", format!("{verdicts:?} {checked:?}"));
     }
@@ -183,7 +185,6 @@ fn answers(
     add("instances before", outcome(snapshot.instances_before(dataset, None, 100)));
     add("count", outcome(snapshot.count_history(dataset, None)));
     add("mirror sources", outcome(snapshot.mirror_sources(dataset)));
-    add("history of a granule", outcome(snapshot.history_of_granule(dataset, &mentioned)));
     let of_producer = registry.granules_of_producer(dataset, &mentioned);
     drop(snapshot);
     add("of a producer", outcome(of_producer.collect::<accession::Result<Vec<_>>>()));

@@ -162,8 +162,8 @@ fn an_index_whose_kind_or_table_is_misstated_is_refused() {
 fn refused_everywhere(path: &Path, kind: &str) -> String {
     let text = refused(path, kind);
     let target = path.with_file_name("restored.db");
-    let restored =
-        accession::backup::restore(path, &target, clock(), &accession::Watcher::new()).unwrap_err();
+    let restored = accession::Registry::restore(path, &target, clock(), &accession::Watcher::new())
+        .unwrap_err();
     assert_eq!(restored.kind().as_str(), kind);
     assert!(!target.exists());
     text
@@ -260,8 +260,9 @@ fn a_registry_in_utf_16_is_refused_as_a_registry_and_as_a_copy_of_one() {
         assert!(text.contains(encoding), "{text}");
         let bytes = std::fs::read(&path).unwrap();
         let target = directory.path().join("restored.db");
-        let error = accession::backup::restore(&path, &target, clock(), &accession::Watcher::new())
-            .unwrap_err();
+        let error =
+            accession::Registry::restore(&path, &target, clock(), &accession::Watcher::new())
+                .unwrap_err();
         assert_eq!(error.kind().as_str(), "damaged");
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
         assert!(!target.exists());

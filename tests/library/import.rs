@@ -118,7 +118,7 @@ fn an_import_after_a_large_dataset_hashes_from_the_last_checkpoint() {
     ];
     let imported = import(&registry, "large", &events).unwrap();
     // The first granule is held in both new instances, which are one run until the second change.
-    let is_checkpoint = |id: &String| accession::chain::is_checkpoint(id);
+    let is_checkpoint = |id: &String| accession::chain::Chain::is_checkpoint(id);
     let rows = granule_ids.iter().rev().position(is_checkpoint).unwrap() as u64;
     assert_eq!(imported.effort, WorkCounts { steps: rows + 2, rows, checkpoints: 0 });
 

@@ -40,7 +40,7 @@ fn a_row_that_is_lost_after_a_checkpoint_is_detected_by_a_change_that_resumes_th
     let stored = Stored::with(GRANULES);
     let checkpoint = (0..GRANULES / 2)
         .map(|n| granule_id(2 * n))
-        .find(|granule_id| accession::chain::is_checkpoint(granule_id))
+        .find(|granule_id| accession::chain::Chain::is_checkpoint(granule_id))
         .unwrap();
     let mut after = (0..GRANULES).map(|n| granule_id(2 * n)).filter(|it| *it > checkpoint);
     let (deleted, lost) = (after.next().unwrap(), after.next().unwrap());

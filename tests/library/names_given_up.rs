@@ -4,7 +4,6 @@ use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::mirror::{MirrorStatus, PullOptions};
-use accession::publish::publish;
 use accession::{DatasetFilter, Error, ErrorKind, IfMissing, Registry};
 use harness::values::{AtTime, clock};
 
@@ -149,12 +148,13 @@ fn the_published_log_of_a_name_goes_on_with_its_dataset_and_the_name_begins_anot
         step(&older, dataset, 1, [id], []);
     }
     let mut found = Vec::new();
-    publish(&older, www, &DatasetFilter::All, |name, published| {
-        let kind = published.map_or_else(|error| Some(error.kind()), |_| None);
-        found.push((name.to_string(), kind));
-        Ok::<(), Error>(())
-    })
-    .unwrap();
+    older
+        .publish(www, &DatasetFilter::All, |name, published| {
+            let kind = published.map_or_else(|error| Some(error.kind()), |_| None);
+            found.push((name.to_string(), kind));
+            Ok::<(), Error>(())
+        })
+        .unwrap();
     let refused = Some(ErrorKind::PublishedOtherwise);
     assert_eq!(found, [("A".to_owned(), refused), ("other".to_owned(), None)]);
 }

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 
-use accession::publish::{publish, unknown_datasets};
 use accession::{Clock, DatasetFilter, ErrorKind, Registry, SubsetMembers};
 use proptest::prelude::*;
 
@@ -291,13 +290,11 @@ fn two_datasets_are_published_at_the_same_time() {
     us.lock().unwrap();
     let publish_other = || {
         let mut new = 0;
-        publish(
-            &registry,
-            directory.path(),
-            &DatasetFilter::from(name("other")),
-            |_, published| published.map(|published| new = published.new_changes),
-        )
-        .unwrap();
+        registry
+            .publish(directory.path(), &DatasetFilter::from(name("other")), |_, published| {
+                published.map(|published| new = published.new_changes)
+            })
+            .unwrap();
         new
     };
     assert_eq!(publish_other(), 1);
@@ -348,12 +345,12 @@ fn a_dataset_that_the_registry_does_not_have_is_reported_and_left() {
     registry.add_dataset(&accession::dataset::DatasetMetadata::named(name("OLD"))).unwrap();
     registry.rename_dataset(&name("OLD"), &name("NEW")).unwrap();
     published(&registry, directory.path()).unwrap();
-    assert!(unknown_datasets(&registry, directory.path()).unwrap().is_empty());
+    assert!(registry.unknown_datasets(directory.path()).unwrap().is_empty());
     let before = files(directory.path());
     let older = lines(&["A"]);
     published(&older, directory.path()).unwrap();
     for _ in 0..2 {
-        let unknown = unknown_datasets(&older, directory.path()).unwrap();
+        let unknown = older.unknown_datasets(directory.path()).unwrap();
         assert_eq!(unknown, [name("NEW"), name("OLD")]);
         assert_eq!(files(directory.path()), before);
     }

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use accession::citation::Checker;
-use accession::citation::find;
+use accession::citation::FoundCitation;
 use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
 use accession::history::DigestPrefix;
 use accession::mirror::PullOptions;
@@ -446,7 +446,7 @@ fn assert_periods(registry: &Registry, model: &Model) {
         let identifier = naive(state.keys().map(String::as_str));
         let mut problem_with = |digest: Digest| {
             let text = format!("DI:{identifier}, as held at {at}, {digest}");
-            checker.check(1, &find(&text)[0]).unwrap().problem
+            checker.check(1, &FoundCitation::find_all(&text)[0]).unwrap().problem
         };
         assert_eq!(problem_with(digest(state)), None);
         let never = problem_with(Digest::from_bytes([7; 32])).unwrap();
@@ -558,7 +558,7 @@ fn pull_from(mirror: &Registry, file: Vec<u8>, at: i64) {
     let primary = primary_of(file).unwrap();
     let options = PullOptions::new().if_missing(IfMissing::Create).at(second(at));
     let pulled = mirror.pull(&name("mirror"), &primary, options).unwrap();
-    assert!(pulled.is_identical(), "{:?} {:?}", pulled.before, pulled.left);
+    assert!(pulled.is_identical(), "{pulled:?}");
 }
 
 proptest! {

@@ -1,6 +1,6 @@
 //! Citations are recognised in whatever people paste.
 
-use accession::citation::{FoundCitation, ParsedField, find};
+use accession::citation::{FoundCitation, ParsedField};
 
 const DI: &str = "763122197bfb3ffbf0da14adbfb1b13b";
 
@@ -20,7 +20,7 @@ fn found(text: &str) -> Vec<String> {
         };
         format!("{identifier} {doi} {date}")
     };
-    find(text).into_iter().map(one).collect()
+    FoundCitation::find_all(text).into_iter().map(one).collect()
 }
 
 #[test]
@@ -43,7 +43,7 @@ fn digests_are_found_beside_identifiers_and_alone() {
         (format!("DI:{DI}, md5:{}", "5e2b".repeat(8)), None),
     ];
     for (text, expected) in cases {
-        let [pasted] = find(&text).try_into().unwrap();
+        let [pasted] = FoundCitation::find_all(&text).try_into().unwrap();
         let digest = pasted.digest.map(|digest| match digest {
             ParsedField::Read(digest) => digest.to_string(),
             ParsedField::Unreadable(text) => format!("!{text}"),

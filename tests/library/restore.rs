@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use accession::backup::{MissingFromBackup, PaymentIds, restore};
+use accession::backup::{MissingFromBackup, PaymentIds};
 use accession::history::NewAnnotation;
 use accession::ids::payment::{Layout, PaymentId, Scheme, Worker};
 use accession::{
@@ -52,7 +52,7 @@ fn a_backup_replaces_the_registry_which_is_kept() {
     let registry = create(&path);
     registry.back_up(&backup).unwrap();
     registry.change(&name("dataset"), &change(["later"], []).at(second(1))).unwrap();
-    let restored = restore(&backup, &path, clock(), &Watcher::new()).unwrap();
+    let restored = Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     assert_eq!(restored.bytes, std::fs::metadata(&path).unwrap().len());
     // A process that has the old registry open does not continue to write to it.
@@ -84,7 +84,7 @@ fn a_backup_that_does_not_verify_replaces_nothing() {
     harness::seal::seal_rows(&connection);
     drop(connection);
     let bytes = std::fs::read(&path).unwrap();
-    let error = restore(&backup, &path, clock(), &Watcher::new()).unwrap_err();
+    let error = Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap_err();
     assert_eq!(error.kind().as_str(), "damaged");
     let message = error.with_causes();
     let finding = "dataset at 2001-01-01T00:00:00Z: the identifier is 0000";
@@ -98,7 +98,7 @@ fn a_missing_backup_is_named_and_replaces_nothing() {
     let directory = harness::directory();
     let (path, backup) = paths(&directory);
     drop(create(&path));
-    let error = restore(&backup, &path, clock(), &Watcher::new()).unwrap_err();
+    let error = Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap_err();
     assert_eq!(error.kind().as_str(), "registry-missing");
     assert!(error.to_string().contains("backup.db"), "{error}");
     assert_eq!(files(directory.path()), 1);
@@ -125,7 +125,7 @@ fn no_payment_id_that_was_issued_after_the_backup_is_issued_again() {
         }
         assert_eq!(issued.len(), 10 * layout.counters() as usize);
         drop(registry);
-        restore(&backup, &path, Clock::fixed(at(0)), &Watcher::new()).unwrap();
+        Registry::restore(&backup, &path, Clock::fixed(at(0)), &Watcher::new()).unwrap();
         let registry = Registry::open(&path, clock()).unwrap();
         let mut leased = 0;
         for seconds in 0..=7 {
@@ -154,7 +154,7 @@ fn a_worker_that_is_ahead_of_the_time_of_the_restore_is_not_set_back() {
             [0];
     registry.back_up(&backup).unwrap();
     drop(registry);
-    restore(&backup, &path, Clock::fixed(at(0)), &Watcher::new()).unwrap();
+    Registry::restore(&backup, &path, Clock::fixed(at(0)), &Watcher::new()).unwrap();
     let registry = Registry::open(&path, clock()).unwrap();
     assert!(registry.with_clock(Clock::fixed(at(6))).lease_payment_ids(scheme, worker, 1).is_err());
     let next =
@@ -200,15 +200,15 @@ fn what_the_copy_lacks_is_listed() {
     drop(with_an_older_backup(&path, &backup));
     let bytes = std::fs::read(&backup).unwrap();
     let (datasets, identifiers) = lacks_of_the_older_backup();
-    let restored = restore(&backup, &path, clock(), &Watcher::new()).unwrap();
+    let restored = Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap();
     let (kept, lacks) = (restored.moved.unwrap(), restored.lacks.unwrap());
     assert_eq!((&lacks.datasets, &lacks.identifiers), (&datasets, &identifiers));
     assert_eq!((restored.datasets, restored.identifiers), (2, 2));
     assert_eq!(std::fs::read(&backup).unwrap(), bytes);
     // Restored again, the copy lacks nothing; and what was there lacks nothing of the copy.
-    let again = restore(&backup, &path, Clock::fixed(at(1)), &Watcher::new()).unwrap();
+    let again = Registry::restore(&backup, &path, Clock::fixed(at(1)), &Watcher::new()).unwrap();
     assert_eq!(again.lacks.unwrap(), MissingFromBackup::default());
-    let back = restore(&kept, &path, Clock::fixed(at(2)), &Watcher::new()).unwrap();
+    let back = Registry::restore(&kept, &path, Clock::fixed(at(2)), &Watcher::new()).unwrap();
     assert_eq!(back.lacks.unwrap(), MissingFromBackup::default());
 }
 
@@ -236,7 +236,7 @@ fn a_damaged_registry_is_replaced_and_kept_although_it_cannot_be_compared() {
         drop(with_an_older_backup(&path, &backup));
         damage(&path);
         let bytes = std::fs::read(&path).unwrap();
-        let restored = restore(&backup, &path, clock(), &Watcher::new()).unwrap();
+        let restored = Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap();
         assert!(restored.lacks.is_err(), "{what}");
         assert_eq!(std::fs::read(restored.moved.unwrap()).unwrap(), bytes, "{what}");
         let registry = Registry::open(&path, clock()).unwrap();
@@ -267,11 +267,12 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         assert_eq!(mode(&copy), permissions);
         // Of a registry that is lost, only the backup tells.
         let new = directory.path().join("new.db");
-        restore(&backup, &new, clock(), &Watcher::new()).unwrap();
+        Registry::restore(&backup, &new, clock(), &Watcher::new()).unwrap();
         assert_eq!(mode(&new), permissions);
         set(&backup, 0o644);
         drop(registry);
-        let kept = restore(&backup, &path, clock(), &Watcher::new()).unwrap().moved.unwrap();
+        let kept =
+            Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap().moved.unwrap();
         assert_eq!((mode(&path), mode(&kept)), (permissions, permissions));
         let registry = Registry::open(&path, clock()).unwrap();
         step(&registry, "dataset", 9, ["B"], []);
@@ -298,7 +299,7 @@ fn copies_keep_their_owner_and_group_where_that_is_permitted() {
     Registry::open(&path, clock()).unwrap().back_up(&backup).unwrap();
     assert_eq!(owner(&backup), (12_345, 23_456, 0o660));
     chown(&backup, Some(0), Some(0)).unwrap();
-    restore(&backup, &path, clock(), &Watcher::new()).unwrap();
+    Registry::restore(&backup, &path, clock(), &Watcher::new()).unwrap();
     assert_eq!(owner(&path), (12_345, 23_456, 0o660));
 }
 
@@ -357,7 +358,7 @@ fn a_registry_that_others_change_is_copied_once_as_it_was_at_the_beginning() {
         token: token.clone(),
     });
     let watcher = Watcher::new().observed_by(observer.clone()).cancelled_by(&token);
-    let restored = restore(&path, &target, clock(), &watcher).unwrap();
+    let restored = Registry::restore(&path, &target, clock(), &watcher).unwrap();
     assert_eq!((restored.datasets, restored.identifiers), (1, 1));
     let (pages, changes) =
         (observer.pages.load(Ordering::Relaxed), observer.changes.load(Ordering::Relaxed));

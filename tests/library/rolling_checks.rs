@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use accession::Granule;
 use accession::file::{Algorithm, Checksum};
-use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
+use accession::fixity::{CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::status::{FileCheck, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{
     Clock, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
@@ -241,7 +241,7 @@ fn tree(directory: &Path) -> FileTree {
 
 fn compute(registry: &Registry, directory: &Path) -> Result<CheckSummary, Error> {
     let (tree, algorithm) = (tree(directory), Algorithm::Sha256);
-    let mut computed = fixity::compute(&at(registry, 1), &name("D"), tree, algorithm, None)?;
+    let mut computed = at(registry, 1).compute_checksums(&name("D"), &tree, algorithm, None)?;
     computed.by_ref().try_for_each(|finding| finding.map(drop))?;
     computed.finish()
 }
@@ -252,8 +252,7 @@ fn here() -> CheckOptions {
 
 fn check(registry: &Registry, set: &Set, directory: &Path, options: CheckOptions) -> FixityRun {
     let select = |_: &Snapshot| Ok(set.clone());
-    let of = (tree(directory), options);
-    fixity::check(&at(registry, 2), select, of).unwrap()
+    at(registry, 2).check_fixity(select, &tree(directory), options).unwrap()
 }
 
 #[test]
@@ -311,7 +310,7 @@ fn what_became_known_while_files_were_read_stays_and_the_rest_is_recorded() {
     let (directory, _, registry) = with_directory(&["A", "B"]);
     let (tree, algorithm) = (tree(directory.path()), Algorithm::Sha256);
     let mut computed =
-        fixity::compute(&at(&registry, 2), &name("D"), tree, algorithm, None).unwrap();
+        at(&registry, 2).compute_checksums(&name("D"), &tree, algorithm, None).unwrap();
     let other = Checksum::from_bytes(Algorithm::Sha256, &[7; 32]).unwrap();
     let other = with_file("A", "A", None, Some(other));
     at(&registry, 1).change(&name("D"), &stating([other])).unwrap();

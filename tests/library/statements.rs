@@ -12,7 +12,6 @@ use accession::proof::{
     StatementTree,
 };
 use accession::proof::{SignedCheckpoint, StatementLog};
-use accession::publish::{publish_statements, verify_statements};
 use accession::{
     Change, Clock, DatasetFilter, Moment, Pattern, Registry, Selection, SubsetMembers, Timestamp,
 };
@@ -445,7 +444,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
             .change(&name("D"), &step.at(second(n)))
             .unwrap();
     };
-    let publish = |registry: &Registry| publish_statements(registry, directory.path());
+    let publish = |registry: &Registry| registry.publish_statements(directory.path());
     assert_eq!(publish(&registry).unwrap(), 0);
     assert!(!site.exists());
     let mut listed = Vec::new();
@@ -482,7 +481,7 @@ fn what_was_signed_is_published_as_tiles_of_which_the_checkpoint_is_the_root() {
     assert_eq!((checkpoint.size, Some(checkpoint.root)), (321, tree.root(321)));
     // Each file that is damaged or missing is named, and what was published before is not all.
     let verify = |registry: &Registry| {
-        let found = verify_statements(registry, directory.path()).unwrap().unwrap();
+        let found = registry.verify_published_statements(directory.path()).unwrap().unwrap();
         assert_eq!(found.ok, found.differences.is_empty());
         let files = found.differences.into_iter().map(|difference| difference.file);
         (found.statements, found.current, files.collect::<Vec<_>>())
@@ -541,7 +540,7 @@ fn signed_site() -> tempfile::TempDir {
         let log = registry.with_clock(Clock::fixed(second(at))).add_statements(&[]).unwrap();
         sign(&registry, &log, &key(1), &[&witness_key(2)], second(at));
     }
-    publish_statements(&registry, directory.path()).unwrap();
+    registry.publish_statements(directory.path()).unwrap();
     directory
 }
 

@@ -1,7 +1,7 @@
 //! Tests count the work, not the time: the steps, rows and checkpoints of a change.
 
 use accession::Registry;
-use accession::chain::is_checkpoint;
+use accession::chain::Chain;
 use accession::history::WorkCounts;
 
 use harness::history::{name, step};
@@ -18,7 +18,7 @@ fn even_numbers() -> Registry {
     let registry = new_registry();
     let granule_ids: Vec<String> = (0..GRANULES).map(|n| granule_id(2 * n)).collect();
     let effort = step(&registry, "even", 0, granule_ids.iter().map(String::as_str), []).effort;
-    let checkpoints = granule_ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
+    let checkpoints = granule_ids.iter().filter(|id| Chain::is_checkpoint(id)).count() as u64;
     // They are hashed as they are stored.
     assert_eq!(effort, WorkCounts { steps: GRANULES as u64, rows: 0, checkpoints });
     assert!((70..130).contains(&checkpoints), "one in 1,024: {checkpoints}");
@@ -29,12 +29,12 @@ fn even_numbers() -> Registry {
 /// otherwise: each row after the last checkpoint before it is read, and hashed for the instance in force
 /// and, from the granule on, once more for the new one.
 fn rewound(n: usize, is_held_then: bool) -> WorkCounts {
-    let checkpoint = (0..n).rev().find(|&m| is_even(m) && is_checkpoint(&granule_id(m)));
+    let checkpoint = (0..n).rev().find(|&m| is_even(m) && Chain::is_checkpoint(&granule_id(m)));
     let rest = checkpoint.map_or(0, |checkpoint| checkpoint + 1);
     let read: Vec<usize> = (rest..4 * GRANULES).filter(|&m| is_even(m) || m == n).collect();
     let twice = read.iter().filter(|&&m| m > n).count();
     let checkpoints = read.iter().filter(|&&m| m != n || is_held_then);
-    let checkpoints = checkpoints.filter(|&&m| is_checkpoint(&granule_id(m))).count() as u64;
+    let checkpoints = checkpoints.filter(|&&m| Chain::is_checkpoint(&granule_id(m))).count() as u64;
     WorkCounts { steps: (read.len() + twice) as u64, rows: read.len() as u64, checkpoints }
 }
 
@@ -49,8 +49,8 @@ fn appending_n_ids_at_the_end_hashes_n_and_the_rows_after_the_last_checkpoint() 
     for (day, n) in [1, 288, 5_000].into_iter().enumerate() {
         let from = 2 * GRANULES + 10_000 * day;
         let ids: Vec<String> = (from..from + n).map(granule_id).collect();
-        let checkpoints = ids.iter().filter(|id| is_checkpoint(id)).count() as u64;
-        let rows = held.iter().rev().take_while(|id| !is_checkpoint(id)).count() as u64;
+        let checkpoints = ids.iter().filter(|id| Chain::is_checkpoint(id)).count() as u64;
+        let rows = held.iter().rev().take_while(|id| !Chain::is_checkpoint(id)).count() as u64;
         let added = ids.iter().map(String::as_str);
         let effort = step(&registry, "even", 1 + day as i64, added, []).effort;
         assert_eq!(effort, WorkCounts { steps: rows + n as u64, rows, checkpoints });

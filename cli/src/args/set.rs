@@ -3,7 +3,6 @@
 use std::str::FromStr;
 
 use accession::ErrorDetail;
-use accession::citation::refuse_future;
 use accession::dataset::Edit;
 use accession::dataset::WebAddress;
 use accession::mirror::PublishedSite;
@@ -104,7 +103,7 @@ impl KnownAtArgs {
     /// The time is in the future.
     pub fn of_history(&self, options: HistoryOptions, session: &Session) -> Result<HistoryOptions> {
         let Some(at) = self.known_at else { return Ok(options) };
-        refuse_future(at, session.now()?)?;
+        at.refuse_future(session.now()?)?;
         Ok(options.known_at(at.last_instant()))
     }
 
@@ -115,7 +114,7 @@ impl KnownAtArgs {
     /// The time is in the future.
     pub fn apply(&self, snapshot: Snapshot, session: &Session) -> Result<Snapshot> {
         let Some(at) = self.known_at else { return Ok(snapshot) };
-        refuse_future(at, session.now()?)?;
+        at.refuse_future(session.now()?)?;
         Ok(snapshot.known_at(at.last_instant()))
     }
 }

@@ -3,8 +3,8 @@ use std::io::{self, BufWriter, Seek, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use accession::citation::{self, FoundCitation, ParsedField, Reference};
 use accession::citation::{Checker, CitationVerdict};
+use accession::citation::{FoundCitation, ParsedField, Reference};
 use accession::history::Periods;
 use accession::text::quoted;
 use accession::{SetSpec, WarningKind};
@@ -112,7 +112,7 @@ impl Args {
                 }
             };
             for reference in read_references(&file)? {
-                let cited = citation::cited(&reference).into_iter();
+                let cited = reference.citations_and_dois().into_iter();
                 items.extend(cited.map(|pasted| Item::of(pasted, &reference)));
             }
         }
@@ -124,8 +124,8 @@ impl Args {
 fn found(text: &str) -> Result<Vec<Item>> {
     let has_lines = text.trim_end().contains('\n');
     let mut found = Vec::new();
-    for reference in citation::references(text) {
-        let cited = citation::citations_of(&reference).into_iter();
+    for reference in Reference::find_all(text) {
+        let cited = reference.citations().into_iter();
         found.extend(cited.map(|pasted| match has_lines {
             true => Item::of(pasted, &reference),
             false => Item { pasted, key: None, line: None },

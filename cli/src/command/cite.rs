@@ -2,11 +2,11 @@ use std::io::{self, Write};
 use std::iter;
 use std::path::PathBuf;
 
-use accession::citation::listed_dataset;
-use accession::history::{Annotation, SubsetState};
+use accession::dataset::DatasetMetadata;
+use accession::history::{Annotation, SubsetCitation, SubsetState};
 use accession::{
-    Citation, CitationFormat, CitedContents, Granule, Listing, ListingBuilder, Moment, ParseError,
-    Pattern, Selection, Set, SetSpec, SubsetMembers,
+    Citation, CitationFormat, DatasetName, ErrorKind, Granule, Listing, ListingBuilder, Moment,
+    ParseError, Pattern, Registry, Selection, Set, SetSpec, SubsetMembers, Warning, WarningKind,
 };
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde_json::Value;
@@ -184,7 +184,7 @@ impl Args {
                 None => of.push(spec.clone()),
             }
         }
-        let dataset = listed_dataset(&of, record.as_deref()).map_err(|error| {
+        let dataset = DatasetMetadata::of_list(&of, record.as_deref()).map_err(|error| {
             Error::usage(error.to_string())
                 .with_hint("--of names the dataset: its DOI, a name, or a file with its metadata")
         })?;
@@ -231,13 +231,10 @@ impl Args {
         let cited = match (&members, &selection) {
             (None, _) => registry.snapshot()?.cite(&selection)?,
             (Some(members), Selection::Dataset { name, .. }) => {
-                let (cited, state) = if self.dry_run {
-                    let found = registry.snapshot()?.preview_subset(name, at, members)?;
-                    (found.cited, found.state)
+                let SubsetCitation { cited, state, .. } = if self.dry_run {
+                    registry.snapshot()?.preview_subset(name, at, members)?
                 } else {
-                    let saved = registry.cite_members(name, at, members)?;
-                    session.warn_all(saved.warnings());
-                    (saved.cited, saved.state)
+                    save_subset(session, &registry, name, at, members)?
                 };
                 is_stored = state != SubsetState::NotStored;
                 let set = &cited.period.set;
@@ -260,14 +257,10 @@ impl Args {
         let dataset = cited.dataset.dataset.name.clone();
         session.warn_all(cited.warnings(at, now));
         let cited_set = cited.period.set.clone();
-        let contents = match is_stored {
-            true => registry.cited_contents(&cited, at)?,
-            false => CitedContents::default(),
-        };
-        let citation = Citation::new(cited, at, now.day())
-            .with_resolver(self.site.resolver()?.as_deref())
-            .with_contents(contents)
-            .with_digest(self.digest);
+        let citation = Citation::new(cited, at, now.day());
+        let citation = if is_stored { citation.with_contents(&registry)? } else { citation };
+        let citation =
+            citation.with_resolver(self.site.resolver()?.as_deref()).with_digest(self.digest);
         let mut lacks = Vec::new();
         // Nobody edits what a site has published.
         if let Format::Citation(format) = self.format
@@ -327,6 +320,33 @@ impl Args {
             }
         })
     }
+}
+
+/// Saves a subset for its citation, if the registry can be written. Otherwise a warning says that it is not saved.
+fn save_subset(
+    session: &Session,
+    registry: &Registry,
+    dataset: &DatasetName,
+    at: Option<Moment>,
+    members: &SubsetMembers,
+) -> Result<SubsetCitation> {
+    let cannot_save = |kind| matches!(kind, ErrorKind::Denied | ErrorKind::ClockAhead);
+    let saved = match registry.save_subset(dataset, at, members) {
+        Err(error) if cannot_save(error.kind()) => {
+            let found = registry.snapshot()?.preview_subset(dataset, at, members)?;
+            if found.state == SubsetState::NotStored {
+                let why = error.with_causes();
+                let message = format!(
+                    "{why}: the subset is not saved, and its identifier does not resolve here"
+                );
+                session.warn_all([Warning::new(WarningKind::SubsetNotSaved, message)]);
+            }
+            found
+        }
+        saved => saved?,
+    };
+    session.warn_all(saved.warning());
+    Ok(saved)
 }
 
 /// The granules of an instance that a list names, all of which the instance has: no registry has the list.

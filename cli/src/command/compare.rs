@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use accession::fixity::{self, FileTree};
+use accession::fixity::FileTree;
 use accession::history::{
     ContentCounts, Counts, HeldContents, Presence, ScanPeriod, SideBySide, TwoSides,
 };
@@ -407,7 +407,7 @@ fn described(
     let tree = FileTree::new(root);
     let token = session.interrupt()?;
     let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
-    let described = fixity::described(&registry, &latest.set, &tree, &listing)?;
+    let described = registry.describe_listing(&listing, &tree, &latest.set)?;
     if !has_checksums(&described)? {
         let what = "no contents were compared: no checksum is recorded of these files";
         session.warn(WarningKind::NoChecksum, what);

@@ -4,7 +4,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use accession::fixity::{self, CheckOptions, CheckSummary, FileFinding, FileTree};
+use accession::fixity::{CheckOptions, CheckSummary, FileFinding, FileTree};
 use accession::status::{FilesFact, RootState};
 use accession::{DatasetName, HistoryOptions, Selection, Timestamp};
 use serde::Serialize;
@@ -65,7 +65,7 @@ impl DiskCheck {
             let selection = Selection::Dataset { name: dataset.clone(), at: None };
             Ok(snapshot.select(&selection)?.set)
         };
-        let mut run = fixity::check(&registry, select, (tree, CheckOptions::new()))?;
+        let mut run = registry.check_fixity(select, &tree, CheckOptions::new())?;
         session.warn_all(run.not_recorded());
         let (mut first, mut missing, mut damaged, mut other) = (Vec::new(), 0, 0, 0);
         for finding in run.by_ref() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use accession::WarningKind;
 use accession::file::{Algorithm, Coverage};
-use accession::fixity::{self, CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
+use accession::fixity::{CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::history::HeldContents;
 use accession::text::parse_duration;
 use accession::{Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
@@ -164,7 +164,7 @@ impl ComputeChecksums {
         let tree = self.tree.read(&self.root, None);
         let registry = watched(&tree, session.open_to_change(self.clock.time())?, session)?;
         let (dataset, algorithm) = (&self.dataset, self.algorithm);
-        let run = fixity::compute(&registry, dataset, tree, algorithm, self.note)?;
+        let run = registry.compute_checksums(dataset, &tree, algorithm, self.note)?;
         print_run(session, run, "computed", None)
     }
 }
@@ -244,7 +244,7 @@ impl CheckFiles {
         let nearest = match contents.as_slice() {
             [_] => None,
             several => {
-                let nearest = fixity::nearest(&registry, several, &tree, depth)?;
+                let nearest = registry.nearest_to_files(several, &tree, depth)?;
                 Some(&several[nearest])
             }
         };
@@ -252,7 +252,7 @@ impl CheckFiles {
             Some(nearest) => Ok(nearest.set.clone()),
             None => snapshot.resolve(&self.set)?.contents(),
         };
-        let run = fixity::check(&registry, select, (tree, options))?;
+        let run = registry.check_fixity(select, &tree, options)?;
         print_run(session, run, "checked", nearest)
     }
 

@@ -2,7 +2,7 @@ use std::io::Write;
 
 use accession::dataset::GranuleUrl;
 use accession::file::{Algorithm, Content};
-use accession::fixity::{ListStyle, each_checksum};
+use accession::fixity::ListStyle;
 use accession::history::FileList;
 use accession::text::quoted;
 use accession::{
@@ -245,7 +245,7 @@ impl Args {
             _ => ListStyle::Checksums,
         };
         let algorithm = self.algorithm.clone();
-        let found = each_checksum::<Error>(registry, set, algorithm, |id, file, checksum| {
+        let found = registry.each_checksum::<Error>(set, algorithm, |id, file, checksum| {
             if session.is_json() {
                 return Ok(session.json(&object!({
                     "granule": id,

@@ -152,7 +152,7 @@ impl ImportArgs {
         }
         self.listings.refuse_for_history()?;
         import.options = guard.guarding(import.options);
-        let times = import.counts().times;
+        let times = import.count_times();
         if times > MANY_TIMES {
             session.warn(
                 WarningKind::ManyTimes,
@@ -185,7 +185,7 @@ impl ImportArgs {
             (1, _) => "the only event is already in the history".to_owned(),
             (skipped @ 2.., _) => format!("all {skipped} events are already in the history"),
             (0, Some(_)) => "the primary has nothing new".to_owned(),
-            (0, None) if import.counts().events > 0 => {
+            (0, None) if import.count() > 0 => {
                 "the events of the file leave everything as it was".to_owned()
             }
             (0, None) => "the file contains no events".to_owned(),

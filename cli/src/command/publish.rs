@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use accession::WarningKind;
 use accession::dataset::Edit;
-use accession::publish::{publish, publish_statements, unknown_datasets};
 use accession::text::quoted;
 use accession::{DatasetFilter, DatasetName, ErrorKind};
 use accession_server::pages::{Serves, Site};
@@ -69,7 +68,7 @@ impl Publish {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let registry = session.open()?;
         let (mut failed, filter) = (Vec::new(), named_or_all(&self.datasets));
-        publish(&registry, &self.directory, &filter, |name, published| {
+        registry.publish(&self.directory, &filter, |name, published| {
             let published = match published.with_context(|| name.to_string()) {
                 Ok(published) => published,
                 Err(error) if fails_for_all(&error) => return Err(error),
@@ -84,7 +83,7 @@ impl Publish {
             session.note_commit();
             Ok(())
         })?;
-        for name in unknown_datasets(&registry, &self.directory)? {
+        for name in registry.unknown_datasets(&self.directory)? {
             let what = format!(
                 "the directory has {name}, which the registry does not have: it was left as it is, without a link to it"
             );
@@ -92,7 +91,7 @@ impl Publish {
         }
         // They name all datasets. The pages are published also if the statements are refused.
         let stated = match filter {
-            DatasetFilter::All => publish_statements(&registry, &self.directory).map(drop),
+            DatasetFilter::All => registry.publish_statements(&self.directory).map(drop),
             DatasetFilter::Only(_) => Ok(()),
         };
         let settings = SiteSettings {

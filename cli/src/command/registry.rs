@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::WarningKind;
-use accession::backup::{MissingFromBackup, PaymentIds, RestoreReport, restore};
+use accession::backup::{MissingFromBackup, PaymentIds, RestoreReport};
 use accession::text::quoted;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
@@ -130,7 +130,7 @@ impl Restore {
                 .with_hint("name one of the files in it; backups are named after their time"));
         }
         let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
-        let restored = restore(&self.file, &target, Clock::system(), &watcher)?;
+        let restored = Registry::restore(&self.file, &target, Clock::system(), &watcher)?;
         session.note_commit();
         let RestoreReport { moved, bytes, datasets, identifiers, lacks, .. } = restored;
         let lacks = lacks.map_err(|error| warn_of_unreadable(session, error.into())).ok();

@@ -1,6 +1,5 @@
 //! A history that is imported from an address into a registry on a server.
 
-use accession::publish::publish;
 use accession::{DatasetFilter, Registry};
 use harness::values::clock;
 
@@ -18,8 +17,7 @@ fn an_import_from_an_address_reads_only_what_is_new() {
     for number in 0..300 {
         step(&us, "US", number, [format!("granule.{number}").as_str()], []);
     }
-    publish(&us, directory.path(), &DatasetFilter::All, |_, published| published.map(drop))
-        .unwrap();
+    us.publish(directory.path(), &DatasetFilter::All, |_, published| published.map(drop)).unwrap();
     let server = WebServer::over(directory.path());
     let import = || {
         let address = server.dataset("US");

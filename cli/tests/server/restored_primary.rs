@@ -21,7 +21,7 @@ fn restored() -> World {
     world.us.back_up(&backup).unwrap();
     step(&world.us, "US", 1, ["C"], []);
     assert!(world.pull(0, PullPolicy::Follow).is_identical());
-    accession::backup::restore(
+    accession::Registry::restore(
         &backup,
         &world.directory.path().join("accession.db"),
         clock(),

@@ -187,13 +187,10 @@ fn a_killed_publish_pull_or_import_goes_on_the_next_time() {
         }
         // The published files are those of a run that was never killed.
         let whole = harness::directory();
-        accession::publish::publish(
-            &world.us,
-            whole.path(),
-            &DatasetFilter::All,
-            |_, published| published.map(drop),
-        )
-        .unwrap();
+        world
+            .us
+            .publish(whole.path(), &DatasetFilter::All, |_, published| published.map(drop))
+            .unwrap();
         for entry in std::fs::read_dir(whole.path().join("datasets/US/log")).unwrap() {
             let entry = entry.unwrap();
             let published = world.path("www/datasets/US/log").join(entry.file_name());

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use accession::Registry;
-use accession::chain::is_checkpoint;
+use accession::chain::Chain;
 
 use crate::answers::{Answers, datasets, examine};
 use crate::victim::program_in;
@@ -40,9 +40,10 @@ pub struct Place {
 pub fn granule_id(n: usize) -> &'static str {
     static IDS: LazyLock<Vec<String>> = LazyLock::new(|| {
         let id = |n: usize| match n % 40 {
-            21 => {
-                (0..).map(|k| format!("granule.{n:05}.{k}")).find(|id| is_checkpoint(id)).unwrap()
-            }
+            21 => (0..)
+                .map(|k| format!("granule.{n:05}.{k}"))
+                .find(|id| Chain::is_checkpoint(id))
+                .unwrap(),
             _ => format!("granule.{n:05}"),
         };
         (0..400).map(id).collect()

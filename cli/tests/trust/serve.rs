@@ -231,7 +231,7 @@ impl Load {
             std::thread::sleep(Duration::from_millis(2));
         }
         let mut issued = self.issued.lock().unwrap();
-        accession::backup::restore(
+        accession::Registry::restore(
             &self.directory.path().join("backup.db"),
             &self.path(),
             clock(),

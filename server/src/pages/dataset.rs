@@ -12,7 +12,7 @@ use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
 use accession::Citation;
-use accession::dataset::{DatasetRecord, LastSubsets};
+use accession::dataset::DatasetRecord;
 use accession::history::{Annotation, Subset};
 use accession::status::{Mirrored, StatusThresholds};
 use accession::{DatasetFilter, Selection, Snapshot};
@@ -40,7 +40,9 @@ pub struct DatasetPage {
     /// The annotations of its changes, with the times of these, oldest change first.
     pub annotated: Vec<(Timestamp, Annotation)>,
     /// The subsets that were cited last.
-    pub subsets: LastSubsets,
+    pub subsets: Vec<Subset>,
+    /// The number of subsets of the dataset.
+    pub subset_count: u64,
     /// The first and the last granules of the latest set.
     ends: Ends,
     /// The citation of its latest set. `None` means that there was no change yet.
@@ -71,8 +73,8 @@ impl DatasetPage {
             // A change in the future is not in force today.
             Some(_) => match snapshot.cite(&Selection::Dataset { name: name.clone(), at }) {
                 Ok(cited) => {
-                    let contents = snapshot.registry().cited_contents(&cited, at)?;
-                    Some(Citation::new(cited, at, now.day()).with_contents(contents))
+                    let citation = Citation::new(cited, at, now.day());
+                    Some(citation.with_contents(snapshot.registry())?)
                 }
                 Err(error) if error.kind() == ErrorKind::NoHistory => None,
                 Err(error) => return Err(error),
@@ -84,7 +86,8 @@ impl DatasetPage {
             recent: Vec::new(),
             series: Series::default(),
             annotated: Vec::new(),
-            subsets: LastSubsets::default(),
+            subsets: Vec::new(),
+            subset_count: 0,
             ends: Ends::default(),
             citation,
             fixity: None,
@@ -96,6 +99,7 @@ impl DatasetPage {
             page.series = Series::read(snapshot, name)?;
             page.annotated = snapshot.annotated(name, LISTED_ANNOTATIONS)?;
             page.subsets = snapshot.last_subsets(name, RECENT_SUBSETS)?;
+            page.subset_count = snapshot.count_subsets(name)?;
             page.fixity = Fixity::read(snapshot, name)?;
             let only = DatasetFilter::Only(vec![name.clone()]);
             let status = snapshot.registry().status(&only, StatusThresholds::default())?;
@@ -149,7 +153,7 @@ impl DatasetPage {
 
     fn main(&self, site: &Site) -> Markup {
         let dataset = &self.listed.dataset;
-        let LastSubsets { subsets, count, .. } = &self.subsets;
+        let (subsets, count) = (&self.subsets, self.subset_count);
         let identifier = |subset: &Subset| {
             let place = site.place_of(subset.identifier, &subset.dataset, subset.timestamp);
             html! { td.di { a href=(site.href(&place)) { "DI:" (subset.identifier) } } }
@@ -201,8 +205,8 @@ impl DatasetPage {
                 section #subsets {
                     h2 { "Subsets that were cited" }
                     (history::subsets(site, "Identifier", subsets.iter().map(|subset| (identifier(subset), subset))))
-                    @if *count > subsets.len() as u64 {
-                        p.small.soft { "The last " (subsets.len()) " of " (grouped(*count)) "." }
+                    @if count > subsets.len() as u64 {
+                        p.small.soft { "The last " (subsets.len()) " of " (grouped(count)) "." }
                     }
                 }
             }

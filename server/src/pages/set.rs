@@ -18,7 +18,6 @@ use super::record;
 use super::site::Site;
 use super::verify::{CheckedSet, Fixity, means};
 use accession::Result;
-use accession::dataset::Neighbours;
 use accession::history::DigestPrefix;
 use accession::history::{DigestPeriod, Period};
 use accession::{Citation, CitationFormat};
@@ -130,8 +129,8 @@ impl SetPage {
             RequestedBy::Identifier => None,
             RequestedBy::Time(at) => Some(at),
         };
-        let contents = snapshot.registry().cited_contents(&cited, at)?;
-        let citation = Citation::new(cited.clone(), at, now.day()).with_contents(contents);
+        let citation = Citation::new(cited.clone(), at, now.day());
+        let citation = citation.with_contents(snapshot.registry())?;
         let shown = match detail {
             Detail::Page => Some(Details::read(snapshot, &cited, periods)?),
             Detail::Record => None,
@@ -320,7 +319,7 @@ impl SetPage {
     /// The change that brought the set, and the sets before and after it.
     fn neighbours(&self, site: &Site) -> Markup {
         let instance = self.cited.period.set.instance();
-        let Neighbours { previous, next, .. } = self.cited.neighbours();
+        let (previous, next) = (self.cited.instance_before(), self.cited.instance_after());
         let page_of = |it: &Instance| site.href(&Site::instance(&it.dataset, it.timestamp));
         html! {
             p.soft {

@@ -16,8 +16,7 @@ use crate::rows::{PAGE_BYTES, instance_bytes, list};
 use crate::state::App;
 use accession::Periods;
 use accession::Result;
-use accession::citation;
-use accession::citation::references;
+use accession::citation::Reference;
 use accession::citation::{Checker, CitationVerdict};
 
 const OFFERED: [Format; 3] = [Format::Html, Format::Json, Format::JsonLines];
@@ -65,7 +64,7 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
     let checking = state.source.compare(move |reading| {
         let mut checker = Checker::new(&reading.registry)?;
         let (mut cited, mut asked) = (Vec::new(), 0);
-        for pasted in references(&read).iter().flat_map(citation::cited) {
+        for pasted in Reference::find_all(&read).iter().flat_map(Reference::citations_and_dois) {
             // A long list has DOIs of many datasets elsewhere.
             asked += usize::from(!pasted.names_set());
             if pasted.names_set() || (asked <= most && checker.is_checkable(&pasted)?) {

@@ -29,7 +29,7 @@ use crate::state::App;
 use accession::Result;
 use accession::dataset::GranuleUrl;
 use accession::file::Algorithm;
-use accession::fixity::{ListStyle, each_checksum};
+use accession::fixity::ListStyle;
 use accession::history::FileList;
 use accession::history::{DigestPrefix, IdPage};
 use accession::{DatasetName, GranuleId, Identifier, Pattern, Set};
@@ -322,7 +322,7 @@ async fn files(
     let counted = Arc::clone(&set);
     let count = state.source.work(Cost::Search, move |reading| {
         let algorithm = algorithm.clone();
-        each_checksum::<accession::Error>(&reading.registry, &counted, algorithm, |_, _, _| Ok(()))
+        reading.registry.each_checksum::<accession::Error>(&counted, algorithm, |_, _, _| Ok(()))
     });
     let listed = count.await?;
     let algorithm = listed.algorithm;

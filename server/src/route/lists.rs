@@ -13,7 +13,7 @@ use crate::rows::{instance_bytes, named_list, read_page};
 use crate::source::RegistryReading;
 use crate::state::App;
 use accession::Snapshot;
-use accession::citation::{self, FoundCitation, ParsedField};
+use accession::citation::{FoundCitation, ParsedField};
 use accession::dataset::DatasetMetadata;
 use accession::dataset::{DatasetRecord, Withdrawn};
 use accession::history::{FoundPeriod, FoundPosition};
@@ -124,7 +124,7 @@ fn identifier_in(query: &str) -> Option<Identifier> {
     if let Ok(identifier) = query.parse() {
         return Some(identifier);
     }
-    match citation::find(query).as_slice() {
+    match FoundCitation::find_all(query).as_slice() {
         [FoundCitation { identifier: Some(ParsedField::Read(identifier)), .. }] => {
             Some(*identifier)
         }

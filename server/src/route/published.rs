@@ -17,7 +17,6 @@ use crate::source::RegistryReading;
 use crate::state::App;
 use accession::DatasetName;
 use accession::Result;
-use accession::publish::statement_file;
 
 /// How long a mirror waits while a dataset is published for the first time.
 const PUBLISHING_SECONDS: u32 = 20;
@@ -85,7 +84,7 @@ pub async fn statements(State(state): State<App>, request: Request) -> Result<Re
     let path = request.path().trim_start_matches("/statements/").to_owned();
     let is_tile = path.starts_with("tile/");
     let read =
-        state.source.compare(move |reading| statement_file(&reading.registry.snapshot()?, &path));
+        state.source.compare(move |reading| reading.registry.snapshot()?.statement_file(&path));
     let content = read.await?.ok_or_else(Problem::not_found)?;
     Ok(if is_tile {
         // So many statements or hashes never change.

@@ -18,7 +18,6 @@ use crate::request::{Format, Request, Segments, body, dataset_name, moment};
 use crate::response::{CachePolicy, Rejection, in_format, value};
 use crate::rows::line;
 use crate::state::App;
-use accession::citation::refuse_future;
 use accession::history::SubsetCriteria;
 use accession::history::{SubsetCitation, SubsetState};
 use accession::{DatasetName, GranuleId, Moment, Pattern, Set, Timestamp};
@@ -49,7 +48,7 @@ pub async fn register(
     let (members, at) = selected(&request, &body, now)?;
     let bytes = body.len() as u64;
     drop(body);
-    at.map_or(Ok(()), |at| refuse_future(at, now))?;
+    at.map_or(Ok(()), |at| at.refuse_future(now))?;
     let deadline = Deadline::after(state.source.permits.time(cost));
     let _waiting = deadline.waiting();
     let (registering, of) = (Arc::clone(registering), Arc::clone(&deadline));

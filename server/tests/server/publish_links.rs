@@ -4,7 +4,6 @@ use harness::values::clock;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use accession::publish::verify;
 use accession::{DatasetFilter, Error, Registry};
 use accession_server::{SiteSettings, publish_pages};
 
@@ -107,8 +106,9 @@ fn a_link_is_not_verified_as_the_file_to_which_it_leads() {
         run(&registry, &www).unwrap();
         std::fs::rename(www.join(linked), &moved).unwrap();
         symlink(&moved, www.join(linked)).unwrap();
-        let refused =
-            verify(&registry, &www, &DatasetFilter::All, |_| Ok::<(), Error>(())).unwrap_err();
+        let refused = registry
+            .verify_published(&www, &DatasetFilter::All, |_| Ok::<(), Error>(()))
+            .unwrap_err();
         let source = std::error::Error::source(&refused).unwrap().to_string();
         assert!(source.contains("symbolic link"), "{linked}: {source}");
     }

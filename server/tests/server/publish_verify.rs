@@ -4,7 +4,7 @@ use harness::values::clock;
 use std::path::Path;
 
 use accession::history::NewAnnotation;
-use accession::publish::{OtherFile, publish, verify};
+use accession::publish::OtherFile;
 use accession::{
     ChangeOptions, Clock, DatasetFilter, Error, GranuleId, Limits, ListingBuilder, Registry,
     Selection, SubsetMembers,
@@ -151,19 +151,22 @@ fn what_another_registry_published_differs() {
 fn a_directory_without_pages_and_a_dataset_that_is_missing_are_verified() {
     let place = harness::directory();
     let (registry, www) = (registry(), place.path());
-    publish(&registry, www, &DatasetFilter::from(name("NEW")), |_, published| published.map(drop))
+    registry
+        .publish(www, &DatasetFilter::from(name("NEW")), |_, published| published.map(drop))
         .unwrap();
     let rows = verified(&registry, www);
     assert!(rows.len() == 2 && rows.iter().all(|row| row.ok && row.current), "{rows:?}");
     assert!(
-        verify(&registry, &www.join("nowhere"), &DatasetFilter::All, |_| Ok::<(), Error>(()))
+        registry
+            .verify_published(&www.join("nowhere"), &DatasetFilter::All, |_| Ok::<(), Error>(()))
             .is_err()
     );
     let mut missing = Vec::new();
-    verify(&registry, www, &DatasetFilter::from(name("US")), |found| {
-        missing.extend(found.differences);
-        Ok::<(), Error>(())
-    })
-    .unwrap();
+    registry
+        .verify_published(www, &DatasetFilter::from(name("US")), |found| {
+            missing.extend(found.differences);
+            Ok::<(), Error>(())
+        })
+        .unwrap();
     assert_eq!(missing[0].file, "datasets/US/head.json");
 }

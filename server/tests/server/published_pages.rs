@@ -4,7 +4,6 @@ use harness::values::{AtTime, clock};
 use std::path::Path;
 
 use accession::dataset::Edit;
-use accession::publish::publish;
 use accession::{DatasetFilter, ErrorKind, Registry};
 use accession_server::{SiteSettings, publish_pages};
 use url::Url;
@@ -35,7 +34,7 @@ fn registry() -> Registry {
 }
 
 fn published(registry: &Registry, directory: &Path, filter: &DatasetFilter, url: Option<&str>) {
-    publish(registry, directory, filter, |_, published| published.map(drop)).unwrap();
+    registry.publish(directory, filter, |_, published| published.map(drop)).unwrap();
     publish_pages(registry, directory, &settings(url), &[]).unwrap();
 }
 

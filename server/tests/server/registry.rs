@@ -18,7 +18,7 @@ fn a_registry_that_replaced_the_one_that_was_opened_is_read_from_then_on() {
     assert!(page.contains("2001-04-01"));
 
     let path = served.directory.path().join("accession.db");
-    accession::backup::restore(&copy, &path, clock(), &accession::Watcher::new()).unwrap();
+    accession::Registry::restore(&copy, &path, clock(), &accession::Watcher::new()).unwrap();
     assert_eq!(
         served.json("/datasets/US.FOOL2.002/")["latest"]["timestamp"],
         "2001-03-03T00:00:00Z"

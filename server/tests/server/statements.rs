@@ -3,7 +3,6 @@
 use accession::Registry;
 use accession::proof::SignedCheckpoint;
 use accession::proof::{Note, SigningKey, StatementProof};
-use accession::publish::publish_statements;
 use accession_server::ServerLimits;
 use hyper::Method;
 
@@ -37,7 +36,7 @@ fn the_log_of_statements_is_served_as_it_is_published() {
     assert_eq!(served.get(&proof).problem().1, "not-stated");
     sign(&served.registry);
     let directory = harness::directory();
-    assert_eq!(publish_statements(&served.registry, directory.path()).unwrap(), 5);
+    assert_eq!(served.registry.publish_statements(directory.path()).unwrap(), 5);
     for file in FILES {
         let path = format!("/statements/{file}");
         let (kind, keep) = match file.starts_with("tile/") {

@@ -60,8 +60,8 @@ impl HeldContents {
 }
 
 /// What a citation says of the contents of a set, besides its identifier.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct CitedContents {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct CitedContents {
     /// Whether the set had several contents on the day of the citation.
     pub are_several: bool,
     /// Whether every file of the set has a checksum, so that the digest covers its contents.
@@ -124,7 +124,7 @@ impl Registry {
     /// # Errors
     ///
     /// The error of a registry: the registry cannot be read.
-    pub fn cited_contents(
+    pub(crate) fn cited_contents(
         &self,
         cited: &CitationFacts,
         at: Option<Moment>,

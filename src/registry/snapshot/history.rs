@@ -1,16 +1,14 @@
 //! The history of a dataset, instance by instance, and of a granule, period by period.
 
-use serde::Serialize;
-
 use super::view::{Snapshot, all_known, latest_known};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Holding,
-    Identifier, Instance, Timestamp,
+    Annotation, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Identifier,
+    Instance, Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::store::Span;
-use crate::store::{self, DatasetKey, StoredAnnotation, paged};
+use crate::store::{self, StoredAnnotation, paged};
 
 impl Snapshot {
     /// The instances of a dataset before a time (`None` means from the latest), newest first, at
@@ -257,22 +255,6 @@ impl Iterator for History {
     }
 }
 
-/// A period in which a granule was held, with the notes of the changes that began and ended it.
-///
-/// Its fields are those of `history --granule` in the command line's JSON.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct NotedPeriod {
-    /// The period.
-    #[serde(flatten)]
-    pub period: Holding,
-    /// The note of the change that ingested the granule. `None` means that the change has no note.
-    pub ingest_note: Option<String>,
-    /// The note of the change that deleted the granule. `None` means that the change has no note,
-    /// or that the granule is still held.
-    pub delete_note: Option<String>,
-}
-
 impl Snapshot {
     /// The datasets and periods in which a granule was held, after a dataset and a time of ingest
     /// (`None` means from the first), by dataset and time, at most `limit` of them. Costs a look-up for
@@ -300,30 +282,4 @@ impl Snapshot {
     ) -> Result<Vec<FoundPeriod>> {
         self.ask(|read| read.periods_beginning(prefix, after, limit))
     }
-
-    /// Every period in which a granule was held in one dataset, in order of time, with the notes of
-    /// the changes that began and ended it.
-    pub fn history_of_granule(
-        &self,
-        dataset: &DatasetName,
-        granule_id: &GranuleId,
-    ) -> Result<Vec<NotedPeriod>> {
-        self.ask_of(dataset, |read, key| {
-            let noted = |period: Holding| {
-                let ingest_note = note_at(read, key, Some(period.ingested))?;
-                let delete_note = note_at(read, key, period.deleted)?;
-                Ok(NotedPeriod { period, ingest_note, delete_note })
-            };
-            read.periods_among(key, &[granule_id.as_str()])?.into_iter().map(noted).collect()
-        })
-    }
-}
-
-fn note_at(
-    read: &store::View,
-    dataset: DatasetKey,
-    at: Option<Timestamp>,
-) -> Result<Option<String>> {
-    let Some(at) = at else { return Ok(None) };
-    Ok(read.instance_at(dataset, at)?.and_then(|instance| instance.note))
 }

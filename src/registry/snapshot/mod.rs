@@ -31,12 +31,11 @@ pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
 pub use granules::Granules;
 pub use granules::{FileList, FileTotals, Granule};
-pub use held_contents::{CitedContents, HeldContents};
-pub use history::{History, HistoryOptions, NotedPeriod};
+pub(crate) use held_contents::CitedContents;
+pub use held_contents::HeldContents;
+pub use history::{History, HistoryOptions};
 pub(super) use periods::cited;
-pub use periods::{
-    Agreement, CitationFacts, DigestPeriod, LastSubsets, Neighbours, Period, Periods,
-};
+pub use periods::{Agreement, CitationFacts, DigestPeriod, Period, Periods};
 pub use scanned::{ScannedCounts, ScannedDifferences};
 pub(super) use select::select;
 pub use select::{Selected, Selection};

@@ -467,25 +467,22 @@ pub struct CitationFacts {
     pub next: Option<Instance>,
 }
 
-/// The instances just before and after the one that is cited.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Neighbours<'a> {
-    /// The instance before it. `None` means that there was none.
-    pub previous: Option<&'a Instance>,
-    /// The instance after it. `None` means that it is the latest one.
-    pub next: Option<&'a Instance>,
-}
-
 impl CitationFacts {
-    /// The instances just before and after the cited one: of the same period, or of the next ones.
-    pub fn neighbours(&self) -> Neighbours<'_> {
+    /// The instance just before the cited one, in the same period or before it. `None` means that there was none.
+    pub fn instance_before(&self) -> Option<&Instance> {
         let Period { set, instances, .. } = &self.period;
         let timestamp = set.instance().timestamp;
         let before = instances.iter().rev().find(|other| other.timestamp < timestamp);
+        before.or(self.previous.as_ref())
+    }
+
+    /// The instance just after the cited one, in the same period or after it. `None` means that the cited one is
+    /// the latest.
+    pub fn instance_after(&self) -> Option<&Instance> {
+        let Period { set, instances, .. } = &self.period;
+        let timestamp = set.instance().timestamp;
         let after = instances.iter().find(|other| other.timestamp > timestamp);
-        let previous = before.or(self.previous.as_ref());
-        Neighbours { previous, next: after.or(self.next.as_ref()) }
+        after.or(self.next.as_ref())
     }
 }
 
@@ -529,16 +526,6 @@ fn cited_in(read: &store::View, period: Period, others: Vec<Instance>) -> Result
     Ok(CitationFacts { dataset, period, others, previous, next })
 }
 
-/// The subsets of a dataset that were cited last.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct LastSubsets {
-    /// The subsets, the last one first.
-    pub subsets: Vec<Subset>,
-    /// The number of subsets of the dataset.
-    pub count: u64,
-}
-
 impl Snapshot {
     /// The subsets of a dataset that were cited, by identifier.
     pub fn subsets(&self, dataset: &DatasetName) -> Result<Vec<Subset>> {
@@ -556,12 +543,14 @@ impl Snapshot {
         })
     }
 
-    /// The subsets of a dataset that were cited last: at most `limit` of them.
-    pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<LastSubsets> {
-        self.ask_of(dataset, |read, key| {
-            let subsets = read.last_subsets_of(key, limit)?;
-            Ok(LastSubsets { subsets, count: read.count_of::<(SubsetKey, Subset)>(key)? })
-        })
+    /// The subsets of a dataset that were cited last, the last one first: at most `limit` of them.
+    pub fn last_subsets(&self, dataset: &DatasetName, limit: u32) -> Result<Vec<Subset>> {
+        self.ask_of(dataset, |read, key| read.last_subsets_of(key, limit))
+    }
+
+    /// The number of subsets of a dataset that were cited.
+    pub fn count_subsets(&self, dataset: &DatasetName) -> Result<u64> {
+        self.ask_of(dataset, |read, key| read.count_of::<(SubsetKey, Subset)>(key))
     }
 
     /// A number that grows whenever a subset of the dataset is cited, and perhaps when one of another

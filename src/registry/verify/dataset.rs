@@ -6,7 +6,7 @@ use super::finding::{
 };
 use super::history::{self, Rows, StatedInstance};
 use super::subsets::{SelectedSubsets, StoredSubsets};
-use crate::chain::{CanonicalList, Hashed, Hashing, Reached, Sweep, is_checkpoint};
+use crate::chain::{CanonicalList, Chain, Hashed, Hashing, Reached, Sweep};
 use crate::error::Result;
 use crate::model::{Checkpoint, DatasetName, GranuleId, Timestamp, quoted};
 use crate::registry::contents::{Contents, FilesDuring};
@@ -315,7 +315,7 @@ impl<'read> Checkpoints<'read> {
     /// Refuses a stored checkpoint where the rows give none.
     fn refuse(&mut self, stored: &Checkpoint) {
         let granule_id = stored.granule_id.as_str();
-        let text = match is_checkpoint(granule_id) {
+        let text = match Chain::is_checkpoint(granule_id) {
             false => "no checkpoint belongs after this granule",
             true => "a checkpoint is stored after this granule, which is not held",
         };

@@ -51,18 +51,6 @@ pub enum SubsetState {
     NotStored,
 }
 
-/// A subset that is cited, stored or not.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct SavedSubset {
-    /// The facts for the citation.
-    pub cited: CitationFacts,
-    /// Whether it is stored.
-    pub state: SubsetState,
-    /// Why it is not stored, so that its identifier does not resolve. `None` means that it resolves.
-    pub not_stored: Option<Error>,
-}
-
 impl Registry {
     /// Returns the facts for the citation of a subset of a dataset as of a time (`None` means the
     /// latest change), and stores the subset, so that its identifier always resolves.
@@ -130,31 +118,6 @@ impl Registry {
             let cited = found.cited.clone();
             Ok((SubsetCitation { cited, state: SubsetState::Added }, End::Commit))
         })
-    }
-
-    /// Cites a subset, and stores it if that is possible.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Registry::cite_subset`], but not those that mean that nothing can be stored.
-    pub fn cite_members(
-        &self,
-        dataset: &DatasetName,
-        at: Option<Moment>,
-        members: &SubsetMembers,
-    ) -> Result<SavedSubset> {
-        match self.save_subset(dataset, at, members) {
-            Err(error) if matches!(error.kind(), ErrorKind::Denied | ErrorKind::ClockAhead) => {
-                let SubsetCitation { cited, state } =
-                    self.snapshot()?.preview_subset(dataset, at, members)?;
-                let not_stored = Some(error).filter(|_| state == SubsetState::NotStored);
-                Ok(SavedSubset { cited, state, not_stored })
-            }
-            saved => {
-                let SubsetCitation { cited, state } = saved?;
-                Ok(SavedSubset { cited, state, not_stored: None })
-            }
-        }
     }
 
     /// The subset as it is stored, or else as it would be, or the instance if that is selected as a whole;

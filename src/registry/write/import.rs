@@ -66,16 +66,6 @@ pub struct Import {
     annotations: LoggedAnnotations,
 }
 
-/// How much was added to an [`Import`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ImportCounts {
-    /// The number of events.
-    pub events: u64,
-    /// The number of distinct times, each of which becomes a change.
-    pub times: u64,
-}
-
 impl Import {
     /// Creates an empty import.
     pub fn new() -> Self {
@@ -134,9 +124,14 @@ impl Import {
         (self.subsets, self.annotations) = (subsets, annotations);
     }
 
-    /// How much was added so far.
-    pub fn counts(&self) -> ImportCounts {
-        ImportCounts { events: self.staging.count(), times: self.times.len() as u64 }
+    /// The number of events that were added.
+    pub fn count(&self) -> u64 {
+        self.staging.count()
+    }
+
+    /// The number of distinct times of the events, each of which becomes a change.
+    pub fn count_times(&self) -> u64 {
+        self.times.len() as u64
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use accession::Result;
 use accession::mirror::{Primary, PrimaryOptions, manifest};
-use accession::publish::{PublishedDataset, VerifiedFiles, publish, verify};
+use accession::publish::{PublishedDataset, VerifiedFiles};
 use accession::{ChangeReport, DatasetFilter, Error, IfMissing, Import, Registry};
 
 use crate::history::{name, now, step};
@@ -38,7 +38,8 @@ pub fn import_of(
 /// Publishes all datasets, and returns what was published of each.
 pub fn published(registry: &Registry, directory: &Path) -> Result<Vec<PublishedDataset>> {
     let mut published = Vec::new();
-    publish(registry, directory, &DatasetFilter::All, |_, one| one.map(|one| published.push(one)))?;
+    registry
+        .publish(directory, &DatasetFilter::All, |_, one| one.map(|one| published.push(one)))?;
     Ok(published)
 }
 
@@ -50,11 +51,12 @@ pub fn publish_all(registry: &Registry, directory: &Path) -> Result<()> {
 /// What a check of a published directory finds.
 pub fn verified(registry: &Registry, directory: &Path) -> Vec<VerifiedFiles> {
     let mut rows = Vec::new();
-    verify(registry, directory, &DatasetFilter::All, |found| {
-        rows.push(found);
-        Ok::<(), Error>(())
-    })
-    .unwrap();
+    registry
+        .verify_published(directory, &DatasetFilter::All, |found| {
+            rows.push(found);
+            Ok::<(), Error>(())
+        })
+        .unwrap();
     assert!(!rows.is_empty(), "nothing was verified");
     assert!(rows.iter().all(|row| row.ok == row.differences.is_empty()));
     rows

@@ -4,7 +4,7 @@ use crate::values::AtTime;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
 
-use accession::chain::is_checkpoint;
+use accession::chain::Chain;
 use accession::{
     DatasetName, HistoryOptions, Identifier, Instance, Moment, Registry, Selected, Selection, Set,
     Timestamp,
@@ -165,7 +165,7 @@ impl History {
 /// spaces, or like numbers. A checkpoint follows a third of them; otherwise it is one in 1,024.
 pub static POOL: LazyLock<Vec<String>> = LazyLock::new(|| {
     let with_checkpoint = |prefix: &str| {
-        (0..).map(|n| format!("{prefix}{n}")).find(|text| is_checkpoint(text)).unwrap()
+        (0..).map(|n| format!("{prefix}{n}")).find(|text| Chain::is_checkpoint(text)).unwrap()
     };
     let plain = [
         "A",

@@ -8,7 +8,6 @@ use accession::dataset::DatasetMetadata;
 use accession::mirror::{
     HistoryComparison, Primary, PrimaryOptions, PullOptions, PullPolicy, PullReport,
 };
-use accession::publish::publish;
 use accession::{
     ChangeReport, Clock, DatasetFilter, Difference, IfMissing, Import, Limits, Pattern, Registry,
     Selection, SubsetMembers,
@@ -58,10 +57,9 @@ impl World {
     }
 
     pub fn publish(&self) {
-        publish(&self.us, self.directory.path(), &DatasetFilter::All, |_, published| {
-            published.map(drop)
-        })
-        .unwrap();
+        self.us
+            .publish(self.directory.path(), &DatasetFilter::All, |_, published| published.map(drop))
+            .unwrap();
     }
 
     pub fn primary(&self) -> Primary {

@@ -101,7 +101,7 @@ fn an_altered_missing_or_misplaced_checkpoint_is_named_alone() {
         }
     }
     let number_of = |n: usize| (0..n).map(|n| format!("absent.{n}"));
-    let absent = number_of(100_000).find(|id| accession::chain::is_checkpoint(id)).unwrap();
+    let absent = number_of(100_000).find(|id| accession::chain::Chain::is_checkpoint(id)).unwrap();
     for misplaced in ["granule.00001", "granule.00001x", "zzz", &absent] {
         let findings = Sandbox::new().after(&format!(
             "INSERT INTO checkpoint SELECT id, '{misplaced}', zeroblob(16), zeroblob(40), 2 FROM dataset"

@@ -3,8 +3,7 @@
 use std::io::Write;
 
 use accession::Moment;
-use accession::ids::payment::{Layout, Scheme};
-use accession::listing::old_payment_ids;
+use accession::ids::payment::{Layout, PaymentId, Scheme};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Exit, Result};
@@ -77,7 +76,7 @@ impl IssuePaymentIds {
         let old_ids = match &self.old_ids {
             Some(file) => {
                 let (reader, name) = open(file)?;
-                old_payment_ids(reader, &name)?
+                PaymentId::read_list(reader, &name)?
             }
             None => Vec::new(),
         };

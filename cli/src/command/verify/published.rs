@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use accession::publish::{verify, verify_statements};
 use accession::text::quoted;
 use accession::{DatasetFilter, DatasetName, Registry};
 use serde_json::Value;
@@ -61,7 +60,7 @@ pub fn verify_published(
     let Published { site, datasets } = published;
     let text: AsText = if session.is_quiet() { write_differences } else { write_found };
     let mut exit = Exit::Done;
-    verify(registry, site, datasets, |found| -> Result<()> {
+    registry.verify_published(site, datasets, |found| -> Result<()> {
         if !found.ok {
             exit = Exit::Differs;
         }
@@ -70,7 +69,7 @@ pub fn verify_published(
     })?;
     // They name all datasets.
     let stated = match datasets {
-        DatasetFilter::All => verify_statements(registry, site)?,
+        DatasetFilter::All => registry.verify_published_statements(site)?,
         DatasetFilter::Only(_) => None,
     };
     if let Some(found) = stated {
