@@ -81,7 +81,7 @@ impl Listing {
     ///
     /// # Errors
     ///
-    /// - Those of [`open`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
+    /// - Those of [`Records::open`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be written.
     /// - [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it does not look like a list; [`ErrorKind::Incomplete`](crate::ErrorKind::Incomplete): it is a search result, and
     ///   not all of it.
     pub fn from_reader(

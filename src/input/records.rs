@@ -162,7 +162,7 @@ impl OpenedFile {
     ///
     /// # Errors
     ///
-    /// As [`open`], and an error if the file has no dates.
+    /// As [`Records::open`], and an error if the file has no dates.
     pub fn events(self, options: &ListingOptions) -> Result<Events, Error> {
         self.refuse_foreign()?;
         let format = self.format(options)?;

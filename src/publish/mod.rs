@@ -47,8 +47,9 @@ pub use site_directory::{SiteDescription, SiteDirectory};
 pub use verify::{OtherFile, VerifiedFiles, VerifiedStatements};
 
 impl Registry {
-    /// Publishes the datasets of the filter into a directory, which is created if it does not exist. `show` is called after each, with the error of one that cannot be published: the others are
-    /// published all the same, unless `show` fails.
+    /// Publishes the datasets of the filter into a directory, which is created if it does not exist. `show` is
+    /// called after each, with the error of one that cannot be published: the others are published all the same,
+    /// unless `show` fails.
     ///
     /// Only one process publishes a dataset into a directory at a time; another one waits.
     ///
