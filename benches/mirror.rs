@@ -9,8 +9,8 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use accession::mirror::{MirrorStatus, Primary, PrimaryOptions, PullOptions, PullPolicy, manifest};
-use accession::{Change, DatasetName, GranuleId, IfMissing, Limits, Registry, Selection};
+use accession::mirror::{MirrorStatus, Primary, PrimaryOptions, PullOptions, manifest};
+use accession::{Change, DatasetName, Expected, GranuleId, IfMissing, Registry, Selection};
 
 const MILLION: usize = 1_000_000;
 
@@ -102,8 +102,9 @@ fn child(directory: &Path) {
         let differ = (compared.status.status, counts.only_right, counts.only_left);
         assert_eq!(differ, (MirrorStatus::Diverged, 2, 1));
     });
-    let policy = PullPolicy::Reset(Limits::default());
-    let options = PullOptions::new().policy(policy).dry_run(true);
+    let history = mirror.compare_mirror(&dataset(), &primary).unwrap().history().clone();
+    let expect = Expected::Identifier(history.primary.identifier);
+    let options = PullOptions::new().expect(expect).dry_run(true);
     let pulled = median(|| {
         mirror.pull(&dataset(), &primary, options).unwrap();
     });

@@ -11,8 +11,8 @@
 //!
 //! ```
 //! use accession::{
-//!     ChangeOptions, Citation, CitationFormat, Clock, DatasetName, IfMissing, Limits, Listing,
-//!     ListingOptions, Registry, Selection,
+//!     ChangeOptions, Citation, CitationFormat, Clock, DatasetName, IfMissing, Listing,
+//!     ListingOptions, Registry,
 //! };
 //!
 //! fn register(registry: &str, directory: &str) -> accession::Result<String> {
@@ -22,10 +22,10 @@
 //!     let name: DatasetName = "FOO".parse()?;
 //!     let listing = Listing::read(directory, &ListingOptions::new())?; // names and sizes
 //!     let options = ChangeOptions::new().if_missing(IfMissing::Create);
-//!     registry.sync(&name, &listing, Limits::default(), &options)?;
+//!     registry.sync(&name, &listing, &options)?;
 //!
 //!     let snapshot = registry.snapshot()?;
-//!     let facts = snapshot.cite(&Selection::from(name))?;
+//!     let facts = snapshot.cite(&name.into())?;
 //!     Ok(Citation::new(facts, None, snapshot.now().day()).render(CitationFormat::Text))
 //! }
 //!

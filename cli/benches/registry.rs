@@ -14,8 +14,8 @@ use std::time::Instant;
 use accession::chain::Chain;
 use accession::file::{Algorithm, Checksum, Content};
 use accession::{
-    Change, ChangeOptions, Clock, DatasetName, GranuleId, IfMissing, Limits, Listing,
-    ListingBuilder, Moment, Registry, Selection, Timestamp,
+    Change, ChangeOptions, Clock, DatasetName, GranuleId, IfMissing, Listing, ListingBuilder,
+    Moment, Registry, Selection, Timestamp,
 };
 use accession::{FileRecord, ListingEntry};
 
@@ -206,10 +206,9 @@ fn with_checksums(directory: &Path, bare: f64) {
         let listing = listing(has_checksums);
         let sync = || {
             let begin = Instant::now();
-            let limits = Limits::default();
             registry
                 .with_clock(Clock::fixed(now()).confirmed())
-                .sync(&dataset(), &listing, limits, &options)
+                .sync(&dataset(), &listing, &options)
                 .unwrap();
             begin.elapsed().as_secs_f64()
         };
@@ -385,7 +384,7 @@ fn peak_memory_child(path: &Path) {
     let listing = listing.finish();
     let synced = registry
         .with_clock(Clock::fixed(now()).confirmed())
-        .sync(&dataset(), &listing, Limits::default(), &ChangeOptions::default())
+        .sync(&dataset(), &listing, &ChangeOptions::default())
         .unwrap();
     // Only the granules after the last checkpoint are hashed again.
     assert!(synced.effort.steps < 20_000, "{}", synced.effort.steps);

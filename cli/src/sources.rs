@@ -87,8 +87,8 @@ pub fn listed(
 pub fn as_set(session: &Session, listing: &Listing) -> Result<(Registry, Set)> {
     let registry = Registry::temporary(Clock::fixed(session.now()?))?;
     let name: DatasetName = "listing".parse()?;
-    let options = ChangeOptions::new().if_missing(IfMissing::Create);
-    registry.sync(&name, listing, Limits::NONE, &options)?;
+    let options = ChangeOptions::new().if_missing(IfMissing::Create).limits(Limits::NONE);
+    registry.sync(&name, listing, &options)?;
     let set = registry.snapshot()?.select(&Selection::from(name))?.set;
     Ok((registry, set))
 }

@@ -24,7 +24,7 @@
 //! // Names and sizes.
 //! let listing = Listing::read(&root, &ListingOptions::new())?;
 //! let options = ChangeOptions::new().if_missing(IfMissing::Create);
-//! registry.sync(&name, &listing, Limits::default(), &options)?;
+//! registry.sync(&name, &listing, &options)?;
 //!
 //! let tree = FileTree::new(root);
 //! let mut run = registry.compute_checksums(&name, &tree, Algorithm::Sha256, None)?;

@@ -22,7 +22,7 @@ pub use crate::model::PrimaryOptions;
 pub use log::manifest;
 pub use place::Retry;
 pub(crate) use place::{FoundHead, HEAD, LOG, PublishedDirectory};
-pub use pull::{PullOptions, PullPolicy, PullReport};
+pub use pull::{PullOptions, PullReport};
 pub(crate) use read::read_log;
 pub use replica::LogCopy;
 pub use site::PublishedSite;

@@ -18,7 +18,6 @@ use crate::registry::{
 pub struct PullOptions {
     pub(super) at: Option<Timestamp>,
     if_missing: IfMissing,
-    policy: PullPolicy,
     pub(super) expect: Option<Expected>,
     pub(super) dry_run: bool,
 }
@@ -43,16 +42,11 @@ impl PullOptions {
         self
     }
 
-    /// Which mirrors may be changed. Default: [`PullPolicy::Follow`].
-    #[must_use]
-    pub fn policy(mut self, policy: PullPolicy) -> Self {
-        self.policy = policy;
-        self
-    }
-
     /// Changes any mirror, whatever its status, but only if it then holds exactly this set. A digest also takes the
-    /// primary's sizes and checksums where this registry recorded others from another source. Default: the policy
-    /// decides, and the recorded values stay, unless the dataset has a limit of its own for replacements.
+    /// primary's sizes and checksums where this registry recorded others from another source. Default: only a mirror that
+    /// follows the primary is changed: one without a history, or that is identical or behind. Any other has granules
+    /// that the primary never held together. The recorded values stay, unless the dataset has a limit of its own for
+    /// replacements.
     ///
     /// [`PullReport::expect`] names the set.
     #[must_use]
@@ -66,29 +60,6 @@ impl PullOptions {
     pub fn dry_run(mut self, dry_run: bool) -> Self {
         self.dry_run = dry_run;
         self
-    }
-}
-
-/// Which mirrors a pull may change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum PullPolicy {
-    /// Those that follow the primary: without a history, identical or behind. Any other mirror has
-    /// granules that the primary never held together, and is not changed. The number of granules is not limited,
-    /// unless the mirror has limits of its own.
-    #[default]
-    Follow,
-    /// Any mirror, unless the change would delete or add more granules than the limits allow: these
-    /// or, where there are none, those of the mirror or the default.
-    Reset(Limits),
-}
-
-impl PullPolicy {
-    /// Whether a mirror with this status may be changed.
-    fn allows(self, before: &HistoryComparison) -> bool {
-        match (self, before.status) {
-            (PullPolicy::Reset(_), _) => true,
-            (PullPolicy::Follow, status) => status.refusal().is_none(),
-        }
     }
 }
 
@@ -179,7 +150,7 @@ impl AsRef<ChangeReport> for PullReport {
 /// Makes a mirror hold the primary's set, in one change, which is committed only if the resulting
 /// identifier is the primary's. The mirror keeps its own timestamps and its own history.
 ///
-/// If the policy does not allow the mirror to be changed, nothing is changed, which is not an error
+/// A mirror that does not follow the primary is only changed to an expected set. That it is not is no error
 /// ([`PullReport::is_identical`]). What was read of a log is remembered with the change, in one
 /// transaction: neither is committed without the other. The primary's annotations are taken over, each of
 /// the instances of the mirror that have the annotated set. A primary from which the mirror was pulled, or
@@ -219,7 +190,7 @@ pub fn pull(
         agrees: true,
     };
     let before = pulled.before.clone();
-    if options.expect.is_none() && !options.policy.allows(&before) {
+    if options.expect.is_none() && before.status.refusal().is_some() {
         if !options.dry_run {
             comparison.remember(mirror, dataset, Outcome::Compared)?;
         }
@@ -245,10 +216,7 @@ pub fn pull(
             .expected_digest((is_whole && knows_the_same).then_some(digest))
             .if_missing(options.if_missing)
             .record(comparison.head.head.record.clone())
-            .limits(match options.policy {
-                PullPolicy::Reset(limits) => limits,
-                PullPolicy::Follow => own.or(Limits::NONE),
-            })
+            .limits(own.or(Limits::NONE))
             .dry_run(options.dry_run);
     };
     if pulled.left.granules > 0 {

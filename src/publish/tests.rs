@@ -8,7 +8,7 @@ use crate::error::ErrorKind;
 use crate::mirror::{Primary, PrimaryOptions, PullOptions, manifest};
 use crate::model::Moment;
 use crate::model::{
-    DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Limits, Timestamp,
+    DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Timestamp,
 };
 use crate::registry::{
     Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
@@ -60,7 +60,7 @@ fn sync(registry: &Registry, _: &Path) -> Outcome {
     (0..88).try_for_each(|number| listing.add(id(&format!("A{number}"))))?;
     let listing = listing.finish();
     let options = ChangeOptions::new().at(second(2));
-    Ok(registry.sync(&name(), &listing, Limits::default(), &options).map(drop)?)
+    Ok(registry.sync(&name(), &listing, &options).map(drop)?)
 }
 
 fn import(registry: &Registry, _: &Path) -> Outcome {

@@ -53,8 +53,8 @@ const WRITES: [Write; 10] = [
         let mut listing = ListingBuilder::new();
         listing.add(id("new"))?;
         let listing = listing.finish();
-        let (most, options) = (Limits::NONE, ChangeOptions::default());
-        registry.sync(&name("D"), &listing, most, &options).map(drop)
+        let options = ChangeOptions::new().limits(Limits::NONE);
+        registry.sync(&name("D"), &listing, &options).map(drop)
     }),
     ("revert", |registry| {
         let to = Selection::Dataset { name: name("D"), at: Some(Moment::Instant(second(0))) };
@@ -157,9 +157,7 @@ fn what_stores_nothing_is_not_refused() {
     ["A", "B", "C"].iter().for_each(|it| listing.add(id(it)).unwrap());
     let listing = listing.finish();
     let options = ChangeOptions::default();
-    let refused = later(&registry, 5_000)
-        .sync(&name("D"), &listing, Limits::default(), &options)
-        .unwrap_err();
+    let refused = later(&registry, 5_000).sync(&name("D"), &listing, &options).unwrap_err();
     assert_eq!(refused.kind().as_str(), "clock-ahead");
     // A rehearsal says what the command would.
     let mut change = Change::new();

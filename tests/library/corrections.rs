@@ -6,18 +6,18 @@ use accession::citation::{Checker, FoundCitation};
 use accession::dataset::CorrectionReport;
 use accession::file::{Algorithm, Checksum};
 use accession::history::NewAnnotation;
-use accession::mirror::{MirrorStatus, Primary, PrimaryOptions, PullOptions, PullPolicy};
+use accession::mirror::{MirrorStatus, Primary, PrimaryOptions, PullOptions};
 use accession::status::NewCheck;
 use accession::{
     Citation, CitationFormat, Clock, DatasetFilter, DatasetName, ErrorDetail, ErrorKind, IfMissing,
-    Limits, ListingBuilder, Moment, Pattern, Registry, Selection, SetSpec, SubsetMembers,
-    Timestamp,
+    ListingBuilder, Moment, Pattern, Registry, Selection, SetSpec, SubsetMembers, Timestamp,
 };
 use proptest::prelude::*;
 
 use harness::exported::{manifest_of, published, verified};
 use harness::files::files;
 use harness::history::{History, POOL, cases, change, id, instances, name, now, second, step};
+use harness::pulls::PullPolicy;
 use harness::store::{new_registry, new_registry_in};
 use harness::values::{AtTime, clock, stating, with_file};
 
@@ -314,10 +314,10 @@ fn a_dataset_keeps_its_former_names_and_a_mirror_follows_its_primary() {
     (0..2).zip(["A", "B"]).for_each(|(at, id)| drop(step(&us, "US", at, [id], [])));
     let mirror = new_registry();
     let pull = |at: i64, policy: PullPolicy| {
-        let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
+        let options = PullOptions::new().if_missing(IfMissing::Create).at(second(at));
         let of = PrimaryOptions { primary_dataset: Some(name("US")), ..PrimaryOptions::default() };
         let primary = Primary::from(path.clone()).with_options(of);
-        mirror.pull(&name("M"), &primary, options.at(second(at))).unwrap()
+        policy.pull(&mirror, &name("M"), &primary, options).unwrap()
     };
     assert!(pull(3, PullPolicy::Follow).is_identical());
     let refused = mirror.correct_dataset(&name("M"), moment(second(3)), false).unwrap_err();
@@ -327,7 +327,7 @@ fn a_dataset_keeps_its_former_names_and_a_mirror_follows_its_primary() {
     assert_eq!(pull(4, PullPolicy::Follow).before.status, MirrorStatus::Stale);
     step(&us, "US", 2, ["C"], []);
     assert_eq!(pull(5, PullPolicy::Follow).before.status, MirrorStatus::Rewritten);
-    assert!(pull(6, PullPolicy::Reset(Limits::NONE)).is_identical());
+    assert!(pull(6, PullPolicy::Reset).is_identical());
 }
 
 #[test]

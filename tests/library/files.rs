@@ -65,7 +65,7 @@ fn sync(
     let mut listing = ListingBuilder::new();
     entries.into_iter().for_each(|entry| listing.add(entry).unwrap());
     let listing = listing.finish();
-    registry.sync(&name("D"), &listing, Limits::default(), &options.clone().at(second(at)))
+    registry.sync(&name("D"), &listing, &options.clone().at(second(at)))
 }
 
 /// A registry whose dataset D holds A, B and C.
@@ -197,9 +197,7 @@ fn a_refusal_names_three_granules_and_asks_whether_it_is_another_algorithm() {
     some().for_each(|entry| listing.add(entry).unwrap());
     let listing = listing.finish();
     let options = ChangeOptions::default();
-    let error = registry
-        .sync(&name("D"), &listing, Limits::default(), &options.clone().at(second(2)))
-        .unwrap_err();
+    let error = registry.sync(&name("D"), &listing, &options.clone().at(second(2))).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::ContentContradicts);
     assert!(!error.to_string().contains("algorithm?"), "{error}");
 }

@@ -1,13 +1,14 @@
 //! A byte of a granule row is changed: whatever reads the whole set, or writes what depends on it, is
 //! refused, and nothing is changed. `damaged_rows` has the other tables.
 
+use harness::pulls::PullPolicy;
 use harness::values::{AtTime, clock};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
 use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
-use accession::mirror::{Primary, PrimaryOptions, PullOptions, PullPolicy, manifest};
+use accession::mirror::{Primary, PrimaryOptions, PullOptions, manifest};
 use accession::{
     ChangeOptions, DatasetFilter, Import, Limits, Listing, ListingBuilder, Moment, Registry,
     Selection, Set, SubsetMembers,
@@ -175,9 +176,9 @@ impl World {
     }
 
     pub fn sync(&self, without: &[usize]) -> Done {
-        let (most, options) = (Limits::NONE, ChangeOptions::default());
+        let options = ChangeOptions::new().limits(Limits::NONE);
         let listing = self.listing(without);
-        self.registry.sync(&name("dataset"), &listing, most, &options.clone().at(second(9)))?;
+        self.registry.sync(&name("dataset"), &listing, &options.at(second(9)))?;
         Ok(())
     }
 
@@ -207,8 +208,8 @@ impl World {
     }
 
     pub fn pull(&self) -> Done {
-        let options = PullOptions::new().at(second(9)).policy(PullPolicy::Reset(Limits::default()));
-        self.registry.pull(&name("dataset"), &self.primary(), options)?;
+        let options = PullOptions::new().at(second(9));
+        PullPolicy::Reset.pull(&self.registry, &name("dataset"), &self.primary(), options)?;
         Ok(())
     }
 

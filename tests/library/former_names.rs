@@ -216,7 +216,7 @@ fn add_changes(
     let most = Limits::NONE;
     add(
         "sync",
-        outcome(registry.sync(dataset, &listing, most, &options.clone().at(second(1_000)))),
+        outcome(registry.sync(dataset, &listing, &options.clone().limits(most).at(second(1_000)))),
     );
     for at in history.sets.keys() {
         let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(*at)) };

@@ -9,9 +9,7 @@ use std::path::Path;
 
 use accession::file::{Algorithm, Checksum};
 use accession::listing::{DirectoryListing, InputFormat};
-use accession::{
-    ChangeOptions, Clock, ErrorKind, IfMissing, Limits, Listing, Location, Registry, Watcher,
-};
+use accession::{ChangeOptions, Clock, ErrorKind, IfMissing, Listing, Location, Registry, Watcher};
 use accession::{ErrorDetail, ListingOptions};
 use harness::oracle::naive;
 use harness::store::new_registry;
@@ -118,7 +116,7 @@ fn ten_thousand_files_are_a_dataset() {
     assert_eq!(listing.count(), 10_000);
     let registry = new_registry();
     let options = ChangeOptions::new().if_missing(IfMissing::Create);
-    let synced = registry.sync(&name("D"), &listing, Limits::NONE, &options).unwrap();
+    let synced = registry.sync(&name("D"), &listing, &options).unwrap();
     let identifier = naive(paths.iter().map(String::as_str));
     assert_eq!(synced.in_force.unwrap().identifier, identifier);
 }

@@ -5,8 +5,8 @@ use accession::dataset::Withdrawn;
 use accession::file::Checksum;
 use accession::mirror::{Primary, PrimaryOptions, PullOptions};
 use accession::{
-    Change, ChangeOptions, Clock, ErrorKind, IfMissing, Import, Limits, ListingBuilder, Pattern,
-    Registry, SubsetMembers,
+    Change, ChangeOptions, Clock, ErrorKind, IfMissing, Import, ListingBuilder, Pattern, Registry,
+    SubsetMembers,
 };
 use harness::values::{AtTime, clock};
 
@@ -15,7 +15,8 @@ use harness::exported::{manifest_of, primary_of};
 use harness::history::{name, now, second};
 use harness::hostile_log::HostileLog;
 use harness::oracle::{naive, naive_digest};
-use harness::primary_at_address::{FOLLOW, World, quick};
+use harness::primary_at_address::{World, quick};
+use harness::pulls::FOLLOW;
 use harness::values::{stating, with_file};
 
 /// A primary whose log has these lines after its first one.
@@ -293,7 +294,7 @@ fn a_registry_keeps_at_most_64_checksums_of_a_file() {
     (0..65).for_each(|n| listing.add(sum(n)).unwrap());
     let listing = listing.finish();
     let options = ChangeOptions::new().if_missing(IfMissing::Create).at(second(0));
-    let synced = other.sync(&name("us"), &listing, Limits::default(), &options);
+    let synced = other.sync(&name("us"), &listing, &options);
     let refused = synced.unwrap_err().to_string();
     assert!(refused.contains("\"A\" has more than 64 checksums"), "{refused}");
     // The mirror has 64 checksums of its own, and the primary states another one.

@@ -3,7 +3,8 @@
 use accession::{Identifier, Registry};
 
 use harness::history::{instances, name, step};
-use harness::primary_at_address::{FOLLOW, LOG, World};
+use harness::primary_at_address::{LOG, World};
+use harness::pulls::FOLLOW;
 
 #[test]
 fn only_the_lines_that_are_new_are_read() {

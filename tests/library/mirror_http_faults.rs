@@ -10,7 +10,8 @@ use accession::{ErrorKind, IfMissing, Registry};
 use harness::exported::enlarge;
 use harness::history::{name, step, trust};
 use harness::listener::listen;
-use harness::primary_at_address::{FOLLOW, HEAD, LOG, World, quick};
+use harness::primary_at_address::{HEAD, LOG, World, quick};
+use harness::pulls::FOLLOW;
 
 /// The bytes of a file of the primary: all with `TRUST`, and without it every seventh.
 fn positions_of(world: &World, path: &str) -> impl Iterator<Item = usize> + use<> {

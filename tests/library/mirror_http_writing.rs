@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use harness::exported::{enlarge, publish_all};
 use harness::history::{self, History, POOL, cases, instances, name, second};
 use harness::oracle::naive;
-use harness::primary_at_address::{FOLLOW, RESET, World};
+use harness::primary_at_address::World;
+use harness::pulls::{FOLLOW, RESET};
 
 /// What happens at the primary after its response to one of the requests of a pull, counted from 0.
 #[derive(Debug, Clone)]

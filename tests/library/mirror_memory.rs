@@ -1,5 +1,6 @@
 //! What a mirror remembers of the manifests that it read: it notices older and rewritten ones.
 
+use harness::pulls::{FOLLOW, PullPolicy, RESET};
 use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -10,10 +11,10 @@ use std::time::Duration;
 use accession::history::NewAnnotation;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::{
-    FirstDifference, HistoryComparison, MirrorStatus, Primary, PullOptions, PullPolicy, PullReport,
+    FirstDifference, HistoryComparison, MirrorStatus, Primary, PullOptions, PullReport,
 };
 use accession::status::KnownPrimary;
-use accession::{Clock, ErrorKind, IfMissing, Import, Limits, Registry, Selection, Timestamp};
+use accession::{Clock, ErrorKind, IfMissing, Import, Registry, Selection, Timestamp};
 use proptest::prelude::*;
 
 use harness::exported::{manifest_of, publish_all};
@@ -63,10 +64,9 @@ impl Mirror {
     }
 
     fn pull(&self, at: i64, policy: PullPolicy, dry_run: bool) -> PullReport {
-        let options =
-            PullOptions::new().if_missing(IfMissing::Create).policy(policy).dry_run(dry_run);
-        let options = options.at(second(at));
-        self.registry.pull(&name("mirror"), &self.primary(), options).unwrap()
+        let options = PullOptions::new().if_missing(IfMissing::Create).dry_run(dry_run);
+        let (mirror, options) = (name("mirror"), options.at(second(at)));
+        policy.pull(&self.registry, &mirror, &self.primary(), options).unwrap()
     }
 
     fn remembered(&self) -> (u64, bool) {
@@ -79,8 +79,6 @@ impl Mirror {
 
 const COMMIT: bool = false;
 const REHEARSE: bool = true;
-const FOLLOW: PullPolicy = PullPolicy::Follow;
-const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);
 
 #[test]
 fn what_was_rewritten_or_is_older_is_reported_until_a_reset_even_where_the_sets_are_equal() {

@@ -4,8 +4,8 @@ use harness::values::{AtTime, clock};
 use std::collections::BTreeSet;
 
 use accession::dataset::DatasetMetadata;
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy};
-use accession::{Difference, Identifier, IfMissing, Limits, Registry};
+use accession::mirror::{MirrorStatus, Primary, PullOptions};
+use accession::{Difference, Expected, Identifier, IfMissing, Registry};
 use proptest::prelude::*;
 
 use crate::properties::resealed;
@@ -108,6 +108,7 @@ proptest! {
         // Without a reset, only a mirror that follows its primary is changed.
         let before = found;
         let follows = matches!(before.status, MirrorStatus::Identical | MirrorStatus::Behind);
+        let expect = Expected::Identifier(before.primary.identifier);
         let options = PullOptions::new().dry_run(true);
         let rehearsed = mirror.pull(&name("mirror"), &primary, options.at(second(100))).unwrap();
         prop_assert_eq!(rehearsed.is_identical(), follows);
@@ -118,8 +119,7 @@ proptest! {
         }
         here.assert_matches(&mirror, &name("mirror"));
 
-        let policy = PullPolicy::Reset(Limits::NONE);
-        let options = options.policy(policy);
+        let options = options.expect(expect);
         mirror.pull(&name("mirror"), &primary, options.at(second(100))).unwrap();
         here.assert_matches(&mirror, &name("mirror"));
         let options = options.dry_run(false);

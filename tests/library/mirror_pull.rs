@@ -1,8 +1,9 @@
 //! Which mirrors a pull changes, and which record a new mirror gets.
 
 use accession::file::{Algorithm, Checksum, Content};
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
-use accession::{Change, IfMissing, Limit, Limits, ListingEntry, Registry, Selection};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullReport};
+use accession::{Change, Expected, IfMissing, ListingEntry, Registry, Selection};
+use harness::pulls::PullPolicy;
 use harness::values::{AtTime, clock};
 
 use harness::exported::{manifest_of, primary_of};
@@ -37,8 +38,8 @@ fn try_pull(
     policy: PullPolicy,
     at: i64,
 ) -> accession::Result<PullReport> {
-    let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy).at(second(at));
-    mirror.pull(&name("mirror"), primary, options)
+    let options = PullOptions::new().if_missing(IfMissing::Create).at(second(at));
+    policy.pull(mirror, &name("mirror"), primary, options)
 }
 
 const SETS: &[&[&str]] = &[&["A"], &["A", "B"], &["A", "B", "C"]];
@@ -59,7 +60,7 @@ fn a_mirror_that_is_behind_follows_and_only_a_new_one_gets_the_record_of_its_pri
 }
 
 #[test]
-fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
+fn a_mirror_that_diverged_is_replaced_only_by_the_set_that_is_expected() {
     let mirror = new_registry();
     let mut extra = Change::new();
     extra.options = extra.options.if_missing(IfMissing::Create);
@@ -67,17 +68,16 @@ fn a_reset_replaces_what_the_mirror_holds_within_the_limit_on_deletions() {
     mirror.change(&name("mirror"), &extra.at(second(8))).unwrap();
     let before = instances(&mirror, &name("mirror"));
     let primary = primary("us", SETS);
-    let guarded = PullPolicy::Reset(Limits::default());
-    let refused = try_pull(&mirror, &primary, guarded, 9).unwrap_err();
-    assert_eq!(refused.kind().as_str(), "too-many-deletions");
+    let refused = pull(&mirror, &primary, PullPolicy::Follow, 9);
+    assert_eq!(refused.expect, Some(Expected::Identifier(refused.before.primary.identifier)));
+    let held = Expected::Identifier(before.last().unwrap().identifier);
+    let options = PullOptions::new().at(second(9)).expect(held);
+    let error = mirror.pull(&name("mirror"), &primary, options).unwrap_err();
+    assert_eq!(error.kind().as_str(), "not-as-expected");
     assert_eq!(instances(&mirror, &name("mirror")), before);
 
-    let pulled = pull(
-        &mirror,
-        &primary,
-        PullPolicy::Reset(Limits { max_delete: Some(Limit::Granules(40)), ..Limits::default() }),
-        9,
-    );
+    let options = PullOptions::new().at(second(9)).expect(refused.expect);
+    let pulled = mirror.pull(&name("mirror"), &primary, options).unwrap();
     assert_eq!(pulled.before.status, MirrorStatus::Diverged);
     assert!(pulled.is_identical());
     assert_eq!(pulled.applied.instances[0].identifier, pulled.before.primary.identifier);
@@ -130,8 +130,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
         assert_eq!((pulled.before.status, first), (MirrorStatus::Rewritten, Some((3, second(3)))));
         assert!(source().failed.is_some());
     }
-    let reset = PullPolicy::Reset(Limits::NONE);
-    assert!(try_pull(&mirror, &primary(), reset, 17).unwrap().is_identical());
+    assert!(try_pull(&mirror, &primary(), PullPolicy::Reset, 17).unwrap().is_identical());
     assert_eq!(source().timestamp, Some(second(4)));
     assert_eq!(follow(18).before.status, MirrorStatus::Identical);
 }

@@ -48,9 +48,7 @@ fn it_is_refused_by_everything_that_ingests_and_named_with_its_line() {
             .unwrap();
         let refusals = [
             registry.change(&name("D"), &ingest.at(second(5))).map(drop),
-            registry
-                .sync(&name("D"), &listing, Limits::default(), &options().at(second(5)))
-                .map(drop),
+            registry.sync(&name("D"), &listing, &options().at(second(5))).map(drop),
             registry.import(&name("D"), &import).map(drop),
         ];
         for refused in refusals {
@@ -110,7 +108,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     before.iter().for_each(|text| listing.add(entry(text)).unwrap());
     listing.add(id("new")).unwrap();
     let listing = listing.finish();
-    registry.sync(&name("D"), &listing, Limits::default(), &options().at(second(1))).unwrap();
+    registry.sync(&name("D"), &listing, &options().at(second(1))).unwrap();
     registry.change(&name("D"), &change([], REFUSED).at(second(2))).unwrap();
     assert_eq!(ids(&registry, second(2)), ["c", "new"]);
     let refused = registry.change(&name("D"), &change(["./x"], []).at(second(3))).unwrap_err();
@@ -122,7 +120,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let mut listing = ListingBuilder::new();
     ["c", "x"].iter().for_each(|text| listing.add(id(text)).unwrap());
     let listing = listing.finish();
-    registry.sync(&name("D"), &listing, most, &options().at(second(4))).unwrap();
+    registry.sync(&name("D"), &listing, &options().limits(most).at(second(4))).unwrap();
     assert_eq!(ids(&registry, second(4)), ["c", "x"]);
     assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);
 }

@@ -31,8 +31,8 @@ fn sync(
     at: Option<Timestamp>,
 ) -> Result<ChangeReport, ErrorKind> {
     let registry = registry.recorded_by("somebody".parse().unwrap());
-    let options = ChangeOptions::new().at(at).if_missing(IfMissing::Create);
-    registry.sync(&name("D"), listing, limits, &options).map_err(|error| error.kind())
+    let options = ChangeOptions::new().at(at).if_missing(IfMissing::Create).limits(limits);
+    registry.sync(&name("D"), listing, &options).map_err(|error| error.kind())
 }
 
 fn day(day: i64) -> Timestamp {
@@ -101,7 +101,8 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     let options = ChangeOptions::new().dry_run(true).at(day(1));
     for (listing, [max_delete, max_add], [delete, add], refused) in cases {
         own(max_delete, max_add);
-        let synced = registry.sync(&name("D"), listing, typed(delete, add), &options);
+        let synced =
+            registry.sync(&name("D"), listing, &options.clone().limits(typed(delete, add)));
         let kind = synced.err().map(|error| error.kind());
         assert_eq!(kind, refused, "{max_delete} {max_add} {delete} {add}");
     }
@@ -128,7 +129,7 @@ fn a_listing_that_changes_nothing_is_confirmed_and_can_be_retried() {
     assert_eq!((of_first.recorded, of_first.granules), (day(0), 935));
     let listing = ids(0..935);
     let options = ChangeOptions::new().dry_run(true).at(day(1));
-    registry.sync(&name("D"), &listing, Limits::default(), &options).unwrap();
+    registry.sync(&name("D"), &listing, &options).unwrap();
     assert_eq!(confirmed().as_ref(), Some(&of_first));
     // The time of the last change is a retry; an earlier one is not.
     assert_eq!(

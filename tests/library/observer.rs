@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use accession::Result;
-use accession::mirror::{PullOptions, PullPolicy, manifest};
+use accession::mirror::{PullOptions, manifest};
 use accession::{
     CancelToken, ChangeOptions, EventKind, Import, Limits, Listing, ListingBuilder, Moment,
     Observer, Progress, Registry, Selection, SubsetMembers, Work,
@@ -194,9 +194,9 @@ fn compare_two_sets(registry: &Registry) -> Result<()> {
 
 fn pull_mirror(registry: &Registry) -> Result<()> {
     let primary = Registry::temporary(clock()).unwrap();
-    primary.change(&name("US"), &change(["A"], []).at(second(0)))?;
+    let changed = primary.change(&name("US"), &change(["A"], []).at(second(0)))?;
     let primary = primary_of(manifest_of(&primary, "US")).unwrap();
-    let options = PullOptions::new().policy(PullPolicy::Reset(Limits::NONE));
+    let options = PullOptions::new().expect(changed.expect());
     registry.pull(&name("dataset"), &primary, options).unwrap();
     Ok(())
 }
@@ -211,9 +211,9 @@ fn revert_at(registry: &Registry, seconds: i64) -> Result<()> {
 fn every_phase_of_long_work_is_reported_one_after_the_other() {
     let (registry, _) = registry();
     let sync_all: Job = |registry| {
-        let (most, options) = (Limits::NONE, ChangeOptions::default().at(second(20)));
+        let options = ChangeOptions::new().limits(Limits::NONE).at(second(20));
         let listing = listing(&odd_numbers());
-        registry.sync(&name("dataset"), &listing, most, &options).map(drop)
+        registry.sync(&name("dataset"), &listing, &options).map(drop)
     };
     let revert: Job = |registry| revert_at(registry, 30);
     let jobs: [(Job, &[Work]); 11] = [

@@ -312,7 +312,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 return;
             }
             let contradicted = other + replaced.len() as u64;
-            let made = registry.sync(&dataset, &listing, most_replaced(*most), &options(*most));
+            let made = registry.sync(&dataset, &listing, &options(*most));
             if contradicted > *most {
                 return refused(made.map(drop), contradicted);
             }

@@ -197,7 +197,7 @@ fn sync(
     let held = history.held();
     let wanted: BTreeSet<String> = ids.iter().map(|text| (*text).to_owned()).collect();
     let plan = plan_to_become(&held, &wanted);
-    let synced = registry.sync(dataset, &listing, most, &options.clone().at(at));
+    let synced = registry.sync(dataset, &listing, &options.clone().limits(most).at(at));
     if ids.is_empty() && (history.sets.is_empty() || !held.is_empty()) {
         assert_eq!(synced.unwrap_err().kind().as_str(), "empty");
     } else if plan.delete.len() as u64 > most.deletions(held.len() as u64) {

@@ -306,7 +306,7 @@ impl Sync {
         let options = guard.guarding(options);
         let application = self.change.application(&self.dataset, self.create).with_line();
         let synced = apply(session, &application.read(&findings), Some(SAME), |registry| {
-            registry.sync(&self.dataset, &listing, Limits::default(), &options)
+            registry.sync(&self.dataset, &listing, &options)
         });
         synced.map_err(|error| with_hint_of_time(error, self.change.at, &findings))
     }

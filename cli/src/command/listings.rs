@@ -343,12 +343,12 @@ impl Listings<'_> {
             }
         })?;
         let change = guard.guarding(change.clone().at(dated.at));
-        let synced = registry.sync(dataset, &listing, Limits::default(), &change);
+        let synced = registry.sync(dataset, &listing, &change);
         let applied = match synced {
             // The expected set is that of the first listing that a guard refuses.
             Err(refusal) if refusal.expect().is_some() && !taken.meets_expectation => {
                 let Some(expect) = self.expect else { return Err(refusal.into()) };
-                registry.sync(dataset, &listing, Limits::default(), &change.expect(expect))?
+                registry.sync(dataset, &listing, &change.expect(expect))?
             }
             synced => synced?,
         };

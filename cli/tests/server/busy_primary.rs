@@ -1,8 +1,7 @@
 //! A server whose registry is changed while a mirror reads it: between any two requests of one pull.
 
-use accession::mirror::PullPolicy;
-
-use crate::mirror_world::{RESET, World, held};
+use crate::mirror_world::{World, held};
+use harness::pulls::PullPolicy;
 use harness::values::{name, step};
 
 #[test]
@@ -29,7 +28,7 @@ fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
             count += 1;
         });
         world.proxy.served();
-        assert!(world.pull(101 + 10 * number, RESET).is_identical());
+        assert!(world.pull(101 + 10 * number, PullPolicy::Reset).is_identical());
         requests = world.proxy.served().len() as i64;
         assert!(requests >= 2, "the head and the log: {requests}");
         world.proxy.misbehave(|_| {});

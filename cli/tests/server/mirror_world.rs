@@ -1,11 +1,12 @@
 //! A mirror of a registry that the program serves, with a proxy between them.
 
+use harness::pulls::PullPolicy;
 use harness::values::clock;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use accession::mirror::{MirrorStatus, Primary, PullOptions, PullPolicy, PullReport};
-use accession::{IfMissing, Limits, Registry, Selection};
+use accession::mirror::{MirrorStatus, Primary, PullOptions, PullReport};
+use accession::{IfMissing, Registry, Selection};
 
 use crate::running::serving::Serving;
 use harness::fault_proxy::FaultProxy;
@@ -50,8 +51,8 @@ impl World {
         at: i64,
         policy: PullPolicy,
     ) -> accession::Result<PullReport> {
-        let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
-        self.mirror.pull(&name("MIRROR"), primary, options.at(second(at)))
+        let options = PullOptions::new().if_missing(IfMissing::Create).at(second(at));
+        policy.pull(&self.mirror, &name("MIRROR"), primary, options)
     }
 
     /// Compares the mirror with its primary, and remembers that.
@@ -71,5 +72,3 @@ pub fn held(registry: &Registry, dataset: &str) -> BTreeSet<String> {
     drop(snapshot);
     granules.map(|granule| granule.unwrap().granule_id.to_string()).collect()
 }
-
-pub const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);

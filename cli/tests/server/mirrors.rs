@@ -1,10 +1,11 @@
 //! Mirrors that read the log of a dataset from the server, over real sockets.
 
 use accession::Registry;
-use accession::mirror::{MirrorStatus, PullPolicy};
+use accession::mirror::MirrorStatus;
+use harness::pulls::PullPolicy;
 use harness::values::clock;
 
-use crate::mirror_world::{RESET, World, held};
+use crate::mirror_world::{World, held};
 use harness::values::{name, step};
 
 /// The primary gives the name of the dataset to another one, when the first is withdrawn: what the
@@ -27,7 +28,7 @@ fn a_name_that_got_another_dataset_is_followed_by_its_address_only_with_a_reset(
     assert_eq!(pulled.before.status, MirrorStatus::Rewritten);
     assert!(pulled.applied.instance().is_none() && pulled.primary_renamed.is_none());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "WRONG"));
-    assert!(world.pull(3, RESET).is_identical());
+    assert!(world.pull(3, PullPolicy::Reset).is_identical());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&world.us, "US"));
     assert!(world.pull(4, PullPolicy::Follow).is_identical());
     assert!(world.mirror.verify(&name("MIRROR")).unwrap().ok);

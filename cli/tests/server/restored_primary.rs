@@ -1,15 +1,16 @@
 //! A primary that was restored from an older backup: its mirrors refuse it every night, until someone
 //! acts.
 
+use harness::pulls::PullPolicy;
 use harness::values::clock;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use accession::mirror::{MirrorStatus, PullPolicy};
+use accession::mirror::MirrorStatus;
 use accession::{Registry, Timestamp};
 
-use crate::mirror_world::{RESET, World, held};
+use crate::mirror_world::{World, held};
 use crate::running::program::program;
 use harness::values::{name, step};
 
@@ -54,7 +55,7 @@ fn what_was_refused_is_refused_again_every_night_until_it_is_reset() {
     step(&us, "US", 9, ["X", "Y", "Z"], []);
     (4..7).for_each(|at| night(at, MirrorStatus::Rewritten));
 
-    assert!(world.pull(10, RESET).is_identical());
+    assert!(world.pull(10, PullPolicy::Reset).is_identical());
     assert_eq!(held(&world.mirror, "MIRROR"), held(&us, "US"));
     assert_eq!(world.compare(), MirrorStatus::Identical);
     // From now on, only the head is read.

@@ -407,11 +407,11 @@ fn the_state_of_each_dataset_is_reported_for_monitoring() {
             .unwrap();
     }
     let listing = listing.finish();
-    let (limits, options) = (Limits::NONE, ChangeOptions::default());
+    let options = ChangeOptions::new().limits(Limits::NONE);
     let synced = served
         .registry
         .with_clock(Clock::fixed("2026-01-02T00:00:00Z".parse().unwrap()).confirmed())
-        .sync(&name, &listing, limits, &options)
+        .sync(&name, &listing, &options)
         .unwrap();
     assert_eq!(synced.instance(), None);
     assert!(metrics().contains(&format!("{confirmed}1767312000.000000\n")), "{}", metrics());

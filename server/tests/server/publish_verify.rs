@@ -6,8 +6,8 @@ use std::path::Path;
 use accession::history::NewAnnotation;
 use accession::publish::OtherFile;
 use accession::{
-    ChangeOptions, Clock, DatasetFilter, Error, GranuleId, Limits, ListingBuilder, Registry,
-    Selection, SubsetMembers,
+    ChangeOptions, Clock, DatasetFilter, Error, GranuleId, ListingBuilder, Registry, Selection,
+    SubsetMembers,
 };
 use accession_server::{SiteSettings, publish_pages};
 
@@ -98,10 +98,10 @@ fn a_page_that_would_be_written_otherwise_now_is_no_difference() {
     let mut listing = ListingBuilder::new();
     ["A", "B"].iter().try_for_each(|id| listing.add(id.parse::<GranuleId>().unwrap())).unwrap();
     let listing = listing.finish();
-    let (limits, options) = (Limits::default(), ChangeOptions::default());
+    let options = ChangeOptions::default();
     registry
         .with_clock(Clock::fixed(now()).confirmed())
-        .sync(&name("NEW"), &listing, limits, &options)
+        .sync(&name("NEW"), &listing, &options)
         .unwrap();
     let rows = verified(&registry, www);
     assert!(rows.iter().all(|row| row.ok && row.current), "{rows:?}");

@@ -6,8 +6,8 @@ use super::applied::{ChangeReport, ReturnedGranules};
 use super::target::{ChangeOptions, Conduct, Target};
 use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
-    Confirmation, Coverage, DatasetName, EventKind, GranuleId, Holding, Instance, Limits,
-    ListingEntry, RefusedListing, Set, Timestamp, plural,
+    Confirmation, Coverage, DatasetName, EventKind, GranuleId, Holding, Instance, ListingEntry,
+    RefusedListing, Set, Timestamp, plural,
 };
 use crate::registry::contents::ContentsAt;
 use crate::registry::handle::{End, Registry};
@@ -32,8 +32,8 @@ impl Registry {
     ///
     /// The error of a refused change: the time is refused, unless it is that of the last change and
     /// nothing changes; the listing is empty (`empty`), unless the dataset is empty again; or more
-    /// would be deleted or added than the limits allow (`too-many-deletions`, `too-many-additions`): those
-    /// given or, where there are none, those of the dataset or the default;
+    /// would be deleted or added than [`ChangeOptions::limits`] allow (`too-many-deletions`,
+    /// `too-many-additions`);
     /// [`ErrorKind::DatasetUnknown`];
     /// [`ErrorKind::Damaged`]: the granules held are not those of the
     /// identifier in force.
@@ -41,11 +41,9 @@ impl Registry {
         &self,
         dataset: &DatasetName,
         listing: &Listing,
-        limits: Limits,
         options: &ChangeOptions,
     ) -> Result<ChangeReport> {
-        let limits = limits.or(options.limits.unwrap_or_default());
-        let options = &options.clone().limits(limits);
+        let options = &options.clone().limits(options.limits.unwrap_or_default());
         self.guarded(dataset, options, || self.synced(dataset, listing, options))
     }
 

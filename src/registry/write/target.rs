@@ -106,7 +106,7 @@ impl ChangeOptions {
     /// Guards a change: it is refused if it deletes, adds or replaces more than these limits or, where there are
     /// none, those of the dataset or the default; or if no new id looks like those held. Ids that were typed do
     /// not count ([`SourceLocation::Argument`](crate::SourceLocation::Argument)). Default: only replaced contents
-    /// are guarded. [`Registry::sync`] has limits of its own.
+    /// are guarded. [`Registry::sync`] is always guarded.
     #[must_use]
     pub fn limits(mut self, limits: impl Into<Option<Limits>>) -> Self {
         self.limits = limits.into();

@@ -31,6 +31,7 @@ pub mod oracle;
 pub mod peak_memory;
 pub mod pooler;
 pub mod primary_at_address;
+pub mod pulls;
 pub mod seal;
 pub mod seed;
 pub mod server;

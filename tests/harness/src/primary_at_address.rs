@@ -5,15 +5,14 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use accession::dataset::DatasetMetadata;
-use accession::mirror::{
-    HistoryComparison, Primary, PrimaryOptions, PullOptions, PullPolicy, PullReport,
-};
+use accession::mirror::{HistoryComparison, Primary, PrimaryOptions, PullOptions, PullReport};
 use accession::{
-    ChangeReport, Clock, DatasetFilter, Difference, IfMissing, Import, Limits, Pattern, Registry,
+    ChangeReport, Clock, DatasetFilter, Difference, IfMissing, Import, Pattern, Registry,
     Selection, SubsetMembers,
 };
 
 use crate::history::held;
+use crate::pulls::PullPolicy;
 use crate::values::{change, name, now, second};
 use crate::web_server::WebServer;
 
@@ -90,8 +89,8 @@ impl World {
     }
 
     pub fn pull(&self, at: i64, policy: PullPolicy) -> accession::Result<PullReport> {
-        let options = PullOptions::new().if_missing(IfMissing::Create).policy(policy);
-        self.mirror.pull(&name("mirror"), &self.primary(), options.at(second(at)))
+        let options = PullOptions::new().if_missing(IfMissing::Create).at(second(at));
+        policy.pull(&self.mirror, &name("mirror"), &self.primary(), options)
     }
 
     /// Copies the history of the primary.
@@ -121,7 +120,5 @@ pub fn quick(address: &str, options: PrimaryOptions) -> Primary {
     primary.with_options(options).before_retry(|_| Duration::ZERO)
 }
 
-pub const FOLLOW: PullPolicy = PullPolicy::Follow;
-pub const RESET: PullPolicy = PullPolicy::Reset(Limits::NONE);
 pub const LOG: &str = "datasets/us/log/000000.jsonl";
 pub const HEAD: &str = "datasets/us/head.json";

@@ -1,0 +1,34 @@
+//! Pulls of mirrors that follow their primary, and of those that do not.
+
+use accession::mirror::{Primary, PullOptions, PullReport};
+use accession::{DatasetName, Expected, Registry, Result};
+
+/// Which mirrors a pull changes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PullPolicy {
+    /// Those that follow the primary.
+    Follow,
+    /// Any mirror: if it does not follow the primary, the set that the report of the pull names is expected.
+    Reset,
+}
+
+pub const FOLLOW: PullPolicy = PullPolicy::Follow;
+pub const RESET: PullPolicy = PullPolicy::Reset;
+
+impl PullPolicy {
+    pub fn pull(
+        self,
+        registry: &Registry,
+        mirror: &DatasetName,
+        primary: &Primary,
+        options: PullOptions,
+    ) -> Result<PullReport> {
+        let expect = match self {
+            PullPolicy::Follow => None,
+            PullPolicy::Reset => registry.pull(mirror, primary, options.dry_run(true))?.expect,
+        };
+        // A digest would also take checksums that contradict those recorded.
+        let expect = expect.filter(|it| matches!(it, Expected::Identifier(_)));
+        registry.pull(mirror, primary, options.expect(expect))
+    }
+}
