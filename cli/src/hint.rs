@@ -152,9 +152,6 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::ClockAhead => {
             "correct the clock; if it is right, `accession dataset edit NAME --at now` confirms it"
         }
-        ErrorKind::PaymentId => {
-            "name the layout and the epoch of the ids with --layout and --epoch"
-        }
         ErrorKind::Held => "--skip-existing skips granules that are already held",
         ErrorKind::NotHeld => "--skip-missing skips granules that are not held",
         ErrorKind::Twice => {
@@ -171,9 +168,6 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "`accession compare DATASET FILE` lists all that differ; if it is right, expect the set that the error names"
         }
         ErrorKind::SimilarName => "if it is another dataset, `accession dataset create` creates it",
-        ErrorKind::BeingChecked => {
-            "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
-        }
         ErrorKind::ContentContradicts => {
             "`accession compare DATASET FILE --json` lists all that differ; either a file is damaged, or it was processed again: then expect the set that the error names"
         }
@@ -218,6 +212,12 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
 
 const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
     Some(match detail {
+        ErrorDetail::PaymentId => {
+            "name the layout and the epoch of the ids with --layout and --epoch"
+        }
+        ErrorDetail::BeingChecked => {
+            "its files are free again when the other run has ended, or ten minutes after it was killed; --jobs reads more files at a time"
+        }
         ErrorDetail::NotAGranuleId => "nothing was changed; correct the file and try again",
         ErrorDetail::ForbiddenCharacter => "nothing was changed; leave out this character",
         ErrorDetail::CurrentDirectory => {

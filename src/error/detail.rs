@@ -83,6 +83,10 @@ details! {
     FirstChange: NoHistory;
     /// No change of the dataset is after the time from which its history is to be corrected, or all are.
     NothingToCorrect: NoHistory;
+    /// Another run is checking the files at this root.
+    BeingChecked: Busy;
+    /// A payment id is not one of the layout and the epoch, or cannot be issued.
+    PaymentId: Usage;
     /// The dataset follows a primary, which corrects the history.
     FollowsPrimary: Usage;
     /// A dataset that is to be removed has had changes, other names, a primary or subsets.

@@ -53,7 +53,8 @@ error_kinds! {
     NotARegistry = "not-a-registry";
     /// Another version of this software wrote the registry, or somebody has altered its schema.
     OtherSchema = "other-schema";
-    /// Another process is writing, and did not finish in time; or the only connection is in use.
+    /// Another process is writing, and did not finish in time; another run is checking the files at this root; or
+    /// the only connection is in use.
     Busy = "busy";
     /// Other changes interfered with this one, again and again.
     Conflict = "conflict";
@@ -109,8 +110,6 @@ error_kinds! {
     SelectsNothing = "selects-nothing";
     /// The clock is more than two years ahead of every time that the registry has recorded.
     ClockAhead = "clock-ahead";
-    /// A payment id is not one of the layout and the epoch, or cannot be issued.
-    PaymentId = "payment-id";
     /// A granule that is to be ingested is already held.
     Held = "held";
     /// A granule that is to be deleted is not held.
@@ -131,8 +130,6 @@ error_kinds! {
     SimilarName = "similar-name";
     /// The size or the checksum of a file contradicts the recorded one.
     ContentContradicts = "content-contradicts";
-    /// Another run is checking the files at this root.
-    BeingChecked = "being-checked";
     /// A set was not stated, or the statement not signed.
     NotStated = "not-stated";
     /// The statements are not those that were signed.

@@ -12,7 +12,7 @@ use super::check::{
 use super::reader::{FileReader, ReadOptions};
 use super::root::{MountCheck, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
     Algorithm, Content, Coverage, DatasetName, FileContent, FilePath, FileRecord, ListingEntry,
     Set, Warning, WarningKind,
@@ -508,7 +508,7 @@ impl Records {
             Records::Check { check, .. } if saved.elapsed() >= SAVED_EVERY || check.is_full() => {
                 *saved = Instant::now();
                 match check.save() {
-                    Err(error) if error.kind() == ErrorKind::BeingChecked => Err(error),
+                    Err(error) if error.detail() == Some(ErrorDetail::BeingChecked) => Err(error),
                     // If it fails otherwise, it is tried again, and the last time counts.
                     _ => Ok(()),
                 }
@@ -600,12 +600,18 @@ impl Statement {
     }
 }
 
+/// Whether another writer has the lock of the registry. The run that checks the same files is none: it may last for
+/// hours.
+fn is_locked(error: &Error) -> bool {
+    error.kind() == ErrorKind::Busy && error.detail() != Some(ErrorDetail::BeingChecked)
+}
+
 /// Repeats what another writer does not let through, until the work is cancelled: a lock of one delays
 /// what is recorded, and loses nothing.
 fn while_busy<T>(work: &OpenWork, mut record: impl FnMut() -> Result<T>) -> Result<T> {
     loop {
         match record() {
-            Err(error) if error.kind() == ErrorKind::Busy && work.check().is_ok() => {}
+            Err(error) if is_locked(&error) && work.check().is_ok() => {}
             recorded => return recorded,
         }
     }

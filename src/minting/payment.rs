@@ -24,7 +24,7 @@ use std::str::FromStr;
 
 use serde::Serialize;
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{ParseError, Timestamp, debug, quoted, shown_as_str};
 
 /// The number of seconds that six characters can count: 36^6.
@@ -125,7 +125,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PaymentId`].
+    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId).
     pub fn second_at(self, now: Timestamp) -> Result<u64> {
         let micros = now.as_micros() - self.epoch.as_micros();
         let second =
@@ -136,7 +136,7 @@ impl Scheme {
     fn before_epoch(self, now: Timestamp) -> Error {
         let message =
             format!("it is now {now}, before the epoch {}: no id can be issued", self.epoch);
-        Error::new(ErrorKind::PaymentId, message)
+        Error::new(ErrorDetail::PaymentId, message)
     }
 
     /// Returns the first instant of a second. `None` after the year 9999.
@@ -169,7 +169,7 @@ impl Scheme {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PaymentId`]: its time is in the future, or the layout does not have that worker.
+    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): its time is in the future, or the layout does not have that worker.
     pub fn decode(self, id: PaymentId, now: Timestamp) -> Result<Decoded> {
         let number = id.number();
         let (second, location) = (number / u64::from(PLACES), (number % u64::from(PLACES)) as u32);
@@ -182,14 +182,14 @@ impl Scheme {
             let message = format!(
                 "{id} would be an id of worker {worker}, but the {layout} layout has only the workers 0 to {last}"
             );
-            return Err(Error::new(ErrorKind::PaymentId, message));
+            return Err(Error::new(ErrorDetail::PaymentId, message));
         }
         let not_yet = |time: &dyn fmt::Display| {
             let message = format!(
                 "{id} would have been issued at {time}, which is in the future: the epoch is {}, and it is now {now}",
                 self.epoch
             );
-            Error::new(ErrorKind::PaymentId, message)
+            Error::new(ErrorDetail::PaymentId, message)
         };
         let time = self.instant_of(second).ok_or_else(|| not_yet(&"after the year 9999"))?;
         if time > now {
@@ -298,7 +298,7 @@ impl Error {
             "it is now {now}, after the last second of the epoch {}: six characters cannot count further",
             scheme.epoch
         );
-        Error::new(ErrorKind::PaymentId, message)
+        Error::new(ErrorDetail::PaymentId, message)
     }
 
     /// The clock was set back by more than a few seconds.
@@ -307,7 +307,7 @@ impl Error {
             "the clock is {seconds} s behind the last id of worker {}: it was set back, or the clock of another machine is wrong; correct it, or wait until it has caught up",
             worker.number()
         );
-        Error::new(ErrorKind::PaymentId, message)
+        Error::new(ErrorDetail::PaymentId, message)
     }
 }
 
@@ -373,7 +373,7 @@ mod tests {
         }
         // 45 * 1024 = 46,080 is ZK0, a number that belongs to no worker.
         let refused = wide.decode("000000ZK0".parse().unwrap(), now()).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::PaymentId);
+        assert_eq!(refused.detail(), Some(ErrorDetail::PaymentId));
         assert!(refused.to_string().contains("worker 45,"), "{refused}");
     }
 

@@ -59,7 +59,7 @@ proptest! {
                         newest = newest.max(Some(decoded.time));
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::PaymentId => {
+                Err(error) if error.kind() == ErrorKind::Usage => {
                     let seconds = seconds_behind(&error);
                     let gap = newest.unwrap().as_micros() - now.as_micros();
                     prop_assert!(seconds > 5 && gap > 5_000_000, "{} {}", seconds, gap);

@@ -11,8 +11,8 @@ use accession::file::{Algorithm, Checksum};
 use accession::fixity::{CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::status::{FileCheck, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{
-    Clock, DatasetFilter, Error, ErrorKind, HistoryOptions, Registry, Selection, Set, Snapshot,
-    Timestamp,
+    Clock, DatasetFilter, Error, ErrorDetail, ErrorKind, HistoryOptions, Registry, Selection, Set,
+    Snapshot, Timestamp,
 };
 use proptest::prelude::*;
 
@@ -148,12 +148,12 @@ fn what_a_run_saves_after_another_one_took_the_root_is_refused() {
     let mut other = Running::begin(&at(&registry, 700));
     assert_eq!(other.good(1), ["A"]);
     for refused in [asleep.check.save(), asleep.check.finish().map(drop)] {
-        assert_eq!(refused.unwrap_err().kind(), ErrorKind::BeingChecked);
+        assert_eq!(refused.unwrap_err().detail(), Some(ErrorDetail::BeingChecked));
     }
     assert!(open(&registry).is_empty());
     other.check.save().unwrap();
     registry.forget_root(&name("D"), "here").unwrap();
-    assert_eq!(other.check.save().unwrap_err().kind(), ErrorKind::BeingChecked);
+    assert_eq!(other.check.save().unwrap_err().detail(), Some(ErrorDetail::BeingChecked));
     assert_eq!(root_state(&registry), None);
 }
 
@@ -444,7 +444,7 @@ impl Model {
         let set = latest(&self.registry);
         if self.seconds <= self.locked {
             let refused = registry.check_files(&set, check.clone()).err().unwrap();
-            assert_eq!(refused.kind(), ErrorKind::BeingChecked);
+            assert_eq!(refused.detail(), Some(ErrorDetail::BeingChecked));
             return;
         }
         self.has_root = true;

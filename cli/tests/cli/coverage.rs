@@ -9,7 +9,6 @@ use crate::documents::{command_of, documents, helps, leaf_commands, root, sectio
 /// the file whose test causes each, and the name by which it is checked there.
 const CAUSED_BY: &[(&str, &str, &str)] = &[
     ("certificate", "cli/tests/server/encrypted.rs", "\"certificate\""),
-    ("being-checked", "tests/library/rolling_checks.rs", "ErrorKind::BeingChecked"),
     ("busy", "tests/library/refusals.rs", "\"busy\""),
     ("clock-ahead", "cli/tests/cli/clock.rs", "clock-ahead"),
     ("denied", "cli/tests/trust/full_disk.rs", "\"denied\""),

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, Result};
 use crate::model::{DatasetName, FilePath, GranuleId, Holding, Set, Timestamp};
 use crate::registry::handle::{End, Registry};
 use crate::registry::look_ups::{LookUps, bytes_of_contents};
@@ -95,8 +95,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// Those of the store: the registry cannot be written; [`ErrorKind::BeingChecked`]: another run is
-    /// checking the files at this root; [`ErrorKind::TooLong`]: the name of the root.
+    /// Those of the store: the registry cannot be written; [`ErrorDetail::BeingChecked`]: another run is
+    /// checking the files at this root; [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the name of the root.
     pub fn check_files(&self, set: &Set, check: NewCheck) -> Result<FileCheck> {
         let NewCheck { root, is_rolling, is_recorded } = check;
         if root.len() > MAX_ROOT_BYTES {
@@ -114,7 +114,7 @@ impl Registry {
                     && (now..=lock_end(now)).contains(until)
                 {
                     let message = format!("another run is checking the files of {name} at {root}");
-                    return Err(Error::new(ErrorKind::BeingChecked, message));
+                    return Err(Error::new(ErrorDetail::BeingChecked, message));
                 }
                 let cycle = stored.as_ref().filter(|it| is_rolling && it.started.is_some());
                 let begun = match cycle {
@@ -262,7 +262,7 @@ impl FileCheck {
     /// # Errors
     ///
     /// The error of a registry: what was not saved is saved the next time.
-    /// [`ErrorKind::BeingChecked`]: another run has the lock, or the root was forgotten, so that nothing more
+    /// [`ErrorDetail::BeingChecked`]: another run has the lock, or the root was forgotten, so that nothing more
     /// is saved.
     pub fn save(&mut self) -> Result<()> {
         let up_to = self.checked.clone();
@@ -298,7 +298,7 @@ impl FileCheck {
                     "another run has begun to check the files of {dataset} at {}, or it was forgotten",
                     self.root
                 );
-                return Err(Error::new(ErrorKind::BeingChecked, message));
+                return Err(Error::new(ErrorDetail::BeingChecked, message));
             };
             let found = self.found(transaction, key, now)?;
             if going == Going::ToTheEnd {

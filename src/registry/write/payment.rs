@@ -1,7 +1,7 @@
 //! Leases payment ids, none of which is issued twice, even after a crash or if a clock goes back:
 //! the last id of each worker is stored in the registry.
 
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorDetail, Result};
 use crate::minting::payment::{Decoded, MAX_BEHIND_SECONDS, PaymentId, SECONDS, Scheme, Worker};
 use crate::model::Timestamp;
 use crate::registry::handle::{End, Registry};
@@ -28,9 +28,9 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the clock is before the epoch, after
+    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): the clock is before the epoch, after
     /// the last second, or far behind the worker's last id;
-    /// [`ErrorKind::PaymentId`](crate::ErrorKind::PaymentId): the registry issues ids with
+    /// [`ErrorDetail::PaymentId`](crate::ErrorDetail::PaymentId): the registry issues ids with
     /// another scheme;
     /// [`ErrorKind::ClockAhead`](crate::ErrorKind::ClockAhead): any change with a time confirms the clock.
     pub fn lease_payment_ids(&self, scheme: Scheme, worker: Worker, count: u64) -> Result<Lease> {
@@ -63,7 +63,7 @@ fn lease(
             "this registry issues payment ids of the {} layout with the epoch {}: ids of another scheme could be equal to them",
             row.layout, row.epoch
         );
-        return Err(Error::new(ErrorKind::PaymentId, message));
+        return Err(Error::new(ErrorDetail::PaymentId, message));
     }
     let issued = rows.iter().filter_map(|row| scheme.instant_of(row.last_second)).max();
     registry.record(transaction, issued, Timestamp::MIN)?;
