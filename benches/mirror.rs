@@ -98,7 +98,7 @@ fn child(directory: &Path) {
     let primary = primary.unwrap();
     let compared = median(|| {
         let compared = mirror.compare_mirror(&dataset(), &primary).unwrap().finish().unwrap();
-        let counts = compared.counts.granules;
+        let counts = compared.counts;
         let differ = (compared.status.status, counts.only_right, counts.only_left);
         assert_eq!(differ, (MirrorStatus::Diverged, 2, 1));
     });

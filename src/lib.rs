@@ -206,11 +206,10 @@ pub mod history {
         IdentifierPrefix, ScanPeriod, Subset, SubsetCriteria,
     };
     pub use crate::registry::{
-        Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, Counts,
-        DigestPeriod, Export, Exported, FileList, FileTotals, HeldContents, KeptAnnotations,
-        NewAnnotation, Period, Periods, Presence, ReturnedGranules, ScannedCounts,
-        ScannedDifferences, SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
-        UnevenGranule, WorkCounts,
+        Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, DigestPeriod,
+        Export, Exported, FileList, FileTotals, HeldContents, KeptAnnotations, NewAnnotation,
+        Period, Periods, Presence, ReturnedGranules, SideBySide, Skipped, Span, SubsetCitation,
+        SubsetState, TwoSides, UnevenGranule, WorkCounts,
     };
 }
 
@@ -218,7 +217,7 @@ pub mod history {
 pub mod status {
     pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
-        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, LastChange,
+        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary,
         MirrorFacts, MirrorVerdict, Mirrored, NamesFact, NewCheck, OpenFinding, RootState,
         StatusThresholds,
     };
@@ -226,9 +225,7 @@ pub mod status {
 
 /// Copies of a registry.
 pub mod backup {
-    pub use crate::registry::{
-        BackupReport, CopyReport, MissingFromBackup, PaymentIds, RestoreReport,
-    };
+    pub use crate::registry::{CopyReport, MissingFromBackup, PaymentIds, RestoreReport};
 }
 
 /// The results of recomputing what a registry states.
@@ -256,7 +253,5 @@ pub mod ids {
 
 /// Text in messages.
 pub mod text {
-    pub use crate::model::{
-        is_escaped, is_interpreted, parse_duration, plural, quoted, write_visible,
-    };
+    pub use crate::model::{is_escaped, is_interpreted, plural, quoted, write_visible};
 }

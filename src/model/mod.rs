@@ -59,6 +59,6 @@ pub use scan::ScanPeriod;
 pub use set::{Set, Subset, SubsetCriteria};
 pub(crate) use text::{debug, debug_fields, shown_as_json, shown_as_str};
 pub(crate) use time::WrittenTime;
-pub use time::{Day, Moment, Timestamp, parse_duration};
+pub use time::{Day, Moment, Timestamp};
 pub use warning::{Warning, WarningKind};
 pub use web_address::{GranuleUrl, WebAddress};

@@ -256,20 +256,6 @@ const NOT_A_TIME: ParseError = ParseError::fixed(
 const OUT_OF_RANGE: ParseError =
     ParseError::fixed("a time is within the years 0000 to 9999 of UTC");
 
-/// Reads how old something may be, or how long it may take: a number, and `s`, `m`, `h` or `d`.
-///
-/// # Errors
-///
-/// It is something else, or more than a [`Duration`] can be.
-pub fn parse_duration(text: &str) -> Result<Duration, ParseError> {
-    let refused = || ParseError::new("a duration is a number and a unit: 90m, 36h or 2d");
-    let units = [('s', 1), ('m', 60), ('h', 3_600), ('d', 86_400)];
-    let read = units.iter().find_map(|&(unit, seconds)| Some((text.strip_suffix(unit)?, seconds)));
-    let (number, seconds) = read.ok_or_else(refused)?;
-    let number: u64 = number.parse().map_err(|_| refused())?;
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(refused)
-}
-
 /// A time as a person writes it: an instant or a day.
 ///
 /// A day is a whole day (docs/reference/commands.md, Times): a change on it takes effect at its beginning,
@@ -528,18 +514,6 @@ mod tests {
             assert_eq!(at.to_http_date(), text);
             let second = at.as_micros().div_euclid(1_000_000) * 1_000_000;
             assert_eq!(Timestamp::from_http_date(text), Timestamp::from_micros(second));
-        }
-    }
-
-    #[test]
-    fn an_age_is_a_number_and_one_unit() {
-        let cases = [("90m", 5_400), ("36h", 129_600), ("2d", 172_800), ("0s", 0)];
-        for (text, seconds) in cases {
-            assert_eq!(parse_duration(text), Ok(Duration::from_secs(seconds)));
-        }
-        for text in ["", "d", "2", "2dd", "2hh", "2d2d", "2 d", "-2d", "2w", "999999999999999999d"]
-        {
-            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 

@@ -17,18 +17,6 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{Location, Store};
 
-/// The result of a backup: what was copied and verified.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct BackupReport {
-    /// The size of the copy in bytes.
-    pub bytes: u64,
-    /// The number of datasets in it.
-    pub datasets: u64,
-    /// The number of identifiers that were recomputed in it: all that were ever issued.
-    pub identifiers: u64,
-}
-
 impl Registry {
     /// Copies the registry in its present state to `target`, where no file exists yet. Other
     /// processes may read and write the registry at the same time. The copy appears at `target` only when it
@@ -39,7 +27,7 @@ impl Registry {
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a file already exists; of another
     /// kind: the registry cannot be read, or the copy cannot be written.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
-    pub fn back_up(&self, target: &Path) -> Result<BackupReport> {
+    pub fn back_up(&self, target: &Path) -> Result<CopyReport> {
         let location = Location::from(target);
         let in_target = |error: Error| location.named(error);
         let target = location.file("a backup")?;
@@ -57,7 +45,8 @@ impl Registry {
         drop(progress);
         drop(read);
         if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported) {
-            return self.back_up_rows(target);
+            // A registry that is not in a file is copied row by row.
+            return self.copy_to(target, PaymentIds::Copied);
         }
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
@@ -74,21 +63,8 @@ impl Registry {
             .and_then(Verifications::refuse_mismatches)
             .map_err(of_registry)?;
         drop(copy);
-        let bytes = std::fs::metadata(file.path()).map(|metadata| metadata.len());
-        let unseen = |source| Error::cannot("look at", target, source).of_store();
-        let bytes = bytes.map_err(|source| in_target(unseen(source)))?;
         file.put_in_place().map_err(in_target)?;
-        Ok(BackupReport { bytes, datasets: verified.datasets, identifiers: verified.identifiers })
-    }
-
-    /// Copies a registry that is not in a file, row by row, into a file.
-    fn back_up_rows(&self, target: &Path) -> Result<BackupReport> {
-        let in_target = |error: Error| error.in_registry(target);
-        let copied = self.copy_to(target, PaymentIds::Copied)?;
-        let metadata = std::fs::metadata(target);
-        let unseen = |source| Error::cannot("look at", target, source).of_store();
-        let bytes = metadata.map_err(|source| in_target(unseen(source)))?.len();
-        Ok(BackupReport { bytes, datasets: copied.datasets, identifiers: copied.identifiers })
+        Ok(CopyReport { datasets: verified.datasets, identifiers: verified.identifiers })
     }
 }
 
@@ -101,7 +77,7 @@ pub enum PaymentIds {
     LeftOut,
 }
 
-/// The result of a copy: what was copied and verified.
+/// The result of a backup or a copy: what was copied and verified.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct CopyReport {
@@ -112,8 +88,8 @@ pub struct CopyReport {
 }
 
 impl Registry {
-    /// Copies the registry in its present state to `target`, where there is no registry yet: the datasets with all versions of their records, their histories, granules,
-    /// and cited subsets. Others may read and write the registry meanwhile: what they change is not in
+    /// Copies the registry in its present state to `target`, where there is no registry yet: the datasets with all
+    /// versions of their records, their histories, granules, and cited subsets. Others may read and write the registry meanwhile: what they change is not in
     /// the copy. Until it is complete, a file keeps what they write in its write-ahead log, which grows.
     ///
     /// The copy appears at the target only when every identifier in it was recomputed. If it is
@@ -194,7 +170,7 @@ const MAX_SUFFIX: u32 = 1_000;
 impl Registry {
     /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
     /// Returns its path.
-    pub fn back_up_into(&self, directory: &Path) -> Result<(PathBuf, BackupReport)> {
+    pub fn back_up_into(&self, directory: &Path) -> Result<(PathBuf, CopyReport)> {
         let (name, stamp) = (self.name_of_backups(), stamp_of(self.now()));
         for suffix in 1..MAX_SUFFIX {
             let file = match suffix {

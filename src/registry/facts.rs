@@ -120,8 +120,7 @@ impl MirrorFacts {
 
 impl NamesFact {
     pub(crate) fn of(counts: &DifferenceCounts) -> Self {
-        let counts = counts.granules;
-        match counts.is_identical() {
+        match counts.has_same_granules() {
             true => NamesFact::Identical,
             false => NamesFact::Different {
                 missing: Some(counts.only_right),
@@ -135,7 +134,7 @@ impl ChecksumsFact {
     /// What a comparison of a mirror, on the left, with its primary found. `has_checksums`: some are recorded, and
     /// not only sizes. `is_known`: the same was known of all files of both before anything was compared.
     pub(crate) fn of(counts: &DifferenceCounts, has_checksums: bool, is_known: bool) -> Self {
-        let (contents, of) = (counts.contents, counts.granules.matched);
+        let (contents, of) = (counts.contents, counts.matched);
         let compared = match is_known {
             true => of,
             false => contents.compared,

@@ -39,7 +39,7 @@ mod write;
 pub use author::Author;
 pub use cancel::CancelToken;
 pub use clock::Clock;
-pub use copy::{BackupReport, CopyReport, PaymentIds};
+pub use copy::{CopyReport, PaymentIds};
 pub use directories::ListedDirectory;
 pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 pub use handle::Registry;
@@ -52,16 +52,14 @@ pub(crate) use proof::Claim;
 pub use restore::{MissingFromBackup, RestoreReport};
 pub(crate) use snapshot::CitedContents;
 pub use snapshot::{
-    Agreement, CitationFacts, ContentCounts, ContentDifference, Counts, Difference,
-    DifferenceCounts, Differences, DigestPeriod, Export, Exported, FileList, FileTotals,
-    FirstRegistration, Granule, Granules, HeldContents, History, HistoryOptions, Period, Periods,
-    Presence, ScannedCounts, ScannedDifferences, Selected, Selection, SideBySide, Snapshot,
-    TwoSides, UnevenGranule,
+    Agreement, CitationFacts, ContentCounts, ContentDifference, Difference, DifferenceCounts,
+    Differences, DigestPeriod, Export, Exported, FileList, FileTotals, FirstRegistration, Granule,
+    Granules, HeldContents, History, HistoryOptions, Period, Periods, Presence, Selected,
+    Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
 pub use status::{
-    DatasetStatus, FilesChecked, KnownPrimary, LastChange, MirrorVerdict, Mirrored,
-    StatusThresholds,
+    DatasetStatus, FilesChecked, KnownPrimary, MirrorVerdict, Mirrored, StatusThresholds,
 };
 pub use verify::{
     DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use super::facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
 use super::handle::Registry;
@@ -31,7 +31,8 @@ pub struct DatasetStatus {
     /// The dataset.
     pub dataset: DatasetName,
     /// Its last change. `None` means that it has no history.
-    pub changed: Option<LastChange>,
+    #[serde(serialize_with = "times_of")]
+    pub changed: Option<Instance>,
     /// When it was last compared with a listing, and was the same.
     pub confirmed: Option<Confirmation>,
     /// The last listing that was refused. `None` means that one was accepted since, or none was refused.
@@ -46,14 +47,15 @@ pub struct DatasetStatus {
     pub problems: Vec<String>,
 }
 
-/// The last change of a dataset.
-#[derive(Debug, Clone, Serialize)]
-#[non_exhaustive]
-pub struct LastChange {
-    /// When it took effect.
-    pub timestamp: Timestamp,
-    /// When it was recorded.
-    pub recorded: Timestamp,
+/// Writes when a change took effect, and when it was recorded.
+fn times_of<S: Serializer>(changed: &Option<Instance>, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Times {
+        timestamp: Timestamp,
+        recorded: Timestamp,
+    }
+    let times = |it: &Instance| Times { timestamp: it.timestamp, recorded: it.recorded };
+    changed.as_ref().map(times).serialize(serializer)
 }
 
 /// What checks of the files of a dataset found.
@@ -218,8 +220,6 @@ impl DatasetStatus {
                 .filter(|annotation| annotation.questionable)
                 .map(|annotation| format!("the set in force is questionable: {}", annotation.note)),
         );
-        let changed = latest
-            .map(|latest| LastChange { timestamp: latest.timestamp, recorded: latest.recorded });
         let default = primaries.iter().find(|primary| primary.is_default);
         if let Some(state) = default {
             let source = quoted(&state.source);
@@ -245,7 +245,7 @@ impl DatasetStatus {
         let mut row = DatasetStatus {
             identical: shown.or(identical).flatten(),
             dataset: dataset.name,
-            changed,
+            changed: latest,
             confirmed,
             refused: None,
             mirrors,

@@ -55,7 +55,6 @@ fn a_backup_made_during_writes_is_one_state() {
             let latest =
                 copy.snapshot().unwrap().dataset(&name("dataset")).unwrap().latest.unwrap();
             assert_eq!(backed_up.identifiers, latest.granules - 50_000 + 1);
-            assert_eq!(backed_up.bytes, std::fs::metadata(&target).unwrap().len());
             assert!(backed_up.identifiers >= before);
             before = backed_up.identifiers;
             n += 1;

@@ -240,7 +240,7 @@ fn compare(
     assert_eq!(only_held, held.difference(listed).cloned().collect());
     assert_eq!(only_listed, listed.difference(held).cloned().collect());
     let counts = differences.finish().unwrap();
-    assert_eq!(counts.granules.matched, held.intersection(listed).count() as u64);
+    assert_eq!(counts.matched, held.intersection(listed).count() as u64);
     assert_eq!(counts.right, listing.identify().unwrap().identifier);
 }
 

@@ -3,7 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use accession::history::{ScanPeriod, ScannedCounts};
+use accession::DifferenceCounts;
+use accession::history::ScanPeriod;
 use accession::{Difference, Listing, ListingBuilder, Registry, Timestamp};
 use proptest::prelude::*;
 
@@ -19,7 +20,7 @@ fn compared(
     registry: &Registry,
     scan: ScanPeriod,
     listed: impl IntoIterator<Item = String>,
-) -> (BTreeSet<String>, BTreeSet<String>, ScannedCounts) {
+) -> (BTreeSet<String>, BTreeSet<String>, DifferenceCounts) {
     let mut differences = registry.compare_scanned(&name("D"), scan, &listing(listed)).unwrap();
     let (mut missing, mut extra) = (BTreeSet::new(), BTreeSet::new());
     for difference in differences.by_ref() {
@@ -30,8 +31,8 @@ fn compared(
         };
     }
     let counts = differences.finish().unwrap();
-    assert_eq!(counts.differences.granules.only_left, missing.len() as u64);
-    assert_eq!(counts.differences.granules.only_right, extra.len() as u64);
+    assert_eq!(counts.only_left, missing.len() as u64);
+    assert_eq!(counts.only_right, extra.len() as u64);
     (missing, extra, counts)
 }
 
@@ -88,7 +89,7 @@ proptest! {
         prop_assert!(missing.is_empty() && extra.is_empty(), "{:?} {:?}", missing, extra);
         let changed = POOL.iter().filter(|it| is_ever(it) && !is_whole(it)).count() as u64;
         prop_assert_eq!(counts.changed, changed);
-        prop_assert_eq!(counts.differences.granules.matched, listed.len() as u64);
+        prop_assert_eq!(counts.matched, listed.len() as u64);
 
         // Lost and strange files are reported, as far as the changes of that time do not explain them.
         lost.iter().for_each(|index| { listed.remove(POOL[*index]); });
@@ -118,11 +119,11 @@ fn a_file_that_was_replaced_during_the_scan_may_have_either_content() {
     };
     for size in [1, 2] {
         let counts = compare(25, 35, size);
-        assert!(counts.differences.is_identical(), "{counts:?}");
+        assert!(counts.is_identical(), "{counts:?}");
         assert_eq!(counts.changed, 1);
     }
-    assert!(compare(21, 25, 1).differences.is_identical());
-    assert_eq!(compare(21, 25, 2).differences.contents.other, 1);
+    assert!(compare(21, 25, 1).is_identical());
+    assert_eq!(compare(21, 25, 2).contents.other, 1);
 }
 
 #[test]

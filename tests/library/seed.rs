@@ -122,7 +122,7 @@ fn alice_and_bob_cite_the_same_granules() {
     assert!(differences.next().is_none(), "they are the same");
     let counts = differences.finish().unwrap();
     assert!(counts.is_identical());
-    assert_eq!(counts.granules.matched, 12);
+    assert_eq!(counts.matched, 12);
 
     // DOI and date refer to one archive: on Bob's day US held granule 13, but THEM did not.
     let us_that_day = at("US.FOOL2.002", "2001-02-03");

@@ -1,5 +1,6 @@
 //! Arguments that several commands take. Each type converts what was typed into what it means.
 
+mod age;
 mod change;
 mod datasets;
 mod granules;
@@ -9,6 +10,7 @@ mod set;
 mod time;
 
 pub use crate::paths::named_path;
+pub use age::age;
 pub use change::{ChangeArgs, ClockArgs, DryRunArgs, ExpectArgs, if_missing};
 pub use datasets::named_or_all;
 pub use granules::{DetectedListArgs, FileArgs, FileColumns, FormatArgs, InventoryArgs, ListArgs};

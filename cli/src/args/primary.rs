@@ -1,5 +1,6 @@
 //! The primary of `mirror compare` and `mirror pull`, and how it is read over HTTP.
 
+use super::age::age;
 use std::io::{IsTerminal, Write, stdin};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use accession::DatasetName;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::{Primary, Retry};
 use accession::status::KnownPrimary;
-use accession::text::{parse_duration, quoted};
+use accession::text::quoted;
 use clap::builder::RangedU64ValueParser;
 
 use crate::error::{Error, Result};
@@ -102,7 +103,7 @@ pub struct HttpArgs {
     /// The greatest age of a publication: 90m, 36h or 2d
     ///
     /// For a manifest or a published directory, the time of its last write counts.
-    #[arg(long, hide_short_help = true, value_name = "AGE", value_parser = parse_duration)]
+    #[arg(long, hide_short_help = true, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 
     /// Trust the certificates in this PEM file, and no others

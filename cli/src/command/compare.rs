@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::fixity::FileTree;
-use accession::history::{
-    ContentCounts, Counts, HeldContents, Presence, ScanPeriod, SideBySide, TwoSides,
-};
+use accession::history::{ContentCounts, HeldContents, Presence, ScanPeriod, SideBySide, TwoSides};
 use accession::listing::ListingSummary;
 use accession::mirror::Primary;
 use accession::text::quoted;
@@ -291,9 +289,8 @@ impl Compare {
         let places = if is_swapped { [PLACES[1], PLACES[0]] } else { PLACES };
         let mut sides = TwoSides::lists(differences.by_ref(), places, limit)?;
         let counts = differences.finish()?;
-        sides.counts = counts.differences;
-        let found = sides.counts.granules;
-        let granules = found.matched + found.only_right;
+        sides.counts = counts;
+        let granules = counts.matched + counts.only_right;
         warn_of_repeated(session, listing.repeated(granules)?);
         let selection = Selection::Dataset { name, at: Some(Moment::Instant(scan.end())) };
         let held = registry.snapshot()?.select(&selection)?.set.instance().clone();
@@ -436,7 +433,7 @@ fn compare_with(
     let nearest = registry.nearest_to(contents, listing)?;
     let differences = registry.compare_with(&contents[nearest].set, listing)?;
     let sides = TwoSides::read(differences, places, limit)?;
-    let counts = sides.counts.granules;
+    let counts = sides.counts;
     let granules = counts.matched + counts.only_right;
     if counts.matched == 0 && granules > 0 && has_paths(listing)? {
         let what = format!("none of the listed ids is held, and they are paths: {OF_PATHS}");
@@ -506,8 +503,7 @@ fn report_with(
     (is_digest_equal, scanned): (bool, Option<Scanned>),
     is_summary: bool,
 ) -> Result<Exit> {
-    let DifferenceCounts { granules, contents, .. } = sides.counts;
-    let Counts { matched, only_left, only_right, .. } = granules;
+    let DifferenceCounts { matched, only_left, only_right, contents, .. } = sides.counts;
     let is_identical = sides.counts.is_identical();
     let compared = ComparedSets {
         identical: is_identical,

@@ -11,7 +11,6 @@ use accession::WarningKind;
 use accession::file::{Algorithm, Coverage};
 use accession::fixity::{CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
 use accession::history::HeldContents;
-use accession::text::parse_duration;
 use accession::{Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::Value;
@@ -19,7 +18,7 @@ use serde_json::Value;
 use crate::applied::apply;
 use crate::args::{
     ChangeArgs, ClockArgs, FileColumns, FormatArgs, InventoryArgs, ListingArgs, Reading, Refusal,
-    named_path, refuse_missing,
+    age, named_path, refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
 use crate::listing_guard::ListingGuard;
@@ -224,7 +223,7 @@ pub struct CheckFiles {
 
 /// Reads how long files are checked: without any time, none would be.
 fn duration(text: &str) -> Result<Duration, Refusal> {
-    let duration = parse_duration(text)?;
+    let duration = age(text)?;
     match duration.is_zero() {
         true => Err("no file is checked in no time".into()),
         false => Ok(duration),

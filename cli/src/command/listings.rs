@@ -410,7 +410,7 @@ impl Listings<'_> {
             Ok(selected) => {
                 drop(snapshot);
                 let counts = registry.compare_with(&selected.set, listing)?.finish()?;
-                match (counts.granules.is_identical(), counts.contents.other) {
+                match (counts.has_same_granules(), counts.contents.other) {
                     (true, 0) => return Ok(selected.set.instance().clone()),
                     (true, _) => "other bytes",
                     (false, _) => "another set",

@@ -6,14 +6,13 @@ use std::time::Duration;
 
 use accession::WarningKind;
 use accession::dataset::Withdrawn;
-use accession::history::{ContentCounts, Counts, TwoSides};
+use accession::history::{ContentCounts, TwoSides};
 use accession::mirror::{
     ComparedMirror, FirstDifference, HistoryPosition, MirrorStatus, Primary, PullOptions,
     PullReport,
 };
 use accession::status::{FilesFact, KnownPrimary, MirrorFacts};
-use accession::text::parse_duration;
-use accession::{DatasetName, Expected, GranuleId, Instance, Snapshot, Warning};
+use accession::{DatasetName, DifferenceCounts, Expected, GranuleId, Instance, Snapshot, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -23,7 +22,7 @@ use crate::applied::{
     Application, Created, hint_of_dry_run, write_change, write_created, write_dry_run,
     write_identifier, write_kept, write_unchanged,
 };
-use crate::args::{ExpectArgs, PrimaryArgs, if_missing, named_path};
+use crate::args::{ExpectArgs, PrimaryArgs, age, if_missing, named_path};
 use crate::error::{Context, Error, Exit, Result};
 use crate::hint;
 use crate::output::{AsText, Output, Streamed, counted, in_words};
@@ -68,7 +67,7 @@ pub struct CompareMirror {
     files: Option<PathBuf>,
 
     /// The time in which all files must have been checked: 36h or 90d
-    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = age)]
     checked_within: Option<Duration>,
 
     /// List all granules that differ, not only 20 of each side
@@ -101,7 +100,7 @@ impl CompareMirror {
         let period = |it: HistoryPosition| json!({ "from": it.since, "until": it.until });
         let behind = standing_if(MirrorStatus::Behind);
         let ahead = standing_if(MirrorStatus::Ahead);
-        let Counts { matched, only_left, only_right, .. } = sides.counts.granules;
+        let DifferenceCounts { matched, only_left, only_right, .. } = sides.counts;
         session.present(
             &ComparedMirrorJson {
                 dataset: &dataset,

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::WarningKind;
-use accession::backup::{MissingFromBackup, PaymentIds, RestoreReport};
+use accession::backup::{CopyReport, MissingFromBackup, PaymentIds, RestoreReport};
 use accession::text::quoted;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
@@ -57,9 +57,12 @@ const COPIED: &[Column] = &[
 
 /// A copy, and where it is.
 #[derive(Serialize)]
-struct CopyAt<T> {
+struct CopyAt {
+    /// The size of the file, if it is a backup in a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
     #[serde(flatten)]
-    copy: T,
+    copy: CopyReport,
     path: String,
 }
 
@@ -81,7 +84,10 @@ impl Backup {
             false => (self.target.clone(), registry.back_up(&self.target)?),
         };
         session.note_commit();
-        let done = CopyAt { copy: backup, path: path.to_string_lossy().into_owned() };
+        let metadata = std::fs::metadata(&path);
+        let metadata = metadata.with_context(|| format!("cannot read {}", shown(&path)))?;
+        let (bytes, path) = (Some(metadata.len()), path.to_string_lossy().into_owned());
+        let done = CopyAt { bytes, copy: backup, path };
         session.present_done(&done, |out, done| write_fields(out, COPIED, done))
     }
 }
@@ -261,7 +267,7 @@ fn copy(
     let copied = source.copy_to(target.clone(), payment_ids)?;
     session.note_commit();
     let path = target.full_name().to_string_lossy().into_owned();
-    let done = CopyAt { copy: &copied, path };
+    let done = CopyAt { bytes: None, copy: copied, path };
     session.present_done(&done, |out, done| write_fields(out, COPIED, done))
 }
 

@@ -6,11 +6,10 @@ use std::time::Duration;
 use accession::DatasetName;
 use accession::Warning;
 use accession::status::{DatasetStatus, Mirrored, StatusThresholds};
-use accession::text::parse_duration;
 use serde::Serialize;
 
 use super::facts::improvement;
-use crate::args::named_or_all;
+use crate::args::{age, named_or_all};
 use crate::error::{Exit, Result};
 use crate::output::{Column, in_words, one_line, plural, to_the_second};
 use crate::session::Session;
@@ -38,13 +37,13 @@ pub struct Args {
     /// The greatest age of a dataset: 90m, 36h or 2d
     ///
     /// A mirror must also have been identical to its primary since, and witnesses must have seen older statements.
-    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 
     /// The time in which all files must have been checked: 36h or 90d
     ///
     /// It applies to each directory in which files of the dataset were ever checked. A check that has begun counts.
-    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    #[arg(long, value_name = "AGE", value_parser = age)]
     checked_within: Option<Duration>,
 }
 

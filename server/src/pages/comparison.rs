@@ -10,7 +10,6 @@ use super::layout::{PageHead, page};
 use super::site::Site;
 use accession::Result;
 use accession::file::ContentMatch;
-use accession::history::{ContentCounts, Counts};
 use accession::{Difference, DifferenceCounts, Selection, Snapshot};
 use accession::{GranuleId, Identifier, Set};
 
@@ -21,10 +20,8 @@ pub struct ComparisonPage {
     pub left: Set,
     /// The set on the right.
     pub right: Set,
-    /// How many granules both have, and only one of them.
-    pub counts: Counts,
-    /// What was found of the files of those that both have.
-    pub contents: ContentCounts,
+    /// How many granules both have, and only one of them, and what was found of the files of those that both have.
+    pub counts: DifferenceCounts,
     /// The first differences.
     pub differences: Vec<DifferenceRow>,
     /// Whether there are further ones.
@@ -91,9 +88,8 @@ impl ComparisonPage {
             }
         }
         let is_whole = after.is_none();
-        let read = if is_whole { compared.finish()? } else { DifferenceCounts::default() };
-        let (counts, contents) = (read.granules, read.contents);
-        Ok(ComparisonPage { left, right, counts, contents, differences, has_more, is_whole })
+        let counts = if is_whole { compared.finish()? } else { DifferenceCounts::default() };
+        Ok(ComparisonPage { left, right, counts, differences, has_more, is_whole })
     }
 
     /// Whether both have the same granules, and no file has other bytes. `None` means that this is not known,
@@ -102,7 +98,7 @@ impl ComparisonPage {
         match self.left.identifier() == self.right.identifier() {
             false => Some(false),
             true if self.is_digest_equal() => Some(true),
-            true => self.is_whole.then_some(self.contents.other == 0),
+            true => self.is_whole.then_some(self.counts.contents.other == 0),
         }
     }
 
@@ -136,7 +132,7 @@ impl ComparisonPage {
             "only_left": only("left"),
             "only_right": only("right"),
             "digest_equal": self.is_digest_equal(),
-            "other_content_count": counts.map(|_| self.contents.other),
+            "other_content_count": counts.map(|_| self.counts.contents.other),
             "other_content": only("both"),
             "next": next,
         })
@@ -150,7 +146,7 @@ impl ComparisonPage {
     }
 
     fn headline(&self) -> String {
-        let Counts { matched, only_left, only_right, .. } = self.counts;
+        let DifferenceCounts { matched, only_left, only_right, .. } = self.counts;
         if !self.is_whole {
             return "Further granules that differ".to_owned();
         }
@@ -162,7 +158,7 @@ impl ComparisonPage {
                 format!("{} deleted, {} added", counted(left, "granule"), grouped(right))
             }
         };
-        match self.contents.other {
+        match self.counts.contents.other {
             0 => names,
             other => format!("{names}, {} with other bytes", grouped(other)),
         }
@@ -170,8 +166,9 @@ impl ComparisonPage {
 
     fn main(&self, site: &Site, path: &str, next: Option<&str>) -> Markup {
         let listed = self.differences.len() as u64;
-        let differ = self.counts.only_left + self.counts.only_right + self.contents.other;
-        let ContentCounts { compared, not_comparable, .. } = self.contents;
+        let differ = self.counts.only_left + self.counts.only_right + self.counts.contents.other;
+        let (compared, not_comparable) =
+            (self.counts.contents.compared, self.counts.contents.not_comparable);
         let (left, right) = path["/compare/".len()..].split_once("...").unwrap_or_default();
         let swapped = format!("/compare/{right}...{left}");
         html! {
@@ -240,8 +237,8 @@ fn side(site: &Site, label: &str, set: &Set) -> Markup {
 }
 
 /// How many granules only one of two sets has, and both, as numbers and as a bar.
-fn tally(counts: &Counts, [left, both, right]: [&str; 3]) -> Markup {
-    let Counts { matched, only_left, only_right, .. } = *counts;
+fn tally(counts: &DifferenceCounts, [left, both, right]: [&str; 3]) -> Markup {
+    let DifferenceCounts { matched, only_left, only_right, .. } = *counts;
     let all = (matched + only_left + only_right).max(1) as f64 / 100.0;
     let (first, second) = (only_left as f64 / all, matched as f64 / all);
     html! {

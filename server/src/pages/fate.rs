@@ -53,7 +53,7 @@ impl StillHeld {
             _ => return Ok(None),
         };
         let counts = compared.finish()?;
-        let (held, contents) = (counts.granules.matched, counts.contents);
+        let (held, contents) = (counts.matched, counts.contents);
         let is_known = contents.other > 0 || (held > 0 && contents.compared == held);
         Ok(Some(StillHeld { held, other: is_known.then_some(contents.other) }))
     }

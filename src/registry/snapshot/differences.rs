@@ -3,12 +3,9 @@
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
-use std::sync::Arc;
 
 use super::cursor::{Cursor, Failure, ListPages, SetEntries, granule_id_of};
-use super::spelling::{Side, SpellingPairs};
 use crate::chain::{Hashing, Sweep};
-use crate::disk::{Spool, scratch};
 use crate::error::Result;
 use crate::model::{
     Content, ContentMatch, EncodedFiles, GranuleId, IdPage, Identifier, ListingEntry, Set,
@@ -36,25 +33,6 @@ impl<I: Iterator<Item = Result<ListingEntry>>> Cursor for Peekable<I> {
     fn known(&mut self) -> Result<Option<EncodedFiles<'_>>> {
         let next = Peekable::peek(self).and_then(|next| next.as_ref().ok());
         Ok(next.and_then(|entry| entry.content.as_ref()).map(Content::encoded))
-    }
-}
-
-/// The numbers of granules that both sides, or only one side, of a comparison have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-#[non_exhaustive]
-pub struct Counts {
-    /// How many both sides have.
-    pub matched: u64,
-    /// How many only the left side has.
-    pub only_left: u64,
-    /// How many only the right side has.
-    pub only_right: u64,
-}
-
-impl Counts {
-    /// Whether both sides have the same granules.
-    pub fn is_identical(&self) -> bool {
-        self.only_left == 0 && self.only_right == 0
     }
 }
 
@@ -113,9 +91,8 @@ pub(crate) struct Walk<L, R: ?Sized> {
     claims: [Option<Claim>; 2],
     /// `None` means that only a part of both lists is read, or that they are over.
     hashing: Option<Hashing>,
-    counts: Counts,
-    /// The identifier of the set on the right, once both were read.
-    identifier: Identifier,
+    /// Without those of contents. The identifier of the right side is there once both were read.
+    counts: DifferenceCounts,
     is_over: bool,
 }
 
@@ -135,8 +112,7 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
             right,
             claims: [None, None],
             hashing: None,
-            counts: Counts::default(),
-            identifier: Identifier::EMPTY,
+            counts: DifferenceCounts::default(),
             is_over: false,
         }
     }
@@ -196,8 +172,8 @@ impl<L: Cursor, R: Cursor + ?Sized> Walk<L, R> {
         }
         let Some(hashing) = self.hashing.take() else { return Ok(None) };
         let sweep = hashing.finish().sweep;
-        self.identifier = sweep.latest();
-        let Counts { matched, only_left, only_right } = self.counts;
+        self.counts.right = sweep.latest();
+        let DifferenceCounts { matched, only_left, only_right, .. } = self.counts;
         let granules = [matched + only_left, matched + only_right];
         for ((claim, identifier), granules) in
             self.claims.iter().zip(sweep.identifiers()).zip(granules)
@@ -281,6 +257,7 @@ type AnySide = dyn Cursor + Send;
 pub struct Differences {
     walk: Walk<EntriesAhead, AnySide>,
     contents: ContentCounts,
+    changed: Option<ChangedMeanwhile>,
     failure: Failure,
 }
 
@@ -290,8 +267,15 @@ crate::model::debug_fields!(Differences: contents);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DifferenceCounts {
-    /// The numbers of granules of both sides, and of one alone.
-    pub granules: Counts,
+    /// How many granules both sides have.
+    pub matched: u64,
+    /// How many granules only the left side has.
+    pub only_left: u64,
+    /// How many granules only the right side has.
+    pub only_right: u64,
+    /// How many granules were left out, since they changed while the listing on the right was made
+    /// ([`Registry::compare_scanned`]).
+    pub changed: u64,
     /// Of how many granules that both have the bytes were compared.
     pub contents: ContentCounts,
     /// The identifier of the right side, if it was read from its first granule.
@@ -300,15 +284,26 @@ pub struct DifferenceCounts {
 
 impl Default for DifferenceCounts {
     fn default() -> Self {
-        let (granules, contents) = (Counts::default(), ContentCounts::default());
-        DifferenceCounts { granules, contents, right: Identifier::EMPTY }
+        DifferenceCounts {
+            matched: 0,
+            only_left: 0,
+            only_right: 0,
+            changed: 0,
+            contents: ContentCounts::default(),
+            right: Identifier::EMPTY,
+        }
     }
 }
 
 impl DifferenceCounts {
+    /// Whether both sides have the same granules.
+    pub fn has_same_granules(&self) -> bool {
+        self.only_left == 0 && self.only_right == 0
+    }
+
     /// Whether both sides have the same granules, and no file has other bytes, as far as that was compared.
     pub fn is_identical(&self) -> bool {
-        self.granules.is_identical() && self.contents.other == 0
+        self.has_same_granules() && self.contents.other == 0
     }
 }
 
@@ -394,7 +389,16 @@ impl Registry {
 
 impl Differences {
     fn of(walk: Walk<EntriesAhead, AnySide>) -> Self {
-        Differences { walk, contents: ContentCounts::default(), failure: Failure::default() }
+        let (contents, failure) = (ContentCounts::default(), Failure::default());
+        Differences { walk, contents, changed: None, failure }
+    }
+
+    /// Leaves out granules that changed while the listing on the right was made, which are given in canonical
+    /// order.
+    pub(super) fn without(self, changed: ChangedGranules) -> Self {
+        let changed = changed.peekable();
+        let changed = ChangedMeanwhile { changed, passed: 0, left: 0, right: 0, other: 0 };
+        Differences { changed: Some(changed), ..self }
     }
 
     /// Reads the remaining differences, which proves both sides, and returns the counts.
@@ -405,8 +409,12 @@ impl Differences {
     pub fn finish(mut self) -> Result<DifferenceCounts> {
         self.try_for_each(|difference| difference.map(drop))?;
         self.failure.check()?;
-        let Walk { counts, identifier, .. } = self.walk;
-        Ok(DifferenceCounts { granules: counts, contents: self.contents, right: identifier })
+        let counts = DifferenceCounts { contents: self.contents, ..self.walk.counts };
+        self.changed.map_or(Ok(counts), |changed| changed.taken_from(counts))
+    }
+
+    fn is_left_out(&mut self, difference: &Difference) -> Result<bool> {
+        self.changed.as_mut().map_or(Ok(false), |changed| changed.leave_out(difference))
     }
 
     /// How both sides differ in a granule. `None` means that they do not.
@@ -432,7 +440,11 @@ impl Iterator for Differences {
             match self.failure.note(self.walk.next())? {
                 Ok(only) => match self.difference(only) {
                     None => {}
-                    difference => return difference.map(Ok),
+                    Some(difference) => match self.is_left_out(&difference) {
+                        Ok(true) => {}
+                        Ok(false) => return Some(Ok(difference)),
+                        Err(error) => return self.failure.note(Some(Err(error))),
+                    },
                 },
                 Err(error) => return Some(Err(error)),
             }
@@ -440,103 +452,72 @@ impl Iterator for Differences {
     }
 }
 
-/// How two sides differ: how many granules they have in common and alone, and which. The lists are kept in
-/// temporary files if they are long.
-#[derive(Debug, Default)]
-#[non_exhaustive]
-pub struct TwoSides {
-    /// How many granules both have, and one alone, and what was found of their files.
-    pub counts: DifferenceCounts,
-    /// How many granules of one side differ only in Unicode normalisation or letter case from one of the other side,
-    /// as far as 100,000 spellings show it.
-    pub spelling_pairs: u64,
-    left: Arc<Spool>,
-    right: Arc<Spool>,
-    other: Arc<Spool>,
-    contradictions: Arc<Spool>,
+/// Granules in canonical order, each once.
+pub(super) type ChangedGranules = Box<dyn Iterator<Item = Result<ListingEntry>> + Send>;
+
+/// The granules that changed while the listing on the right was made: nothing can be said of them.
+struct ChangedMeanwhile {
+    changed: Peekable<ChangedGranules>,
+    /// How many of them are not after the last difference.
+    passed: u64,
+    /// How many differences were left out: granules of the left side, of the right side, and with other bytes.
+    left: u64,
+    right: u64,
+    other: u64,
 }
 
-impl TwoSides {
-    /// Reads all differences of two sides, which are somewhere in words, such as `on the left`. At most so
-    /// many granules of each list are kept.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Differences`]; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn read(mut differences: Differences, places: [&str; 2], most: u64) -> Result<Self> {
-        let mut sides = TwoSides::lists(&mut differences, places, most)?;
-        sides.counts = differences.finish()?;
-        Ok(sides)
-    }
-
-    /// As [`TwoSides::read`], without the counts.
-    pub fn lists(
-        differences: impl Iterator<Item = Result<Difference>>,
-        places: [&str; 2],
-        most: u64,
-    ) -> Result<Self> {
-        let [mut left, mut right, mut other, mut contradictions] =
-            std::array::from_fn(|_| Spool::default());
-        let add = |spool: &mut Spool, line: &str| match spool.count() < most {
-            true => spool.add(line.as_bytes()).map(drop),
-            false => Ok(()),
+impl ChangedMeanwhile {
+    /// Whether a difference is one of a granule that changed. It is counted then.
+    fn leave_out(&mut self, difference: &Difference) -> Result<bool> {
+        let granule_id = match difference {
+            Difference::OnlyLeft(granule_id) => granule_id,
+            Difference::OnlyRight(entry) => &entry.granule_id,
+            Difference::OtherContent(other) => &other.granule_id,
         };
-        let mut pairs = SpellingPairs::default();
-        for difference in differences {
-            match difference? {
-                Difference::OnlyLeft(granule_id) => {
-                    pairs.add(Side::Left, granule_id.as_str());
-                    add(&mut left, granule_id.as_str())?;
-                }
-                Difference::OnlyRight(entry) => {
-                    pairs.add(Side::Right, entry.granule_id.as_str());
-                    add(&mut right, entry.granule_id.as_str())?;
-                }
-                Difference::OtherContent(ContentDifference { granule_id, compared, .. }) => {
-                    if let ContentMatch::Other(found) = compared {
-                        add(&mut contradictions, &found.between(places))?;
-                        add(&mut other, granule_id.as_str())?;
-                    }
-                }
+        if !self.has(granule_id)? {
+            return Ok(false);
+        }
+        match difference {
+            Difference::OnlyLeft(_) => self.left += 1,
+            Difference::OnlyRight(_) => self.right += 1,
+            Difference::OtherContent(other) => {
+                self.other += u64::from(matches!(other.compared, ContentMatch::Other(_)));
             }
         }
-        let [left, right, other, contradictions] =
-            [left, right, other, contradictions].map(Arc::new);
-        let (counts, spelling_pairs) = (DifferenceCounts::default(), pairs.count());
-        Ok(TwoSides { counts, spelling_pairs, left, right, other, contradictions })
+        Ok(true)
     }
 
-    /// The same with the sides exchanged.
-    #[must_use]
-    pub fn swapped(mut self) -> Self {
-        let granules = &mut self.counts.granules;
-        std::mem::swap(&mut granules.only_left, &mut granules.only_right);
-        TwoSides { left: self.right, right: self.left, ..self }
+    /// Whether a granule changed. Granules are given in canonical order.
+    fn has(&mut self, granule_id: &GranuleId) -> Result<bool> {
+        let is_up_to = |next: &Result<ListingEntry>| {
+            next.as_ref().map_or(true, |next| next.granule_id <= *granule_id)
+        };
+        while let Some(changed) = self.changed.next_if(is_up_to) {
+            self.passed += 1;
+            if changed?.granule_id == *granule_id {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
-    /// The granules that only the left side has.
-    pub fn only_left(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
-        ids_of(&self.left)
+    /// The counts without what was left out. A granule that changed counts as on both sides if it is listed, and
+    /// not at all otherwise.
+    fn taken_from(self, counts: DifferenceCounts) -> Result<DifferenceCounts> {
+        let mut changed = self.passed;
+        for rest in self.changed {
+            rest?;
+            changed += 1;
+        }
+        let contents =
+            ContentCounts { other: counts.contents.other - self.other, ..counts.contents };
+        Ok(DifferenceCounts {
+            matched: counts.matched + self.right,
+            only_left: counts.only_left - self.left,
+            only_right: counts.only_right - self.right,
+            changed,
+            contents,
+            ..counts
+        })
     }
-
-    /// The granules that only the right side has.
-    pub fn only_right(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
-        ids_of(&self.right)
-    }
-
-    /// The granules that both sides have and of which a file has other bytes.
-    pub fn other_content(&self) -> impl Iterator<Item = Result<GranuleId>> + use<> {
-        ids_of(&self.other)
-    }
-
-    /// In what each of [`TwoSides::other_content`] differs, in words.
-    pub fn contradictions(&self) -> impl Iterator<Item = Result<String>> + use<> {
-        let records = Spool::shared_records(&self.contradictions);
-        records.map(|record| String::from_utf8(record?).map_err(|_| scratch::unreadable()))
-    }
-}
-
-fn ids_of(spool: &Arc<Spool>) -> impl Iterator<Item = Result<GranuleId>> + use<> {
-    let records = Spool::shared_records(spool);
-    records.map(|record| GranuleId::from_bytes(&record?).map_err(|_| scratch::unreadable()))
 }

@@ -20,12 +20,13 @@ mod scanned;
 mod select;
 mod side_by_side;
 mod spelling;
+mod two_sides;
 mod view;
 
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
 pub use datasets::FirstRegistration;
 pub use differences::{
-    ContentCounts, ContentDifference, Counts, Difference, DifferenceCounts, Differences, TwoSides,
+    ContentCounts, ContentDifference, Difference, DifferenceCounts, Differences,
 };
 pub(super) use differences::{Only, Walk};
 pub use export::{Export, Exported};
@@ -36,9 +37,9 @@ pub use held_contents::HeldContents;
 pub use history::{History, HistoryOptions};
 pub(super) use periods::cited;
 pub use periods::{Agreement, CitationFacts, DigestPeriod, Period, Periods};
-pub use scanned::{ScannedCounts, ScannedDifferences};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
 pub use side_by_side::{Presence, SideBySide, UnevenGranule};
+pub use two_sides::TwoSides;
 pub use view::Snapshot;
 pub(super) use view::{dataset_of, instances};
