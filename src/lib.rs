@@ -185,16 +185,16 @@ pub mod dataset {
 /// What is recorded of the files of a granule.
 pub mod file {
     pub use crate::model::{
-        Algorithm, Checksum, Content, ContentConflict, ContentMatch, Coverage, FileContent,
-        FilePath, OtherAlgorithm,
+        Algorithm, Checksum, Content, ContentConflict, ContentMatch, Coverage, FilePath,
+        OtherAlgorithm,
     };
 }
 
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        DirectoryFile, DirectoryListing, Events, FileFindings, FileRead, Findings, InputFormat,
-        ListedRecords, OpenedFile, Record, Records, RowFilter, StatedFile, unzipped,
+        DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, ListedRecords,
+        OpenedFile, Record, Records, RowFilter, StatedFile, unzipped,
     };
     pub use crate::registry::{ListedDirectory, ListingSummary, SkippedEntries};
 }

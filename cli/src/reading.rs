@@ -320,7 +320,7 @@ impl<'a> Entries<'a> {
     fn end_listing(&mut self) {
         let (warnings, progress) = match self.open.take() {
             Some(OpenListing::File { file, records, progress }) => {
-                self.findings.add(&file.name(), records.records().findings());
+                records.records().add_to(&mut self.findings, &file.name());
                 (records.warnings(&file.name()), progress)
             }
             Some(OpenListing::Directory { file, files, progress, ids, ends }) => {
@@ -549,7 +549,7 @@ pub fn import_events(
     progress.end();
     session.warn_all(events.records().warnings());
     let mut findings = Findings::new(options.stated_total());
-    findings.add(&name, events.records().findings());
+    events.records().add_to(&mut findings, &name);
     session.warn_all(findings.warnings(&name));
     import.left_out = events.left_out();
     import.until = events.left_out_since();

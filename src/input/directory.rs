@@ -11,8 +11,8 @@ use crate::fixity::{
     CheckedFile, FileReader, MountCheck, Purpose, ReadOptions, RecordedFile, Root,
 };
 use crate::model::{
-    Algorithm, Content, FileContent, FilePath, FileRecord, GranuleId, ListingEntry, Warning,
-    WarningKind, plural, quoted,
+    Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, GranuleId, ListingEntry,
+    Warning, WarningKind, plural, quoted,
 };
 use crate::registry::{OpenWork, SkippedEntries, Watcher, Work};
 use crate::store::Location;
@@ -35,8 +35,10 @@ pub struct DirectoryFile {
     /// The path below the directory, with `/` between the names. It is the granule's id, unless the caller
     /// makes another one from it.
     pub path: GranuleId,
-    /// The size and the checksum, as far as they were requested.
-    pub content: FileContent,
+    /// The size in bytes. `None` if it was not requested.
+    pub size: Option<u64>,
+    /// The checksum. `None` if none was requested.
+    pub checksum: Option<Checksum>,
 }
 
 enum Files {
@@ -113,7 +115,8 @@ impl DirectoryListing {
         match &mut self.files {
             Files::Named(walk) => Ok(walk.step()?.map(|FoundFile { path, size }| DirectoryFile {
                 path,
-                content: FileContent { size, checksum: None },
+                size,
+                checksum: None,
             })),
             Files::Hashed { reader, .. } => {
                 let Some(checked) = reader.next().transpose()? else { return Ok(None) };
@@ -143,7 +146,7 @@ impl DirectoryFile {
     ///
     /// [`ErrorDetail::FileMetadata`]: the path cannot be that of a file of a granule.
     pub fn into_entry(self, granule_id: GranuleId) -> Result<ListingEntry> {
-        let DirectoryFile { path, content: FileContent { size, checksum } } = self;
+        let DirectoryFile { path, size, checksum } = self;
         let path = FilePath::new(path.as_str())
             .map_err(|cause| Error::refused(ErrorDetail::FileMetadata, path.as_str(), cause))?;
         let record = FileRecord::new(&granule_id, Some(path), size, checksum);
@@ -183,7 +186,8 @@ fn hashed(directory: &str, checked: CheckedFile) -> Result<DirectoryFile> {
         };
         Error::new(ErrorKind::Io, message).in_path(&path)
     })?;
-    Ok(DirectoryFile { path: file.granule_id, content: content.unwrap_or_default() })
+    let FileContent { size, checksum } = content.unwrap_or_default();
+    Ok(DirectoryFile { path: file.granule_id, size, checksum })
 }
 
 /// A file that was found in a directory.

@@ -250,7 +250,7 @@ impl Findings {
     }
 
     /// Adds what a file has beside its granules, all of which are read. Messages call it `name`.
-    pub fn add(&mut self, name: &str, file: FileFindings) {
+    pub(super) fn add(&mut self, name: &str, file: FileFindings) {
         for (kind, count) in file.skipped {
             *self.skipped.entry(kind).or_default() += count;
         }

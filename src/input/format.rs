@@ -186,13 +186,6 @@ impl ListingOptions {
         self
     }
 
-    /// Whether to read the dates of ingest and deletion. If so, a file without them is refused. Default: no.
-    #[must_use]
-    pub fn with_dates(mut self, with_dates: bool) -> Self {
-        self.with_dates = with_dates;
-        self
-    }
-
     /// The column or field with the time of ingest. Default: the usual one.
     #[must_use]
     pub fn ingested_column(mut self, ingested_column: impl Into<Option<String>>) -> Self {

@@ -95,7 +95,7 @@ impl Listing {
             builder.add(record?.into_entry()?)?;
         }
         let mut findings = Findings::new(options.stated_total());
-        findings.add(name, records.records().findings());
+        records.records().add_to(&mut findings, name);
         if let Some(refusal) = findings.refusal() {
             return Err(refusal);
         }

@@ -8,7 +8,7 @@ use super::checksums::{self, Checksums};
 use super::content::{FileReading, StatedFile};
 use super::detect;
 use super::file::OpenedFile;
-use super::findings::{FileFindings, Finding, FindingKind};
+use super::findings::{FileFindings, Finding, FindingKind, Findings};
 use super::format::{InputFormat, ListingOptions};
 use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
@@ -263,8 +263,14 @@ impl Records {
         self.rows.created()
     }
 
+    /// Adds what the file has beside its granules, all of which are read, to the findings of a listing. Messages
+    /// call it `name`.
+    pub fn add_to(&self, findings: &mut Findings, name: &str) {
+        findings.add(name, self.findings());
+    }
+
     /// What the file has beside its granules, once all of it is read.
-    pub fn findings(&self) -> FileFindings {
+    pub(super) fn findings(&self) -> FileFindings {
         let mut found = self.rows.findings();
         if let Some(shape) = self.warnings.shape() {
             found.suspicious.insert(0, shape);

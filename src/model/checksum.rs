@@ -179,7 +179,7 @@ impl Algorithm {
 
     /// The algorithm whose checksums have so many hexadecimal digits. `None` means that none or several
     /// do: eight digits can be a `crc32` or an `adler32`.
-    pub fn of_digits(digits: usize) -> Option<Algorithm> {
+    pub(crate) fn of_digits(digits: usize) -> Option<Algorithm> {
         let is_it = |algorithm: &Algorithm| algorithm.checksum_bytes() == Some(digits / 2);
         (digits > 8 && digits.is_multiple_of(2))
             .then(|| Algorithm::KNOWN.into_iter().find(is_it))?

@@ -94,7 +94,7 @@ impl GranuleId {
     ///
     /// - `"\u{feff}A"`: begins with a byte order mark
     /// - `"./A"`: begins with the current directory
-    pub fn check_new(&self) -> Result<(), ParseError> {
+    pub(crate) fn check_new(&self) -> Result<(), ParseError> {
         match self.as_str() {
             text if text.starts_with('\u{feff}') => Err(BYTE_ORDER_MARK),
             text if text.starts_with("./") => Err(CURRENT_DIRECTORY),
@@ -108,7 +108,7 @@ impl GranuleId {
     }
 
     /// Whether the id begins or ends with white space. That is allowed, but more often an accident.
-    pub fn has_edge_space(&self) -> bool {
+    pub(crate) fn has_edge_space(&self) -> bool {
         self.0.starts_with(char::is_whitespace) || self.0.ends_with(char::is_whitespace)
     }
 }

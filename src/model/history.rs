@@ -70,7 +70,7 @@ impl Instance {
     }
 
     /// Whether it was in force at an instant, or at any time of a day.
-    pub fn is_in_force_during(&self, at: Moment) -> bool {
+    pub(crate) fn is_in_force_during(&self, at: Moment) -> bool {
         self.timestamp <= at.last_instant()
             && self.until.is_none_or(|until| at.first_instant() < until)
     }
@@ -340,7 +340,7 @@ impl Annotation {
     pub const MAX_BYTES: usize = 64 * 1_024;
 
     /// The length of some annotations together, as [`Annotation::MAX_BYTES`] counts it.
-    pub fn bytes_of<'a>(annotations: impl IntoIterator<Item = &'a Annotation>) -> usize {
+    pub(crate) fn bytes_of<'a>(annotations: impl IntoIterator<Item = &'a Annotation>) -> usize {
         annotations.into_iter().map(|annotation| annotation.note.len() + 64).sum()
     }
 }

@@ -45,7 +45,7 @@ impl FileRecord {
     }
 
     /// Returns the path. `None` means that it equals the id.
-    pub fn own_path(&self) -> Option<&FilePath> {
+    pub(crate) fn own_path(&self) -> Option<&FilePath> {
         self.path.as_ref()
     }
 

@@ -259,7 +259,7 @@ pub struct Year(u16);
 
 impl Year {
     /// Returns the year as a number.
-    pub const fn as_number(self) -> u16 {
+    pub(crate) const fn as_number(self) -> u16 {
         self.0
     }
 }

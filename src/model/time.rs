@@ -36,7 +36,7 @@ impl Timestamp {
 
     /// Reads a date of HTTP (RFC 9110, section 5.6.7), such as `Sun, 06 Nov 1994 08:49:37 GMT`.
     /// `None`: it is not one.
-    pub fn from_http_date(text: &str) -> Option<Self> {
+    pub(crate) fn from_http_date(text: &str) -> Option<Self> {
         let date = DateTime::parse_from_rfc2822(text).ok()?;
         Timestamp::from_micros(date.timestamp_micros())
     }
@@ -82,7 +82,7 @@ impl Timestamp {
 
     /// Returns the latest time that another clock can show at this instant: clocks differ by up to five
     /// minutes.
-    pub fn latest_elsewhere(self) -> Self {
+    pub(crate) fn latest_elsewhere(self) -> Self {
         const CLOCK_SKEW_MICROS: i64 = 5 * 60 * 1_000_000;
         Timestamp::from_micros(self.0 + CLOCK_SKEW_MICROS).unwrap_or(Timestamp::MAX)
     }

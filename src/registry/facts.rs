@@ -108,7 +108,7 @@ pub enum FilesFact {
 
 impl MirrorFacts {
     /// Whether one of them is bad. Files that were never checked are not, unless all had to be checked since a time.
-    pub fn is_bad(&self, is_check_required: bool) -> bool {
+    pub(crate) fn is_bad(&self, is_check_required: bool) -> bool {
         let is_unchecked = matches!(self.files, FilesFact::NeverChecked)
             || matches!(self.files, FilesFact::Old { .. });
         self.names != NamesFact::Identical
@@ -159,7 +159,7 @@ impl Snapshot {
     /// # Errors
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub fn files_fact(
+    pub(crate) fn files_fact(
         &self,
         dataset: &DatasetName,
         oldest: Option<Timestamp>,

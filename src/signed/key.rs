@@ -87,7 +87,7 @@ impl VerificationKey {
     }
 
     /// Whether a signature says that it was made with this key.
-    pub fn is_named_by(&self, signature: &NoteSignature) -> bool {
+    pub(crate) fn is_named_by(&self, signature: &NoteSignature) -> bool {
         signature.key_id == self.id() && signature.name == self.name
     }
 

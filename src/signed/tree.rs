@@ -58,7 +58,7 @@ impl StatementTree {
 
     /// The path of a tile with so many hashes of a level (`None`: with statements): `tile/0/x001/x234/067`
     /// of the number 1234067, and `tile/0/x001/x234/067.p/5` while it has only 5.
-    pub fn tile_path(level: Option<u32>, number: u64, width: u64) -> String {
+    pub(crate) fn tile_path(level: Option<u32>, number: u64, width: u64) -> String {
         let level = level.map_or("entries".to_owned(), |level| level.to_string());
         let (mut path, mut rest) = (format!("{:03}", number % 1_000), number / 1_000);
         while rest > 0 {
@@ -93,7 +93,7 @@ impl StatementTree {
 
     /// The hashes from the sibling of a leaf to the child of the root of the first `size` statements: PATH of
     /// RFC 6962, 2.1.1. `None` means that the leaf is not one of them.
-    pub fn inclusion(&self, index: u64, size: u64) -> Option<Vec<TreeHash>> {
+    pub(crate) fn inclusion(&self, index: u64, size: u64) -> Option<Vec<TreeHash>> {
         if index >= size || size > self.size() {
             return None;
         }

@@ -37,22 +37,6 @@ impl Snapshot {
             Ok(last)
         })
     }
-
-    /// Those of a few granules, which are in canonical order, that the instance of a set held. Costs a
-    /// look-up for each.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): the set is not from this
-    /// registry.
-    pub fn held_among(&self, set: &Set, granule_ids: &[GranuleId]) -> Result<Vec<GranuleId>> {
-        let instance = set.instance();
-        let texts: Vec<&str> = granule_ids.iter().map(GranuleId::as_str).collect();
-        self.ask_of(&instance.dataset, |read, key| {
-            let held = read.held_among(key, instance.timestamp, &texts)?;
-            Ok(held.into_iter().map(|period| period.granule_id).collect())
-        })
-    }
 }
 
 impl Registry {

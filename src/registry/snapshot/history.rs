@@ -81,11 +81,6 @@ impl Snapshot {
         })
     }
 
-    /// How many changes of a dataset took effect after a time. They are counted up to `most`.
-    pub fn changes_after(&self, dataset: &DatasetName, after: Timestamp, most: u32) -> Result<u64> {
-        self.ask_of(dataset, |read, key| read.changes_after(key, after, most))
-    }
-
     /// How many of the granules that a dataset held at a time it holds now. Costs one statement, which passes
     /// over the dataset.
     pub fn still_held(&self, dataset: &DatasetName, at: Timestamp) -> Result<u64> {

@@ -63,7 +63,7 @@ impl Period {
     }
 
     /// Whether it was in force at an instant, or at any time of a day.
-    pub fn is_in_force_during(&self, at: Moment) -> bool {
+    pub(crate) fn is_in_force_during(&self, at: Moment) -> bool {
         self.instances.iter().any(|instance| instance.is_in_force_during(at))
     }
 
@@ -269,7 +269,7 @@ impl Snapshot {
     }
 
     /// As [`Snapshot::periods`], of an identifier together with a digest (`None` means any).
-    pub fn periods_with(
+    pub(crate) fn periods_with(
         &self,
         identifier: Identifier,
         digest: Option<&DigestPrefix>,

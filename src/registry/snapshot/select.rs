@@ -87,7 +87,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::NoHistory`](crate::ErrorKind::NoHistory): the dataset had no more changes than these.
-    pub fn before_changes(&self, dataset: &DatasetName, changes: u32) -> Result<Instance> {
+    pub(crate) fn before_changes(&self, dataset: &DatasetName, changes: u32) -> Result<Instance> {
         const PAGE_ROWS: u32 = 1_000;
         self.ask(|read| {
             let (key, name) = dataset_of(read, dataset)?;
@@ -285,7 +285,7 @@ impl Snapshot {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown): no dataset has it;
     /// [`ErrorKind::Ambiguous`](crate::ErrorKind::Ambiguous): several have it, which are named.
-    pub fn dataset_with_doi(&self, doi: &Doi) -> Result<DatasetName> {
+    pub(crate) fn dataset_with_doi(&self, doi: &Doi) -> Result<DatasetName> {
         let names = self.datasets_with_doi(doi)?;
         match names.as_slice() {
             [] => {

@@ -31,7 +31,7 @@ pub struct DatasetVerification {
 
 impl DatasetVerification {
     /// Whether something could not be verified, because a machine of a cluster cannot be reached.
-    pub fn is_incomplete(&self) -> bool {
+    pub(crate) fn is_incomplete(&self) -> bool {
         self.mismatches.iter().any(|finding| finding.code == FindingKind::Unreachable)
     }
 

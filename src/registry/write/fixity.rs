@@ -222,7 +222,7 @@ impl FileCheck {
     }
 
     /// A file of the root that no granule has. All of them are added after the files of the granules.
-    pub fn add_unexpected(&mut self, path: &str, status: &'static str) {
+    pub(crate) fn add_unexpected(&mut self, path: &str, status: &'static str) {
         // A longer path can be that of no granule, and may be too long for a key.
         if path.len() <= FilePath::MAX_BYTES && self.unexpected.len() < MOST_UNEXPECTED {
             self.unexpected.insert(path.to_owned(), self.finding("", path, (status, None, None)));
@@ -242,7 +242,7 @@ impl FileCheck {
     }
 
     /// All files that no granule has were added.
-    pub fn end_unexpected(&mut self) {
+    pub(crate) fn end_unexpected(&mut self) {
         self.has_unexpected = true;
     }
 
@@ -252,7 +252,7 @@ impl FileCheck {
     }
 
     /// Whether so much was found that it should be saved.
-    pub fn is_full(&self) -> bool {
+    pub(crate) fn is_full(&self) -> bool {
         self.unsaved.found.len() >= MOST_UNSAVED
     }
 

@@ -72,19 +72,6 @@ impl View {
         Ok(spans)
     }
 
-    /// How many changes of a dataset took effect after a time, counted up to `most`.
-    pub fn changes_after(&self, dataset: DatasetKey, after: Timestamp, most: u32) -> Result<u64> {
-        static COUNT: Sql = Sql::new(
-            "SELECT count(*)
-            FROM (
-                SELECT 1
-                FROM {instance}
-                WHERE dataset_id = ?1 AND timestamp > ?2
-                LIMIT ?3) AS counted",
-        );
-        self.count(&COUNT, &[dataset.into(), after.into(), most.into()])
-    }
-
     /// How many of the granules that a dataset held at a time it holds now: since then, or again.
     pub fn still_held(&self, dataset: DatasetKey, at: Timestamp) -> Result<u64> {
         static STILL: Sql = Sql::new(
