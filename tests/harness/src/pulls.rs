@@ -1,7 +1,7 @@
 //! Pulls of mirrors that follow their primary, and of those that do not.
 
 use accession::mirror::{Primary, PullOptions, PullReport};
-use accession::{DatasetName, Expected, Registry, Result};
+use accession::{DatasetName, ErrorKind, Expected, Registry, Result};
 
 /// Which mirrors a pull changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,12 +23,18 @@ impl PullPolicy {
         primary: &Primary,
         options: PullOptions,
     ) -> Result<PullReport> {
-        let expect = match self {
-            PullPolicy::Follow => None,
-            PullPolicy::Reset => registry.pull(mirror, primary, options.dry_run(true))?.expect,
-        };
-        // A digest would also take checksums that contradict those recorded.
-        let expect = expect.filter(|it| matches!(it, Expected::Identifier(_)));
-        registry.pull(mirror, primary, options.expect(expect))
+        if self == PullPolicy::Follow {
+            return registry.pull(mirror, primary, options);
+        }
+        loop {
+            let expect = registry.pull(mirror, primary, options.dry_run(true))?.expect;
+            // A digest would also take checksums that contradict those recorded.
+            let expect = expect.filter(|it| matches!(it, Expected::Identifier(_)));
+            match registry.pull(mirror, primary, options.expect(expect)) {
+                // The primary has published another set meanwhile.
+                Err(error) if error.kind() == ErrorKind::NotAsExpected => {}
+                pulled => return pulled,
+            }
+        }
     }
 }
