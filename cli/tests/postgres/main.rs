@@ -8,7 +8,9 @@
 
 #[path = "../running"]
 mod running {
+    pub mod backfill;
     pub mod guards;
+    pub mod operators;
     pub mod program;
     pub mod serving;
 }
