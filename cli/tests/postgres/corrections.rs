@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use crate::proxy::Proxy;
 use crate::running::corrected::{Corrected, KILLED};
 use crate::running::program::program;
-use crate::scene::{Scene, rounds};
+use crate::scene::Scene;
 
 /// The command that is killed, and when.
 #[derive(Default)]
@@ -36,7 +36,7 @@ fn pass(victim: &Mutex<Victim>, bytes: &[u8], to: &mut UnixStream) -> std::io::R
 #[test]
 fn a_correction_that_is_killed_at_any_message_is_made_completely_or_not_at_all() {
     for words in KILLED {
-        let step = rounds(3, 1).into();
+        let step = if std::env::var_os("TRUST").is_some() { 1 } else { 3 };
         let Some(messages) = kill_at(words, false, (1..).step_by(step)) else { return };
         // A message that arrived and the next one that does not are the same to the server, but for the last ones.
         let last = messages.saturating_sub(4)..;
