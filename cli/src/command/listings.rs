@@ -455,7 +455,7 @@ impl Listings<'_> {
             )
         } else {
             format!(
-                "a listing was skipped, and this one is refused, too: if both are right, `{with}` records this one and continues; if not, `{without}` continues without it"
+                "if this listing is right, as after a loss that lasts, `{with}` records it and continues; if it is wrong, too, `{without}` continues without it"
             )
         };
         error.with_continuation(hint)

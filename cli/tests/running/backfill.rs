@@ -109,7 +109,7 @@ pub fn a_loss_that_lasts_is_recorded_once_and_skipped_each_night(archive: &Archi
     let next = archive.refused(refusal.commands()[1]);
     assert!(next.message.contains("2001-03-11.txt"), "{next:?}");
     assert!(
-        next.hint.starts_with("a listing was skipped, and this one is refused, too"),
+        next.hint.starts_with("if this listing is right, as after a loss that lasts, "),
         "{next:?}"
     );
     let after = archive.refused(next.commands()[1]);
