@@ -61,6 +61,9 @@ struct AppliedJson<'a> {
     /// What `--expect` accepts of a change that was tried.
     #[serde(skip_serializing_if = "Option::is_none")]
     expect: Option<Expected>,
+    /// Why a guard would have refused the change, if `--expect` overruled it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    overruled: Option<&'a str>,
     skipped: Skipped,
     created: Created,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -192,6 +195,7 @@ impl<'a> Application<'a> {
                 })
             }),
             expect: (dry_run && changed).then(|| applied.expect()),
+            overruled: applied.overruled.as_deref(),
             skipped: applied.skipped,
             created,
             kept: self.reads_history.then(|| {
@@ -333,9 +337,18 @@ pub fn write_unchanged(out: &mut Output, done: &Value) -> io::Result<()> {
     }
 }
 
-/// Writes how many granules a change ingested and deleted.
+/// Writes how many granules a change ingested and deleted, and what a guard found in it.
 pub fn write_change(out: &mut Output, done: &Value) -> io::Result<()> {
-    writeln!(out, "{}", change_in_words(done))
+    writeln!(out, "{}", change_in_words(done))?;
+    write_overruled(out, done)
+}
+
+/// Writes what a guard found in a change that was expected: the dataset may have changed since it was refused.
+pub fn write_overruled(out: &mut Output, done: &Value) -> io::Result<()> {
+    match done["overruled"].as_str() {
+        Some(why) => writeln!(out, "as expected, although {why}"),
+        None => Ok(()),
+    }
 }
 
 /// Writes the identifier in force, if the dataset has a history.

@@ -28,12 +28,6 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
         return format!("{hint}; if it is right, `{command}` makes exactly this change");
     }
     let option = match error.kind() {
-        ErrorKind::SimilarName => {
-            let name = error.unknown().unwrap_or("NAME");
-            return format!(
-                "if it is another dataset, create it: `{program} dataset create {name}`"
-            );
-        }
         ErrorKind::ClockAhead => {
             return format!("correct the clock; if it is right, `{command}` makes this change");
         }
@@ -49,6 +43,13 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
             format!("{hint}; `{program} dataset edit {dataset} {option}` sets a limit that lasts")
         }
     }
+}
+
+/// The hint for a dataset that was not created, because another one has nearly the same name.
+pub fn of_similar_name(name: &str, program: &str) -> String {
+    format!(
+        "if it is another dataset, create it: `{program} dataset create {name}`, and repeat the command"
+    )
 }
 
 /// The hint for an error that only the command line can detect.

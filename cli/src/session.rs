@@ -427,6 +427,10 @@ impl Session {
     /// The error about an unknown dataset or identifier, with a hint that names similar ones, if there are any.
     fn with_suggestion(&self, error: CliError) -> CliError {
         let Some(unknown) = error.unknown() else { return error };
+        if error.kind() == ErrorKind::SimilarName {
+            let hint = hint::of_similar_name(unknown, &self.program());
+            return error.with_hint(hint);
+        }
         // The command has failed already: that nothing can be suggested is not reported.
         let snapshot = self.open_existing().ok().flatten();
         let snapshot = snapshot.and_then(|registry| registry.snapshot().ok());

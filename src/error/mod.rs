@@ -231,7 +231,12 @@ impl Error {
     /// Whether a guard refused a change that may be right, or a listing that does not look like a whole list:
     /// everything else is an error.
     pub fn is_refusal(&self) -> bool {
-        let of_guards = [ErrorKind::ClockAhead, ErrorKind::NotAList, ErrorKind::Incomplete];
+        let of_guards = [
+            ErrorKind::ClockAhead,
+            ErrorKind::NotAList,
+            ErrorKind::Incomplete,
+            ErrorKind::SimilarName,
+        ];
         self.0.expect.is_some() || of_guards.contains(&self.kind())
     }
 

@@ -17,7 +17,7 @@ use super::history::INSTANCES;
 use super::listings::DatedArgs;
 use crate::applied::{
     Application, Created, counts_in_words, hint_of_dry_run, write_created, write_dry_run,
-    write_identifier, write_kept, write_unchanged,
+    write_identifier, write_kept, write_overruled, write_unchanged,
 };
 use crate::args::{DryRunArgs, ExpectArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
@@ -340,5 +340,6 @@ fn write_imported(out: &mut Output, done: &Value) -> io::Result<()> {
         ["dataset", "first_change", "timestamp", "granules"].map(|member| in_words(&done[member]));
     let (changes, counts) = (counted(&done["changes"], "change"), counts_in_words(&done["counts"]));
     writeln!(out, "{dataset}: {changes} from {first} to {last}: {counts}, holds {granules}")?;
+    write_overruled(out, done)?;
     write_identifier(out, done)
 }

@@ -285,12 +285,14 @@ impl Listings<'_> {
     ///
     /// Those of [`Listings::take`]; the copy cannot be written.
     pub fn try_out(&self, session: &Session) -> Result<Taken> {
+        // What is committed to the copy is not noted: nothing was changed.
+        let unnoted = || Arc::new(Progress::new());
         let copy = match session.new_registry(Create::when(self.change.creates_dataset()))? {
             Some(_) => Registry::temporary(Clock::system())?,
-            None => session.open()?.temporary_copy()?,
+            None => session.open()?.observed_by(unnoted()).temporary_copy()?,
         };
         let copy = session.recording(&copy, None)?;
-        self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
+        self.sync_each(&copy.observed_by(unnoted()), session)
     }
 
     fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
@@ -301,7 +303,7 @@ impl Listings<'_> {
             let file = || format!("{} of {}", quoted(&dated.file.name()), date(dated.at));
             let synced = self.sync(dated, last, registry, session, &mut taken);
             if let Err(error) = synced.with_context(file) {
-                taken.stopped = Some(with_ways_on(error, dated, session));
+                taken.stopped = Some(self.with_ways_on(error, dated, session));
                 break;
             }
         }
@@ -425,6 +427,40 @@ impl Listings<'_> {
         ))
     }
 
+    /// Why a listing was refused, with the two ways on: without it or, if a guard refused it, with it. A loss that
+    /// lasts is refused at each later listing, until one is recorded.
+    fn with_ways_on(&self, error: Error, dated: &Dated, session: &Session) -> Error {
+        // None of them is about this listing.
+        let is_of_all = [
+            ErrorKind::Interrupted,
+            ErrorKind::DatasetUnknown,
+            ErrorKind::SimilarName,
+            ErrorKind::Withdrawn,
+        ];
+        if is_of_all.iter().any(|kind| error.kind() == *kind) {
+            return error;
+        }
+        let without = session.again(&[("--skip", &dated.file.name())]);
+        let Some((refusal, expect)) = error.refusal() else {
+            return error.with_continuation(format!("`{without}` continues without it"));
+        };
+        let with = session.again(&[("--expect", &expect.to_string())]);
+        let hint = if refusal.kind() == ErrorKind::ClockAhead {
+            format!(
+                "correct the clock; if it is right, `{with}` records this listing and continues"
+            )
+        } else if self.arguments.skip.is_empty() {
+            format!(
+                "if this listing is right, `{with}` records it and continues; if it alone is wrong, `{without}` continues without it"
+            )
+        } else {
+            format!(
+                "if this listing is right, as after a loss that lasts, `{with}` records it and continues; if it is wrong, too, `{without}` continues without it"
+            )
+        };
+        error.with_continuation(hint)
+    }
+
     /// How many listings became changes, and what became of the others, in words.
     pub fn summary(&self, taken: &Taken) -> String {
         let listings = plural(self.dated.len() as u64, "listing");
@@ -466,6 +502,7 @@ impl Taken {
         all.instances.extend(next.instances);
         all.in_force = next.in_force;
         all.created_dataset |= next.created_dataset;
+        all.overruled = all.overruled.take().or(next.overruled);
         all.skipped.repeated += next.skipped.repeated;
         all.effort.steps += next.effort.steps;
         all.effort.rows += next.effort.rows;
@@ -482,21 +519,4 @@ impl Taken {
             }
         }
     }
-}
-
-/// Why a listing was refused, with the two ways on: without it or, if a guard refused it, with it.
-fn with_ways_on(error: Error, dated: &Dated, session: &Session) -> Error {
-    let (file, refusal) = (dated.file.name(), error.refusal());
-    let without = session.again(&[("--skip", &file)]);
-    let hint = match refusal {
-        Some((_, expect)) => {
-            let with = session.again(&[("--expect", &expect.to_string())]);
-            format!("`{with}` records it and continues; `{without}` continues without it")
-        }
-        None => format!("`{without}` continues without it"),
-    };
-    if error.kind() == ErrorKind::Interrupted {
-        return error;
-    }
-    error.with_continuation(hint)
 }

@@ -84,8 +84,10 @@ impl Publish {
             Ok(())
         })?;
         for name in registry.unknown_datasets(&self.directory)? {
+            let place = self.directory.join("datasets").join(name.as_str());
             let what = format!(
-                "the directory has {name}, which the registry does not have: it was left as it is, without a link to it"
+                "the directory has {name}, which the registry does not have: it was left as it is, without a link to it; if `dataset remove` removed it, delete {}",
+                quoted(&place.to_string_lossy())
             );
             session.warn(WarningKind::NotInRegistry, &what);
         }

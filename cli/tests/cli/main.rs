@@ -4,9 +4,11 @@
 
 #[path = "../running"]
 mod running {
+    pub mod backfill;
     pub mod console;
     pub mod guards;
     pub mod nobody;
+    pub mod operators;
     pub mod program;
     mod two_streams;
 }

@@ -82,6 +82,8 @@ fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distr
         &["ingest", "SECOND", "--id", "A"],
         &["delete", "FIRST", "--id", "A"],
         &["dataset", "rename", "FIRST", "THIRD"],
+        &["dataset", "create", "TYPO"],
+        &["dataset", "remove", "TYPO"],
         &["ids", "payment", "--worker", "1"],
         &["verify"],
     ] {
@@ -89,6 +91,62 @@ fn an_owner_without_further_privileges_makes_a_registry_where_citus_is_and_distr
     }
     let found = succeed(&as_owner, &["find", "A", "--json"]);
     assert_eq!(found.lines().count(), 2, "{found}");
+}
+
+/// Citus changes a table that every machine has only if the transaction has not asked many machines at once before.
+#[test]
+fn datasets_are_created_renamed_withdrawn_corrected_and_removed_on_every_machine() {
+    let Some(cluster) = Server::of_cluster() else { return };
+    let url = Scene::distributed(cluster).url;
+    for _ in 0..2 {
+        for arguments in [
+            &["dataset", "create", "TYPO"][..],
+            &["dataset", "edit", "TYPO", "--title", "T"],
+            &["dataset", "remove", "TYPO"],
+        ] {
+            succeed(&url, arguments);
+        }
+    }
+    for arguments in [
+        &["ingest", "D", "--create", "--at", "2001-01-02", "--id", "A", "--id", "B"][..],
+        &["ingest", "D", "--at", "2001-01-03", "--id", "C"],
+        &["cite", "D@2001-01-02", "--select", "A"],
+        &["annotate", "D@2001-01-03", "wrong date"],
+        &["dataset", "correct", "D", "--after", "2001-01-02"],
+        &["ingest", "E", "--create", "--id", "A"],
+        &["dataset", "withdraw", "E", "--note", "twice"],
+        &["dataset", "reinstate", "E"],
+        &["dataset", "rename", "E", "F"],
+        &["dataset", "create", "UNUSED"],
+        &["verify"],
+    ] {
+        succeed(&url, arguments);
+    }
+    refused(&url, &["dataset", "remove", "D"], "usage");
+    // Not by hand, either, but for what was never used.
+    let mut owner = client(&url);
+    let mut erase = |table: &str, column: &str, dataset: &str| {
+        let sql = format!(
+            "DELETE FROM accession.{table} WHERE {column} = (SELECT id FROM accession.dataset WHERE name = '{dataset}')"
+        );
+        owner.batch_execute(&sql)
+    };
+    for dataset in ["D", "D.before", "F"] {
+        let kept = succeed(&url, &["dataset", "list", "--json"]);
+        let name =
+            kept.lines().filter_map(|line| line.split_once("\"name\":\"")).find_map(|(_, rest)| {
+                let name = rest.split('"').next().unwrap();
+                name.starts_with(dataset).then(|| name.to_owned())
+            });
+        let Some(name) = name else { continue };
+        for (table, column) in [("record_version", "dataset_id"), ("dataset", "id")] {
+            let refused = erase(table, column, &name).unwrap_err();
+            let message = refused.as_db_error().unwrap().message();
+            assert!(message.ends_with("are never erased after the first change"), "{message}");
+        }
+    }
+    succeed(&url, &["dataset", "remove", "UNUSED"]);
+    succeed(&url, &["verify"]);
 }
 
 #[test]

@@ -8,7 +8,10 @@
 
 #[path = "../running"]
 mod running {
+    pub mod backfill;
+    pub mod corrected;
     pub mod guards;
+    pub mod operators;
     pub mod program;
     pub mod serving;
 }
@@ -16,6 +19,7 @@ mod running {
 mod addresses;
 mod contract;
 mod copies;
+mod corrections;
 mod cut;
 mod damage;
 mod distribution;

@@ -11,11 +11,11 @@
 //! - [`first_open`], [`rivals`]: many processes at once
 //! - [`rot`]: bits that flip, and files that are truncated
 //! - [`hostile_log`]: the memory of a mirror, whatever its primary sends
-//! - [`signing`]: `proof sign`, killed before each of its calls
+//! - [`signing`], [`corrections`]: `proof sign`, `dataset correct` and `dataset remove`, killed before each of their calls
 //! - [`serve`]: a server under load, while the registry is written and restored
 //!
-//! [`faults`], [`full_disk`], [`hostile_log`], [`restore`], [`signing`] and [`power_loss`] need Linux; the first and the last three also
-//! need a C compiler, as the bundled SQLite does.
+//! [`corrections`], [`faults`], [`full_disk`], [`hostile_log`], [`restore`], [`signing`] and [`power_loss`] need Linux; all but
+//! [`full_disk`] and [`hostile_log`] also need a C compiler, as the bundled SQLite does.
 //!
 //! A test that could pass without having tested anything fails: each one counts the faults that
 //! took effect, and prints the counts (`--nocapture`). Random choices depend on a seed, which is
@@ -40,6 +40,8 @@
 
 #[path = "../running"]
 mod running {
+    #[cfg(target_os = "linux")]
+    pub mod corrected;
     pub mod program;
     #[cfg(target_os = "linux")]
     pub mod serving;
@@ -47,6 +49,8 @@ mod running {
 
 mod answers;
 mod checked_files;
+#[cfg(target_os = "linux")]
+mod corrections;
 mod dice;
 #[cfg(target_os = "linux")]
 mod disk;

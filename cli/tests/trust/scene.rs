@@ -86,6 +86,8 @@ impl Scene {
                 "mirror pull MIRROR DIR/manifest.jsonl --expect DI:OF_PRIMARY --at SOON",
             ),
             ("dataset edit", "dataset edit OWN --title Granules --creator Someone"),
+            ("dataset correct", "dataset correct OWN --after EARLY"),
+            ("dataset remove", "dataset remove UNUSED"),
             ("ids payment", "ids payment --worker 7 --count 20"),
             ("creation by ingest", "ingest NEW --create --at LATER DIR/ingest.txt"),
             ("creation by import", "import NEW --create DIR/new.tsv"),
@@ -135,6 +137,7 @@ impl Scene {
             registry.change(&name(dataset), &change.at(second(seconds))).unwrap();
         }
         drop(registry);
+        assert!(self.program(path, "dataset create UNUSED").status.success());
         let output = self.program(path, "ids payment --worker 7 --count 5");
         assert!(output.status.success());
     }

@@ -48,6 +48,9 @@ pub struct ChangeReport {
     pub subsets: u64,
     /// What became of the annotations that were written elsewhere.
     pub annotations: KeptAnnotations,
+    /// Why a guard would have refused it, if the expected set overruled the guard. `None` means that no guard
+    /// would.
+    pub overruled: Option<String>,
     /// The work that it took.
     pub effort: WorkCounts,
     /// Whether a granule that comes back has other contents than it had last.

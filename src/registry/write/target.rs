@@ -229,6 +229,8 @@ impl<'a> Target<'a> {
     ///
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Withdrawn`](crate::ErrorKind::Withdrawn);
+    /// [`ErrorKind::SimilarName`](crate::ErrorKind::SimilarName): another dataset has nearly the name of the one
+    /// to create. No expected set says that the name is right, so this is refused whatever is expected;
     /// [`ErrorKind::TooLong`](crate::ErrorKind::TooLong): the note.
     pub fn lock(
         registry: &'a Registry,
@@ -238,7 +240,6 @@ impl<'a> Target<'a> {
     ) -> Result<Self> {
         check_entered_note(options.note.as_deref())?;
         let creates = options.creates_dataset();
-        let mut refused = options.refused.clone();
         let mut clock_refusal = None;
         let mut check_clock = |latest: Option<&Instance>| -> Result<()> {
             let latest = latest.map(|latest| latest.recorded);
@@ -258,8 +259,7 @@ impl<'a> Target<'a> {
                     check_clock(None)?;
                     if let Some(similar) = similar_dataset(transaction, &name)? {
                         let message = format!("there is no dataset {name}, but {similar}");
-                        let similar = Error::new(ErrorKind::SimilarName, message).about(&name);
-                        refused = refused.or(Some(similar));
+                        return Err(Error::new(ErrorKind::SimilarName, message).about(&name));
                     }
                     let record = match &options.record {
                         Some(record) => DatasetMetadata { name, ..record.clone() },
@@ -294,7 +294,7 @@ impl<'a> Target<'a> {
             results: None,
             now: at,
             refusal,
-            refused,
+            refused: options.refused.clone(),
             clock_refusal,
             clock_behind_micros,
         })
@@ -313,7 +313,7 @@ impl<'a> Target<'a> {
     }
 
     /// Accepts the result of a change if it is the expected set or, if none is expected, if no guard refuses it:
-    /// the one place where a guard is overruled.
+    /// the one place where a guard is overruled. The report says what the guard found.
     ///
     /// # Errors
     ///
@@ -326,7 +326,12 @@ impl<'a> Target<'a> {
                 Err(Error::unexpected(&self.name, expect, (identifier, digest)))
             }
             (None, Some(refusal)) => Err(refusal.expecting(report.expect())),
-            _ => Ok(report),
+            // A whole listing leads to the expected set from any other: what it replaces may be more than was
+            // there when the set was computed.
+            (Some(_), Some(overruled)) => {
+                Ok(ChangeReport { overruled: Some(overruled.reason()), ..report })
+            }
+            (_, None) => Ok(report),
         }
     }
 

@@ -181,14 +181,10 @@ const REFERENCE_TABLES: [&str; 7] = [
     "tree_head",
 ];
 
-/// With what a transaction begins that distributes tables, or changes some that are distributed:
-/// it uses one connection to each machine, and may create triggers. Citus calls triggers unsafe
-/// because they could query other machines; those of a registry look at their own row only. A server
-/// without Citus ignores both.
-pub(super) const DISTRIBUTING: [&str; 2] = [
-    "SET LOCAL citus.multi_shard_modify_mode = 'sequential'",
-    "SET LOCAL citus.enable_unsafe_triggers = on",
-];
+/// With what a transaction begins that distributes tables, or changes some that are distributed: it may create
+/// triggers. Citus calls triggers unsafe because they could query other machines; those of a registry look at
+/// their own row, except for `refuse_but_unused`, which says why it may. A server without Citus ignores it.
+pub(super) const DISTRIBUTING: [&str; 1] = ["SET LOCAL citus.enable_unsafe_triggers = on"];
 
 /// Whether the extension is in the database.
 fn has_citus(connection: &Connection) -> Result<bool> {

@@ -142,6 +142,10 @@ pub(super) fn reading<const N: usize>(then: [&str; N]) -> Vec<String> {
 ///
 /// It waits for a lock as long as `busy_wait`, and its commit is durable: an administrator may have
 /// chosen more than `on`, but not less.
+///
+/// A statement that asks several machines of a Citus cluster uses one connection to each: after one that used
+/// several, Citus refuses to change a table that every machine has, such as that of the datasets, and its error
+/// names this setting.
 pub(super) fn writing<const N: usize>(
     busy_wait: Duration,
     synchronous_commit: &str,
@@ -151,6 +155,7 @@ pub(super) fn writing<const N: usize>(
     let milliseconds = busy_wait.as_millis().clamp(1, i32::MAX as u128);
     let durable = if synchronous_commit == "remote_apply" { synchronous_commit } else { "on" };
     let limits = [
+        "SET LOCAL citus.multi_shard_modify_mode = 'sequential'".to_owned(),
         format!("SET LOCAL lock_timeout = {milliseconds}"),
         format!("SET LOCAL synchronous_commit = {durable}"),
     ];
