@@ -8,6 +8,7 @@ mod running {
     pub mod guards;
     pub mod nobody;
     pub mod program;
+    pub mod serving;
     mod two_streams;
 }
 
