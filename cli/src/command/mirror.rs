@@ -46,9 +46,9 @@ commands! {
 /// if a change that was read is no longer there.
 ///
 /// Three facts say whether the copy matches: the names and the recorded checksums are compared with the primary,
-/// and the files on disk are as their last check found them. With --files, they are checked now. The exit status
-/// is 0 only if the mirror is identical and no fact is bad. Files that were never checked are bad only with
-/// --checked-within.
+/// and the files on disk are as their last check found them. With --files, they are checked now, and files that
+/// no granule has are listed. The exit status is 0 only if the mirror is identical and no fact is bad. Files that
+/// were never checked are bad only with --checked-within.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
