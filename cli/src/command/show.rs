@@ -1,4 +1,3 @@
-use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
@@ -380,8 +379,8 @@ pub fn sides_in(instance: &Value) -> String {
 struct VersionRow<'a> {
     #[serde(flatten)]
     version: &'a MetadataVersion,
-    /// The fields that differ from the version before, with their values afterwards.
-    changed: BTreeMap<&'a str, &'a Value>,
+    /// The fields that differ from the version before.
+    changed: Vec<&'a str>,
 }
 
 fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result<Exit> {
@@ -389,7 +388,7 @@ fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result
         Column::text("recorded"),
         Column::text("by").of("recorded_by"),
         Column::text("action"),
-        Column::prose("changed").by(changes_in),
+        Column::prose("changed").of("").by(changes_in),
     ];
     let mut list = session.list(COLUMNS);
     let mut before = None;
@@ -407,22 +406,22 @@ fn is_empty(value: &Value) -> bool {
     value.is_null() || value.as_array().is_some_and(Vec::is_empty)
 }
 
-/// The fields that differ from the version before, with their values afterwards.
-fn changed<'a>(before: Option<&Value>, after: &'a Value) -> BTreeMap<&'a str, &'a Value> {
+/// The fields that differ from the version before.
+fn changed<'a>(before: Option<&Value>, after: &'a Value) -> Vec<&'a str> {
     let fields = after.as_object().into_iter().flatten();
     let differs = |(field, value): &(&String, &Value)| {
         let before = before.and_then(|before| before.get(field.as_str()));
         before.map_or(!is_empty(value), |before| before != *value)
     };
-    fields.filter(differs).map(|(field, value)| (field.as_str(), value)).collect()
+    fields.filter(differs).map(|(field, _)| field.as_str()).collect()
 }
 
-/// The fields that a version changed, as they are serialized.
-fn changes_in(changed: &Value) -> String {
-    let fields = changed.as_object().into_iter().flatten();
-    let words = fields.map(|(field, value)| match is_empty(value) {
-        true => format!("{field} removed"),
-        false => format!("{field} {}", in_words(value)),
+/// What a version changed, as it is serialized: the fields with their values afterwards.
+fn changes_in(version: &Value) -> String {
+    let fields = version["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let words = fields.map(|field| match &version["dataset"][field] {
+        value if is_empty(value) => format!("{field} removed"),
+        value => format!("{field} {}", in_words(value)),
     });
     words.collect::<Vec<_>>().join("; ")
 }
