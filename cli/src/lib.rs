@@ -145,10 +145,11 @@ fn run_command(
 
 /// Prints the help or the version.
 fn print_help(help: &clap::Error, session: &mut Session) -> Result<Exit> {
-    match session.out().columns() {
+    if session.is_on_terminal() {
         // Only clap knows which colours the terminal has.
-        Some(_) => help.print()?,
-        None => write!(session.out(), "{}", help.render())?,
+        help.print()?;
+    } else {
+        write!(session.document(), "{}", help.render())?;
     }
     Ok(Exit::Done)
 }

@@ -1,7 +1,7 @@
 //! One run of the program: its registry, its clock, its user and its output.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -16,14 +16,15 @@ use accession::{
 };
 use accession::{ParseError, Warning, WarningKind, Watcher};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::again::again;
 use super::error::{Error as CliError, Exit, Result};
 use super::hint;
 use super::host::{Host, Outcome};
 use super::output::{
-    AsText, Column, Failure, Label, Output, Progress, Table, for_shell, json, one_line, plural,
-    write_message,
+    AsText, Column, Failure, Label, MarkedList, Output, Progress, Table, for_shell, json, one_line,
+    plural, write_message,
 };
 use super::paths::named_path;
 use super::signals::watch_for_interrupt;
@@ -440,8 +441,14 @@ impl Session {
         }
     }
 
-    /// Standard output: buffered, escaped on a terminal, unchanged in a pipe.
-    pub fn out(&mut self) -> &mut Output {
+    /// Whether stdout is a terminal.
+    pub fn is_on_terminal(&self) -> bool {
+        self.out.columns().is_some()
+    }
+
+    /// Standard output for a format of its own, which other programs read: a manifest, a script, a list of ids.
+    /// Everything else is printed from values: see [`Session::present`].
+    pub fn document(&mut self) -> &mut impl Write {
         &mut self.out
     }
 
@@ -484,6 +491,48 @@ impl Session {
         }
     }
 
+    /// Prints a short list: as lines of JSON, or as text that is made from the same values.
+    pub fn present_list(&mut self, rows: &[impl Serialize], text: AsText) -> Result<Exit> {
+        if self.is_json() {
+            rows.iter().try_for_each(|row| self.json(row))?;
+        }
+        self.text_of(&rows, text)?;
+        Ok(Exit::Done)
+    }
+
+    /// Prints lines of JSON that were written to a file: as they are, or each as text that is made from it.
+    pub fn present_lines(&mut self, mut lines: impl BufRead, text: AsText) -> Result<()> {
+        if self.is_json() {
+            io::copy(&mut lines, &mut self.out)?;
+            return Ok(());
+        }
+        for line in lines.lines() {
+            let value: Value = serde_json::from_str(&line?).map_err(io::Error::from)?;
+            text(&mut self.out, &value)?;
+        }
+        Ok(())
+    }
+
+    /// Prints a result with lists that are read while they are printed, so that they need no memory: as JSON, in
+    /// which each list is a member, or as text that is made from the same values.
+    pub fn present_with_lists(
+        &mut self,
+        result: &impl Serialize,
+        text: AsText,
+        lists: &[MarkedList<'_>],
+    ) -> Result<Exit> {
+        if self.is_json() {
+            self.json(&MarkedList::beside(result, lists))?;
+            return Ok(Exit::Done);
+        }
+        let result = serde_json::to_value(result).map_err(io::Error::from)?;
+        text(&mut self.out, &result)?;
+        for list in lists {
+            list.write(&mut self.out, &result)?;
+        }
+        Ok(Exit::Done)
+    }
+
     /// Prints text that is made from a value, unless stdout carries JSON: then a list prints the value.
     pub fn text_of(&mut self, value: &impl Serialize, text: AsText) -> Result<()> {
         if !self.is_json() {
@@ -519,13 +568,13 @@ impl PrintedList {
     pub fn add(&mut self, session: &mut Session, row: &impl Serialize) -> io::Result<()> {
         match session.is_json() {
             true => session.json(row),
-            false => self.0.add(session.out(), row),
+            false => self.0.add(&mut session.out, row),
         }
     }
 
     /// Prints the rows that were not printed yet.
     pub fn finish(self, session: &mut Session) -> io::Result<()> {
-        self.0.finish(session.out())
+        self.0.finish(&mut session.out)
     }
 }
 

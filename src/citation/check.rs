@@ -335,7 +335,8 @@ impl Checker {
     }
 
     /// When the named datasets held a set; any, if none is named. If that does not agree with a citation from before
-    /// a correction, and the earlier history of a dataset does, its periods are returned, and the correction.
+    /// a correction, and the earlier history of a dataset does, its periods are returned, and the correction. The
+    /// correction is also returned if both agree, and the set had other files in the earlier history.
     fn held_by(
         &self,
         named: &[DatasetName],
@@ -353,13 +354,19 @@ impl Checker {
             !held.rows.is_empty() && is_then && has_digest
         };
         let held = of(named);
-        if agrees(&held) {
-            return Ok((held, None));
-        }
+        let is_held = agrees(&held);
+        // Without a digest, the citation may mean the files of either history.
+        let contents = moment.filter(|_| is_held && verdict.digest.is_none());
         for (kept_as, correction) in self.snapshot.earlier_histories(named, moment)? {
             let earlier = of(&[kept_as]);
-            if agrees(&earlier) {
+            if !agrees(&earlier) {
+                continue;
+            }
+            if !is_held {
                 return Ok((earlier, Some(correction)));
+            }
+            if contents.is_some_and(|at| held.digests_at(at) != earlier.digests_at(at)) {
+                return Ok((held, Some(correction)));
             }
         }
         Ok((held, None))

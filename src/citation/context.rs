@@ -90,7 +90,9 @@ impl CitedContext {
         }
         let dataset = Some(row.set.dataset().clone());
         if agreement == Agreement::AsKnownNow {
-            let dataset = dataset.filter(|_| self.doi.is_some());
+            // Before and after a correction, the set may have had other files: then all are candidates.
+            let is_one = self.doi.is_some() && resolution.digests_at(at).len() <= 1;
+            let dataset = dataset.filter(|_| is_one);
             return Ok(Selection::Identifier { identifier, dataset, at: Some(at) });
         }
         // According to what was recorded on that date, the identifier was in force, with the files of this

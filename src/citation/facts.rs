@@ -97,7 +97,7 @@ impl Citation {
     }
 
     /// The identifier of the cited granules.
-    pub(super) fn identifier(&self) -> Identifier {
+    pub fn identifier(&self) -> Identifier {
         self.cited.period.set.identifier()
     }
 
@@ -159,7 +159,7 @@ impl Citation {
 
     /// The title with the identifier and the date at its end, for reference managers: of their styles, most print
     /// no other field that could have them. The day of a listing says nothing of what the archive held.
-    pub(super) fn title_to_print(&self) -> String {
+    pub fn title_to_print(&self) -> String {
         let (title, identifier) = (self.title(), self.prefixed_identifier());
         match self.is_listed {
             true => format!("{title} [{identifier}]"),

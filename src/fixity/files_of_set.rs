@@ -177,8 +177,18 @@ impl FileTree {
 #[derive(Debug, Clone, Default)]
 pub struct CheckOptions {
     depth: Depth,
-    list_unexpected: bool,
+    unexpected: Unexpected,
     root_name: Option<String>,
+}
+
+/// What becomes of the files of the directory that no granule of the set has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Unexpected {
+    #[default]
+    Ignored,
+    /// They are findings of the run, and are not recorded.
+    Reported,
+    Recorded,
 }
 
 impl CheckOptions {
@@ -197,7 +207,18 @@ impl CheckOptions {
     /// Whether files of the directory that no granule of the set has are findings, too. Default: no.
     #[must_use]
     pub fn list_unexpected(mut self, list_unexpected: bool) -> Self {
-        self.list_unexpected = list_unexpected;
+        self.unexpected = match list_unexpected {
+            true => Unexpected::Recorded,
+            false => Unexpected::Ignored,
+        };
+        self
+    }
+
+    /// Files of the directory that no granule of the set has are findings, and are not recorded: a directory may
+    /// have files of its own beside those of a dataset.
+    #[must_use]
+    pub fn report_unexpected(mut self) -> Self {
+        self.unexpected = Unexpected::Reported;
         self
     }
 
@@ -225,9 +246,10 @@ impl Registry {
         tree: &FileTree,
         options: CheckOptions,
     ) -> Result<FixityRun> {
-        let (root, CheckOptions { depth, list_unexpected, root_name }) = (tree.open()?, options);
+        let (root, CheckOptions { depth, unexpected, root_name }) = (tree.open()?, options);
         // Before the set is read, so that a file that is registered meanwhile is not unexpected.
-        let listed = list_unexpected.then(|| DirectoryFiles::list(&root)).transpose()?;
+        let is_listed = unexpected != Unexpected::Ignored;
+        let listed = is_listed.then(|| DirectoryFiles::list(&root)).transpose()?;
         let set = select(&self.snapshot()?)?;
         let work = FilesOfSet::new(self, set.clone()).begin(&root, &tree.reading)?;
         let root_name = root_name.unwrap_or_else(|| name_of(root.path()));
@@ -252,7 +274,8 @@ impl Registry {
             _ => 1,
         };
         let (reading, files) = (ReadOptions { at_least, ..tree.reading }, of_granules(granules));
-        let records = Records::Check { check, listed, unexpected: None };
+        let records_unexpected = unexpected == Unexpected::Recorded;
+        let records = Records::Check { check, listed, unexpected: None, records_unexpected };
         let run = FixityRun::start(
             &root,
             Box::new(files),
@@ -396,6 +419,8 @@ enum Records {
         /// The files of the directory, if those that no granule has are findings.
         listed: Option<DirectoryFiles>,
         unexpected: Option<UnexpectedFiles>,
+        /// Whether these files are recorded.
+        records_unexpected: bool,
     },
     Compute(Box<Statement>),
 }
@@ -548,17 +573,23 @@ impl Records {
 
     /// After all files of the set, a file that no granule has, or of which something else became known.
     fn next_at_the_end(&mut self) -> Result<Option<FileFinding>> {
-        let (check, unexpected) = match self {
-            Records::Check { check, unexpected, .. } => (check, unexpected),
+        let (check, unexpected, is_recorded) = match self {
+            Records::Check { check, unexpected, records_unexpected, .. } => {
+                (check, unexpected, *records_unexpected)
+            }
             Records::Compute(statement) => return Ok(statement.contradicted.pop_front()),
         };
         let Some(files) = unexpected else { return Ok(None) };
         let Some((path, problem)) = files.next().transpose()? else {
-            check.end_unexpected();
+            if is_recorded {
+                check.end_unexpected();
+            }
             *unexpected = None;
             return Ok(None);
         };
-        check.add_unexpected(&path, problem.status);
+        if is_recorded {
+            check.add_unexpected(&path, problem.status);
+        }
         Ok(Some(FileFinding::at(path, problem)))
     }
 }

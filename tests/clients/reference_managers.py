@@ -61,7 +61,8 @@ def check(site):
         assert {name for name in names if name.startswith("citation_")} == set(HIGHWIRE), (path, names)
         assert {name for name in names if name.startswith("DC.")} == DUBLIN_CORE, (path, names)
         item = {HIGHWIRE[name]: content for name, content in read.meta if name in HIGHWIRE}
-        assert " ".join(item["title"].split()) == TITLE, item
+        title, _, set_ = " ".join(item["title"].split()).rpartition(" [")
+        assert title == TITLE and set_.startswith(f"DI:{identifier}, ") and set_.endswith("]"), item
         assert (item["DOI"], item["date"], item["abstractNote"]) == (DOI, "2001", DESCRIPTION), item
         assert item["url"] == site.url + canonical, item
         assert ("DC.type", "Dataset") in read.meta

@@ -45,3 +45,22 @@ fn every_program_that_a_test_can_do_without_is_listed_as_not_checked() {
     }
     assert!(programs >= 4, "{programs}");
 }
+
+#[test]
+fn text_is_made_from_values_except_in_formats_of_their_own() {
+    // A manifest, lists of ids and of checksums, a proof, and what is made from the help.
+    const WITH_A_FORMAT: [&str; 5] = [
+        "cli/src/command/export.rs",
+        "cli/src/command/granules.rs",
+        "cli/src/command/proof/create.rs",
+        "cli/src/command/shell.rs",
+        "cli/src/lib.rs",
+    ];
+    let printing = rust_files(&["cli/src"])
+        .into_iter()
+        .filter(|(_, text)| text.contains("session.document()") || text.contains("stdout()"));
+    let printing: Vec<_> = printing.map(|(path, _)| path).collect();
+    let stdout = "cli/src/output/stdout.rs";
+    let expected = WITH_A_FORMAT.iter().chain([&stdout]).map(Path::new);
+    assert!(printing.iter().eq(expected), "{printing:?}");
+}

@@ -1,11 +1,13 @@
-use std::io::Write;
+use std::io::{self, Write};
 
-use accession::history::NewAnnotation;
+use accession::history::{Annotated, NewAnnotation};
 use accession::{Moment, SetSpec, Warning};
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::args::{ClockArgs, moment};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, annotation_in};
+use crate::output::{Column, Output, annotation_in, write_rows};
 use crate::session::Session;
 
 /// Add a note to a set
@@ -67,17 +69,33 @@ impl Args {
         let annotated = registry.annotate(&selection, &note)?;
         // Who tries it wants to see what it would do.
         if !session.is_quiet() || session.is_json() || self.dry_run {
-            const COLUMNS: &[Column] = &[
-                Column::text("dataset"),
-                Column::text("timestamp"),
-                Column::text("identifier"),
-                Column::prose("annotation").of("").by(annotation_in),
-            ];
-            session.rows(COLUMNS, annotated.iter().map(Ok))?;
-        }
-        if self.dry_run && !session.is_json() {
-            writeln!(session.out(), "dry run: nothing was changed")?;
+            let dry_run = self.dry_run;
+            let rows = annotated.iter().map(|annotated| AnnotatedRow { annotated, dry_run });
+            session.present_list(&rows.collect::<Vec<_>>(), write_annotated)?;
         }
         Ok(Exit::Done)
     }
+}
+
+/// An instance that was annotated, or in a dry run would be, as JSON.
+#[derive(Serialize)]
+struct AnnotatedRow<'a> {
+    #[serde(flatten)]
+    annotated: &'a Annotated,
+    dry_run: bool,
+}
+
+fn write_annotated(out: &mut Output, annotated: &Value) -> io::Result<()> {
+    const COLUMNS: &[Column] = &[
+        Column::text("dataset"),
+        Column::text("timestamp"),
+        Column::text("identifier"),
+        Column::prose("annotation").of("").by(annotation_in),
+    ];
+    let rows = annotated.as_array().map_or(&[][..], Vec::as_slice);
+    write_rows(out, COLUMNS, rows)?;
+    if rows.iter().any(|row| row["dry_run"] == true) {
+        writeln!(out, "dry run: nothing was changed")?;
+    }
+    Ok(())
 }

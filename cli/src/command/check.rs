@@ -1,11 +1,9 @@
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Seek, Write};
+use std::io::{self, BufReader, BufWriter, Seek, Write};
 use std::path::Path;
-use std::sync::Arc;
 
 use accession::citation::{Checker, CitationVerdict};
 use accession::citation::{FoundCitation, ParsedField, Reference};
-use accession::history::Periods;
 use accession::text::quoted;
 use accession::{SetSpec, WarningKind};
 use serde::Serialize;
@@ -13,9 +11,7 @@ use serde_json::Value;
 
 use crate::args::SiteArgs;
 use crate::error::{Error, Exit, Result};
-use crate::output::{
-    Output, counted, in_words, json, lines_below, one_line, plural, selected_in, to_value,
-};
+use crate::output::{Output, counted, in_words, json, lines_below, one_line, plural, selected_in};
 use crate::reading::{CitationText, InputFile, read_references};
 use crate::session::Session;
 use crate::temporary_file;
@@ -66,13 +62,8 @@ impl Args {
             }
             number += 1;
             let verdict = checker.check(number, &item.pasted)?;
-            let row = Row::of(verdict, item);
-            if session.is_json() {
-                json::write(&mut spool, &row)?;
-                writeln!(spool)?;
-            } else {
-                write_verdict(&mut spool, &to_value(&row.shortened()))?;
-            }
+            json::write(&mut spool, &Row::of(verdict, item))?;
+            writeln!(spool)?;
         }
         let left_out = items.len() as u64 - number;
         if self.site.is_given() && left_out > 0 {
@@ -86,7 +77,7 @@ impl Args {
         let checked = checker.checked();
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         spool.rewind()?;
-        io::copy(&mut spool, session.out())?;
+        session.present_lines(BufReader::new(spool), write_verdict)?;
         let sets = checked.sets.into_iter().filter(|set| set.citations.len() > 1);
         let summary = object!({
             "citations": number,
@@ -182,15 +173,6 @@ impl<'a> Row<'a> {
             (verdict.is_questionable, verdict.intervals.rows.len() as u64);
         Row { verdict, questionable, interval_count, key, line }
     }
-
-    /// The same with the intervals that are printed as text.
-    fn shortened(mut self) -> Self {
-        if self.verdict.intervals.rows.len() > MAX_INTERVALS {
-            let rows = self.verdict.intervals.rows.iter().take(MAX_INTERVALS).cloned();
-            self.verdict.intervals = Arc::new(Periods { rows: rows.collect() });
-        }
-        self
-    }
 }
 
 /// Writes which citations have the same granules, or that there are no citations.
@@ -209,7 +191,7 @@ fn write_summary(out: &mut Output, checked: &Value) -> io::Result<()> {
     Ok(())
 }
 
-fn write_verdict(out: &mut impl Write, verdict: &Value) -> io::Result<()> {
+fn write_verdict(out: &mut Output, verdict: &Value) -> io::Result<()> {
     let text = |member: &str| verdict[member].as_str().map(|text| one_line(text).to_string());
     write!(out, "{}  ", verdict["citation"])?;
     if let Some(line) = verdict["line"].as_u64() {
@@ -242,15 +224,16 @@ fn write_verdict(out: &mut impl Write, verdict: &Value) -> io::Result<()> {
         writeln!(out, "   note: {note}")?;
     }
     let intervals = verdict["intervals"].as_array().map_or(&[][..], Vec::as_slice);
-    intervals.iter().try_for_each(|period| write_interval(out, period))?;
+    let shown = intervals.iter().take(MAX_INTERVALS);
+    shown.clone().try_for_each(|period| write_interval(out, period))?;
     let count = verdict["interval_count"].as_u64().unwrap_or(0);
-    match count.saturating_sub(intervals.len() as u64) {
+    match count.saturating_sub(shown.len() as u64) {
         0 => Ok(()),
         more => writeln!(out, "   and {more} more; --json lists all"),
     }
 }
 
-fn write_interval(out: &mut impl Write, period: &Value) -> io::Result<()> {
+fn write_interval(out: &mut Output, period: &Value) -> io::Result<()> {
     let [dataset, from] = ["dataset", "from"].map(|member| in_words(&period[member]));
     let until = match (period["until"].as_str(), period["withdrawn"]["timestamp"].as_str()) {
         (Some(until), _) => until.to_owned(),

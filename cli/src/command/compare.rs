@@ -21,8 +21,8 @@ use serde_json::{Value, json};
 use crate::args::ListArgs;
 use crate::error::{Error, Exit, Result};
 use crate::output::{
-    Column, Object, Output, Progress, Streamed, counted, for_shell, in_words, plural, write_fields,
-    write_rows,
+    Column, MarkedLines, MarkedList, Object, Output, Progress, Streamed, counted, for_shell,
+    in_words, plural, write_fields, write_rows,
 };
 use crate::paths::OF_PATHS;
 use crate::reading::{InputFile, warn_of_repeated};
@@ -109,7 +109,7 @@ struct HeldPeriod {
     contents: usize,
 }
 
-/// The result of a comparison, as JSON.
+/// The result of a comparison, as JSON: without the granules that differ.
 #[derive(Serialize)]
 struct ComparedSets<'a> {
     identical: bool,
@@ -121,11 +121,7 @@ struct ComparedSets<'a> {
     /// How many of them differ only in Unicode normalisation or letter case.
     spelling_pairs: u64,
     other_content_count: u64,
-    only_left: Streamed<'a, GranuleId>,
-    only_right: Streamed<'a, GranuleId>,
     digest_equal: bool,
-    other_content: Streamed<'a, GranuleId>,
-    contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -514,22 +510,26 @@ fn report_with(
         only_right_count: only_right,
         spelling_pairs: sides.spelling_pairs,
         other_content_count: contents.other,
-        only_left: Streamed::of(|| sides.only_left()),
-        only_right: Streamed::of(|| sides.only_right()),
         digest_equal: is_digest_equal,
-        other_content: Streamed::of(|| sides.other_content()),
-        contradictions: Streamed::of(|| sides.contradictions()),
         contents,
         scanned,
     };
-    session.present(&compared, if is_summary { write_summary } else { write_compared })?;
+    let only = [
+        OneSide {
+            member: "only_left",
+            lines: MarkedLines { mark: "<", count: "only_left_count", kind: "only left" },
+        },
+        OneSide {
+            member: "only_right",
+            lines: MarkedLines { mark: ">", count: "only_right_count", kind: "only right" },
+        },
+    ];
+    let mut lists = differences(sides, only);
+    if is_summary {
+        lists.iter_mut().for_each(|list| list.lines = None);
+    }
+    session.present_with_lists(&compared, write_summary, &lists)?;
     Ok(if is_identical { Exit::Done } else { Exit::Differs })
-}
-
-fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
-    write_summary(out, compared)?;
-    let lists = [["<", "only_left", "only left"], [">", "only_right", "only right"]];
-    write_differences(out, compared, lists)
 }
 
 /// Writes how many granules of two sides differ.
@@ -609,32 +609,41 @@ fn compared(contents: &[HeldContents], index: usize, sides: &TwoSides) -> Compar
     Compared::Set { instance: Box::new(instance), held }
 }
 
-/// Writes what differs: each granule with the mark of its side, and how many more there are. Each list has a mark,
-/// the member with its granules, and the words for them.
-pub fn write_differences(
-    out: &mut Output,
-    compared: &Value,
-    lists: [[&str; 3]; 2],
-) -> io::Result<()> {
-    for [mark, member, kind] in lists {
-        write_marked(out, (&compared[member], &compared[format!("{member}_count")]), [mark, kind])?;
-    }
-    let contradictions = (&compared["contradictions"], &compared["other_content_count"]);
-    write_marked(out, contradictions, ["~", "with other bytes"])
+/// How the granules of one side alone are printed.
+pub struct OneSide {
+    /// Their member of the result.
+    pub member: &'static str,
+    /// How they are printed as text.
+    pub lines: MarkedLines,
 }
 
-/// Writes lines with a mark, and how many more there are of their kind.
-fn write_marked(
-    out: &mut Output,
-    (lines, total): (&Value, &Value),
-    [mark, kind]: [&str; 2],
-) -> io::Result<()> {
-    let lines = lines.as_array().map_or(&[][..], Vec::as_slice);
-    lines.iter().try_for_each(|line| writeln!(out, "{mark} {}", in_words(line)))?;
-    match total.as_u64().unwrap_or(0).saturating_sub(lines.len() as u64) {
-        0 => Ok(()),
-        more => writeln!(out, "and {more} more {kind}"),
-    }
+/// The lists of a comparison of two sides: the granules of the left and of the right side alone, and those with
+/// other content.
+pub fn differences(sides: &TwoSides, [left, right]: [OneSide; 2]) -> [MarkedList<'_>; 4] {
+    let text = |id: accession::Result<GranuleId>| id.map(|id| id.to_string());
+    let other = MarkedLines { mark: "~", count: "other_content_count", kind: "with other bytes" };
+    [
+        MarkedList {
+            member: left.member,
+            values: Streamed::of(move || sides.only_left().map(text)),
+            lines: Some(left.lines),
+        },
+        MarkedList {
+            member: right.member,
+            values: Streamed::of(move || sides.only_right().map(text)),
+            lines: Some(right.lines),
+        },
+        MarkedList {
+            member: "other_content",
+            values: Streamed::of(move || sides.other_content().map(text)),
+            lines: None,
+        },
+        MarkedList {
+            member: "contradictions",
+            values: Streamed::of(|| sides.contradictions()),
+            lines: Some(other),
+        },
+    ]
 }
 
 /// One of several sides.
@@ -701,6 +710,8 @@ struct ComparedSides {
     same: u64,
     different: u64,
     compared: Option<u64>,
+    /// How many of those that differ were listed.
+    listed: u64,
     sides: Vec<SideRow>,
     patterns: Vec<Object>,
 }
@@ -716,18 +727,18 @@ fn report_many(
     const GRANULES: &[Column] = &[Column::text("granule"), Column::text("sides")];
     let names: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
     let mut patterns: BTreeMap<Vec<Presence>, u64> = BTreeMap::new();
-    let (mut listed, mut left) = (Vec::new(), limit);
+    let mut list = session.list(GRANULES);
+    let mut listed = 0;
     for uneven in sides.by_ref() {
         let uneven = uneven?;
-        if left > 0 {
+        if listed < limit {
             let granule = ("granule", json!(uneven.granule_id));
-            let row = by_name(granule, &names, &uneven.sides);
-            // As text, the sides are listed before the granules.
-            if session.is_json() { session.json(&row)? } else { listed.push(row) }
+            list.add(session, &by_name(granule, &names, &uneven.sides))?;
+            listed += 1;
         }
-        left = left.saturating_sub(1);
         *patterns.entry(uneven.sides).or_default() += 1;
     }
+    list.finish(session)?;
     let different: u64 = patterns.values().sum();
     for (row, granules) in rows.iter_mut().zip(sides.granules()) {
         warn_of_repeated(session, row.granules.saturating_sub(*granules));
@@ -741,20 +752,28 @@ fn report_many(
         same: sides.same(),
         different,
         compared: sides.compared(),
+        listed,
         sides: rows,
         patterns: patterns.iter().map(of_pattern).collect(),
     };
-    session.present(&BTreeMap::from([("summary", summary)]), write_many)?;
-    let more = different.saturating_sub(listed.len() as u64);
-    session.rows(GRANULES, listed.into_iter().map(Ok))?;
-    if more > 0 && !is_summary && !session.is_json() {
-        writeln!(session.out(), "and {more} more")?;
-    }
+    let text = if is_summary { write_sides_summary } else { write_many };
+    session.present(&BTreeMap::from([("summary", summary)]), text)?;
     Ok(if different == 0 { Exit::Done } else { Exit::Differs })
 }
 
-/// Writes how many granules of several sides differ.
+/// Writes how many of the granules that differ are not listed, and how the sides differ.
 fn write_many(out: &mut Output, compared: &Value) -> io::Result<()> {
+    let [different, listed] =
+        ["different", "listed"].map(|member| compared["summary"][member].as_u64().unwrap_or(0));
+    match different.saturating_sub(listed) {
+        0 => {}
+        more => writeln!(out, "and {more} more")?,
+    }
+    write_sides_summary(out, compared)
+}
+
+/// Writes how many granules of several sides differ.
+fn write_sides_summary(out: &mut Output, compared: &Value) -> io::Result<()> {
     const SIDES: &[Column] = &[
         Column::text("side").of("name"),
         Column::text("identifier"),

@@ -51,7 +51,7 @@ impl ExportArgs {
                 manifest::write(&registry, &dataset, until, &mut spool)?;
                 let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
                 spool.rewind()?;
-                io::copy(&mut spool, session.out())?;
+                io::copy(&mut spool, session.document())?;
             }
         }
         Ok(Exit::Done)

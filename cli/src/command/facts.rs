@@ -1,12 +1,16 @@
 //! The files of a mirror on disk: a check of them beside a comparison with the primary, and the command that would
 //! improve what is known of them.
 
+use std::collections::HashSet;
 use std::io::{self, Write};
 use std::path::Path;
 
 use accession::fixity::{CheckOptions, CheckSummary, FileFinding, FileTree};
+use accession::history::Exported;
 use accession::status::{FilesFact, RootState};
-use accession::{DatasetName, HistoryOptions, Selection, Timestamp};
+use accession::{
+    DatasetName, EventKind, HistoryOptions, ListingBuilder, Registry, Selection, Timestamp,
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -42,21 +46,48 @@ const SHOWN_FINDINGS: usize = 20;
 /// The check of the files of a mirror below a directory, as JSON.
 #[derive(Serialize)]
 pub struct DiskCheck {
+    files: u64,
+    bytes: u64,
     #[serde(flatten)]
-    summary: CheckSummary,
+    counts: FindingCounts,
+    complete: bool,
     start: Timestamp,
     end: Timestamp,
     /// The number of granules that were added, deleted or replaced during the check. Of these, nothing is said.
     changed: u64,
-    /// The first of them.
+    /// The first of the files that are not as recorded, or that no granule has.
     first: Vec<FileFinding>,
     /// What was found, if it could not be recorded.
     #[serde(skip)]
     unrecorded: Option<FilesFact>,
 }
 
+/// The numbers of files that are not as recorded, and of those that no granule has.
+#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+struct FindingCounts {
+    findings: u64,
+    #[serde(skip)]
+    missing: u64,
+    #[serde(skip)]
+    damaged: u64,
+    unexpected: u64,
+}
+
+impl FindingCounts {
+    /// The numbers that a finding counts for.
+    fn of(&mut self, finding: &FileFinding) -> Vec<&mut u64> {
+        match finding.status {
+            "unexpected" => vec![&mut self.unexpected],
+            "missing" => vec![&mut self.findings, &mut self.missing],
+            "size" | "checksum" | "unreadable" => vec![&mut self.findings, &mut self.damaged],
+            _ => vec![&mut self.findings],
+        }
+    }
+}
+
 impl DiskCheck {
-    /// Checks the files that a dataset holds now, and records what was found.
+    /// Checks the files that a dataset holds now, and records what was found. Files that no granule has are
+    /// counted, without those whose names begin with a dot, and those of the registry.
     pub fn run(session: &Session, dataset: &DatasetName, root: &Path) -> Result<Self> {
         let tree = FileTree::new(root);
         let registry = watched(&tree, session.open()?, session)?;
@@ -65,40 +96,110 @@ impl DiskCheck {
             let selection = Selection::Dataset { name: dataset.clone(), at: None };
             Ok(snapshot.select(&selection)?.set)
         };
-        let mut run = registry.check_fixity(select, &tree, CheckOptions::new())?;
+        let options = CheckOptions::new().report_unexpected();
+        let mut run = registry.check_fixity(select, &tree, options)?;
         session.warn_all(run.not_recorded());
-        let (mut first, mut missing, mut damaged, mut other) = (Vec::new(), 0, 0, 0);
+        let (mut first, mut counts) = (Vec::new(), FindingCounts::default());
         for finding in run.by_ref() {
             let finding = finding?;
-            match finding.status {
-                "missing" => missing += 1,
-                "size" | "checksum" | "unreadable" => damaged += 1,
-                _ => other += 1,
+            let is_left_out = is_hidden(&finding.path) || session.is_own_file(&finding.path);
+            if finding.granule.is_none() && is_left_out {
+                continue;
             }
+            counts.of(&finding).into_iter().for_each(|count| *count += 1);
             if first.len() < MAX_FINDINGS {
                 first.push(finding);
             }
         }
         let is_recorded = run.is_recorded();
-        let summary = run.finish()?;
+        let CheckSummary { files, bytes, complete, .. } = run.finish()?;
         let end = registry.now();
-        let good = Some(summary.files.saturating_sub(summary.findings));
-        let found = match summary.findings {
+        let changed =
+            Changes::recorded_since(&registry, dataset, start, first.iter().map(name_of))?;
+        first.retain(|finding| {
+            let is_changed = changed.concern(finding);
+            if is_changed {
+                counts.of(finding).into_iter().for_each(|count| *count -= 1);
+            }
+            !is_changed
+        });
+        let FindingCounts { findings, missing, damaged, .. } = counts;
+        let good = Some(files.saturating_sub(findings));
+        let found = match findings {
             0 => FilesFact::Good { checked: start, good, changed: 0 },
-            _ => FilesFact::Bad { checked: Some(start), good, missing, damaged, other },
+            _ => {
+                let other = findings - missing - damaged;
+                FilesFact::Bad { checked: Some(start), good, missing, damaged, other }
+            }
         };
         let unrecorded = (!is_recorded).then_some(found);
-        let mut changed = 0;
-        for instance in registry.history(dataset, &HistoryOptions::new().since(start)) {
-            let instance = instance?;
-            changed += instance.ingested + instance.deleted + instance.replaced;
-        }
-        Ok(DiskCheck { summary, start, end, changed, first, unrecorded })
+        let changed = changed.granules;
+        Ok(DiskCheck { files, bytes, counts, complete, start, end, changed, first, unrecorded })
     }
 
     /// What was found, if it could not be recorded.
     pub fn unrecorded(&self) -> Option<FilesFact> {
         self.unrecorded
+    }
+}
+
+/// Whether a part of a path begins with a dot.
+fn is_hidden(path: &str) -> bool {
+    path.split('/').any(|name| name.starts_with('.'))
+}
+
+/// The granule of a finding, or the path of a file that no granule has.
+fn name_of(finding: &FileFinding) -> &str {
+    finding.granule.as_ref().unwrap_or(&finding.path)
+}
+
+/// The granules that were added, deleted or replaced while files were checked.
+#[derive(Default)]
+struct Changes {
+    /// How many there are.
+    granules: u64,
+    /// The granules and paths of findings that are among them.
+    found: HashSet<String>,
+}
+
+impl Changes {
+    /// Those whose changes were recorded since a time: a change may take effect earlier. `sought` are the granules and
+    /// paths that are looked for.
+    fn recorded_since<'a>(
+        registry: &Registry,
+        dataset: &DatasetName,
+        start: Timestamp,
+        sought: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self> {
+        let mut first = None;
+        for instance in registry.history(dataset, &HistoryOptions::new().newest_first()) {
+            let instance = instance?;
+            if instance.recorded < start {
+                break;
+            }
+            first = Some(instance.timestamp);
+        }
+        let Some(first) = first else { return Ok(Changes::default()) };
+        let sought: HashSet<&str> = sought.into_iter().collect();
+        let (mut changed, mut found) = (ListingBuilder::new(), HashSet::new());
+        let before = Timestamp::from_micros(first.as_micros() - 1);
+        for exported in registry.export(dataset, before)? {
+            let Exported::Event(event) = exported? else { continue };
+            if event.kind == EventKind::Described {
+                continue;
+            }
+            let files = event.content.iter().flat_map(|content| content.files());
+            let paths = files.map(|file| file.path(&event.granule_id).to_string());
+            let names = paths.chain([event.granule_id.to_string()]);
+            found.extend(names.filter(|name| sought.contains(name.as_str())));
+            changed.add(event.granule_id)?;
+        }
+        Ok(Changes { granules: changed.finish().identify()?.granules, found })
+    }
+
+    /// Whether a finding is of a granule that changed.
+    fn concern(&self, finding: &FileFinding) -> bool {
+        self.found.contains(name_of(finding))
     }
 }
 
@@ -112,8 +213,9 @@ pub fn write_check(out: &mut Output, check: &Value) -> io::Result<()> {
     if !shown.is_empty() {
         write_rows(out, FINDINGS, shown)?;
     }
-    let findings = check["findings"].as_u64().unwrap_or(0);
-    match findings.saturating_sub(shown.len() as u64) {
+    let [findings, unexpected] =
+        ["findings", "unexpected"].map(|member| check[member].as_u64().unwrap_or(0));
+    match (findings + unexpected).saturating_sub(shown.len() as u64) {
         0 => {}
         more => writeln!(out, "and {more} more")?,
     }
@@ -123,5 +225,45 @@ pub fn write_check(out: &mut Output, check: &Value) -> io::Result<()> {
         Some(0) | None => String::new(),
         Some(changed) => format!("; {changed} changed meanwhile"),
     };
-    writeln!(out, "checked {files}, read {bytes}{changed}")
+    let unexpected = match unexpected {
+        0 => String::new(),
+        unexpected => format!("; {unexpected} unexpected"),
+    };
+    writeln!(out, "checked {files}, read {bytes}{unexpected}{changed}")
+}
+
+#[cfg(test)]
+mod tests {
+    use accession::Clock;
+    use harness::values::{AtTime, change, name, second, step};
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_said_of_a_granule_that_changed_while_its_file_was_checked() {
+        let at = |text: &str| Clock::fixed(text.parse().unwrap()).confirmed();
+        let (before, start, during) = (
+            at("2026-01-01T00:00:00Z"),
+            "2026-01-02T00:00:00Z".parse().unwrap(),
+            at("2026-01-02T00:00:01Z"),
+        );
+        let registry = Registry::temporary(before).unwrap();
+        step(&registry, "D", 0, ["A", "B", "C"], []);
+        step(&registry, "D", 1, [], ["C"]);
+        let of = |names: &[&str]| {
+            let dataset = name("D");
+            let changes =
+                Changes::recorded_since(&registry, &dataset, start, names.iter().copied());
+            let Changes { granules, found } = changes.unwrap();
+            let mut found: Vec<String> = found.into_iter().collect();
+            found.sort();
+            (granules, found)
+        };
+        assert_eq!(of(&["A", "C"]), (0, vec![]));
+        // A change that is recorded during the check may take effect earlier.
+        let during = registry.with_clock(during);
+        during.change(&name("D"), &change(["E"], ["A"]).at(second(2))).unwrap();
+        during.change(&name("D"), &change(["A"], ["E"]).at(second(3))).unwrap();
+        assert_eq!(of(&["A", "B", "C", "E"]), (2, vec!["A".to_owned(), "E".to_owned()]));
+    }
 }

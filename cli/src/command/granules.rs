@@ -218,7 +218,7 @@ impl Args {
         };
         let progress = Progress::new();
         // A list that is printed on the terminal is its own progress.
-        if self.filter.count || session.out().columns().is_none() {
+        if self.filter.count || !session.is_on_terminal() {
             progress.begin("listing", "granules", Some(set.granule_count()));
         }
         let counted = match files {
@@ -255,7 +255,7 @@ impl Args {
                     "checksum": checksum.to_string(),
                 }))?);
             }
-            Ok(style.write_line(session.out(), checksum, file.path(id))?)
+            Ok(style.write_line(session.document(), checksum, file.path(id))?)
         })?;
         session.warn_all(found.warning());
         Ok(Exit::Done)
@@ -309,7 +309,7 @@ impl Filter {
             if self.select.is_empty() && page.len() as u64 <= left {
                 counted += page.len() as u64;
                 if !self.count {
-                    session.out().write_all(page.as_lines().as_bytes())?;
+                    session.document().write_all(page.as_lines().as_bytes())?;
                 }
                 continue;
             }
@@ -319,7 +319,7 @@ impl Filter {
                 }
                 counted += 1;
                 if !self.count {
-                    writeln!(session.out(), "{id}")?;
+                    writeln!(session.document(), "{id}")?;
                 }
             }
         }
@@ -344,7 +344,7 @@ impl Filter {
 fn print_list(session: &mut Session, listed: &Listed) -> Result<Exit> {
     let Listed { registry, set, .. } = listed;
     let progress = Progress::new();
-    if session.out().columns().is_none() {
+    if !session.is_on_terminal() {
         progress.begin("listing", "granules", Some(set.granule_count()));
     }
     let mut line = Vec::new();
@@ -357,7 +357,7 @@ fn print_list(session: &mut Session, listed: &Listed) -> Result<Exit> {
             let line = String::from_utf8_lossy(&line);
             session.json(&json!({ "granule": granule_id, "line": line.trim_end_matches('\n') }))?;
         } else {
-            session.out().write_all(&line)?;
+            session.document().write_all(&line)?;
         }
     }
     progress.end();

@@ -1,19 +1,20 @@
 //! Commands that search histories: `history` and `find`.
 
-use std::io::Write;
+use std::io::{self, Write};
 
 use accession::history::{Exported, FoundPeriod, GranulePrefix};
 use accession::text::quoted;
 use accession::{
-    DatasetName, EventKind, GranuleId, HistoryOptions, Instance, Moment, Registry, SetSpec,
-    Timestamp, WarningKind,
+    DatasetName, EventKind, GranuleId, HistoryOptions, Moment, Registry, SetSpec, Timestamp,
+    WarningKind,
 };
 use serde::Serialize;
+use serde_json::Value;
 
 use super::show::sides_in;
 use crate::args::{KnownAtArgs, moment};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, one_line, plural};
+use crate::output::{Column, Output, counted, in_words, one_line};
 use crate::session::Session;
 
 /// List the changes of datasets
@@ -141,36 +142,43 @@ fn list_changes(
     let mut exported = registry.export(name, before)?;
     for instance in std::iter::once(Ok(first)).chain(changes) {
         let instance = instance?;
-        let is_json = session.is_json();
-        if is_json {
-            session.json(&instance)?;
-        } else {
-            let Instance { timestamp, identifier, granules, note, .. } = &instance;
-            let note = note.as_deref().map(one_line).map(|it| format!("  {it}"));
-            let (granules, note) = (plural(*granules, "granule"), note.unwrap_or_default());
-            writeln!(session.out(), "{timestamp}  DI:{identifier}  {granules}{note}")?;
-        }
+        session.present(&instance, write_instance)?;
         for exported in exported.by_ref() {
-            let (mark, event, changed) = match exported? {
-                Exported::Event(it) => match it.kind {
-                    EventKind::Ingested => ('+', "ingested", it),
-                    EventKind::Deleted => ('-', "deleted", it),
-                    EventKind::Described => ('~', "described", it),
-                    EventKind::Replaced => ('~', "replaced", it),
-                },
-                Exported::Change(_) => break,
+            let Exported::Event(changed) = exported? else { break };
+            let event = match changed.kind {
+                EventKind::Ingested => "ingested",
+                EventKind::Deleted => "deleted",
+                EventKind::Described => "described",
+                EventKind::Replaced => "replaced",
             };
-            if is_json {
-                let (dataset, timestamp) = (name.clone(), changed.at);
-                let granule = changed.granule_id;
-                session.json(&ChangedGranule { dataset, timestamp, granule, event })?;
-            } else {
-                let granule = one_line(changed.granule_id.as_str());
-                writeln!(session.out(), "  {mark} {granule}")?;
-            }
+            let (dataset, timestamp, granule) = (name.clone(), changed.at, changed.granule_id);
+            let changed = ChangedGranule { dataset, timestamp, granule, event };
+            session.present(&changed, write_changed_granule)?;
         }
     }
     Ok(())
+}
+
+/// Writes a change in a line.
+fn write_instance(out: &mut Output, instance: &Value) -> io::Result<()> {
+    let [timestamp, identifier] =
+        ["timestamp", "identifier"].map(|member| in_words(&instance[member]));
+    let granules = counted(&instance["granules"], "granule");
+    write!(out, "{timestamp}  DI:{identifier}  {granules}")?;
+    match instance["note"].as_str() {
+        Some(note) => writeln!(out, "  {}", one_line(note)),
+        None => writeln!(out),
+    }
+}
+
+/// Writes a granule of a change in a line.
+fn write_changed_granule(out: &mut Output, changed: &Value) -> io::Result<()> {
+    let mark = match changed["event"].as_str() {
+        Some("ingested") => '+',
+        Some("deleted") => '-',
+        _ => '~',
+    };
+    writeln!(out, "  {mark} {}", one_line(&in_words(&changed["granule"])))
 }
 
 /// The columns of the histories of several datasets.

@@ -12,11 +12,11 @@ use accession::mirror::{
     PullReport,
 };
 use accession::status::{FilesFact, KnownPrimary, MirrorFacts};
-use accession::{DatasetName, DifferenceCounts, Expected, GranuleId, Instance, Snapshot, Warning};
+use accession::{DatasetName, DifferenceCounts, Expected, Instance, Snapshot, Warning};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::compare::{MAX_LISTED, write_differences, write_sides};
+use super::compare::{MAX_LISTED, OneSide, differences, write_sides};
 use super::facts::{DiskCheck, improvement, write_check};
 use crate::applied::{
     Application, Created, hint_of_dry_run, write_change, write_created, write_dry_run,
@@ -25,7 +25,7 @@ use crate::applied::{
 use crate::args::{ExpectArgs, PrimaryArgs, age, if_missing, named_path};
 use crate::error::{Context, Error, Exit, Result};
 use crate::hint;
-use crate::output::{AsText, Output, Streamed, counted, in_words};
+use crate::output::{AsText, MarkedLines, Output, counted, in_words};
 use crate::session::{ChangeTime, Session};
 
 commands! {
@@ -45,9 +45,9 @@ commands! {
 /// if a change that was read is no longer there.
 ///
 /// Three facts say whether the copy matches: the names and the recorded checksums are compared with the primary,
-/// and the files on disk are as their last check found them. With --files, they are checked now. The exit status
-/// is 0 only if the mirror is identical and no fact is bad. Files that were never checked are bad only with
-/// --checked-within.
+/// and the files on disk are as their last check found them. With --files, they are checked now, and files that
+/// no granule has are listed. The exit status is 0 only if the mirror is identical and no fact is bad. Files that
+/// were never checked are bad only with --checked-within.
 ///
 /// Examples:
 ///   accession mirror compare THEM.FOOL2.002 FOOL2.manifest.jsonl
@@ -101,7 +101,7 @@ impl CompareMirror {
         let behind = standing_if(MirrorStatus::Behind);
         let ahead = standing_if(MirrorStatus::Ahead);
         let DifferenceCounts { matched, only_left, only_right, .. } = sides.counts;
-        session.present(
+        session.present_with_lists(
             &ComparedMirrorJson {
                 dataset: &dataset,
                 status: in_one_word(status.status, &facts, is_identical),
@@ -119,14 +119,11 @@ impl CompareMirror {
                 missing_count: only_right,
                 unexpected_count: only_left,
                 other_content_count: sides.counts.contents.other,
-                missing: Streamed::of(|| sides.only_right()),
-                unexpected: Streamed::of(|| sides.only_left()),
                 digest_equal: status.is_digest_equal(),
-                other_content: Streamed::of(|| sides.other_content()),
-                contradictions: Streamed::of(|| sides.contradictions()),
                 contents: sides.counts.contents,
             },
             write_compared,
+            &differences(&sides, [UNEXPECTED, MISSING]),
         )?;
         if let Some(improve) = improve.filter(|_| !session.is_json()) {
             // After what it is about.
@@ -152,7 +149,19 @@ fn in_one_word(status: MirrorStatus, facts: &MirrorFacts, is_identical: bool) ->
     }
 }
 
-/// The result of `mirror compare`, as JSON.
+/// The granules that only the mirror has.
+const UNEXPECTED: OneSide = OneSide {
+    member: "unexpected",
+    lines: MarkedLines { mark: "unexpected ", count: "unexpected_count", kind: "unexpected here" },
+};
+
+/// The granules that only the primary has.
+const MISSING: OneSide = OneSide {
+    member: "missing",
+    lines: MarkedLines { mark: "missing    ", count: "missing_count", kind: "missing here" },
+};
+
+/// The result of `mirror compare`, as JSON: without the granules that differ.
 #[derive(Serialize)]
 struct ComparedMirrorJson<'a> {
     dataset: &'a DatasetName,
@@ -171,11 +180,7 @@ struct ComparedMirrorJson<'a> {
     missing_count: u64,
     unexpected_count: u64,
     other_content_count: u64,
-    missing: Streamed<'a, GranuleId>,
-    unexpected: Streamed<'a, GranuleId>,
     digest_equal: bool,
-    other_content: Streamed<'a, GranuleId>,
-    contradictions: Streamed<'a, String>,
     #[serde(flatten)]
     contents: ContentCounts,
 }
@@ -188,12 +193,7 @@ fn write_compared(out: &mut Output, compared: &Value) -> io::Result<()> {
     let nothing_yet = json!({ "dataset": dataset });
     let mirror = Some(&compared["mirror"]).filter(|mirror| !mirror.is_null());
     let mirror = mirror.unwrap_or(&nothing_yet);
-    write_sides(out, [("mirror", mirror), ("primary", &compared["primary"])])?;
-    let lists = [
-        ["unexpected ", "unexpected", "unexpected here"],
-        ["missing    ", "missing", "missing here"],
-    ];
-    write_differences(out, compared, lists)
+    write_sides(out, [("mirror", mirror), ("primary", &compared["primary"])])
 }
 
 /// Writes how a mirror compares with its primary.

@@ -30,7 +30,7 @@ impl Completions {
             "accession",
             &mut script,
         );
-        session.out().write_all(&script)?;
+        session.document().write_all(&script)?;
         Ok(Exit::Done)
     }
 }
@@ -81,7 +81,7 @@ impl Man {
                     .with_hint("`accession --help` lists the commands")
             })?;
         }
-        clap_mangen::Man::new(command.clone()).render(session.out())?;
+        clap_mangen::Man::new(command.clone()).render(session.document())?;
         Ok(Exit::Done)
     }
 }

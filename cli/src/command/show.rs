@@ -1,4 +1,4 @@
-use std::io::Write;
+use std::io::{self, Write};
 
 use accession::dataset::{DatasetRecord, MetadataVersion, RefusedListing};
 use accession::history::{ChangeCounts, HeldContents, Period, Periods, Subset};
@@ -8,13 +8,15 @@ use accession::{
     Warning, WarningKind,
 };
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::dataset::DATASET;
 use crate::applied::sides;
 use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
-use crate::output::{Column, annotation_in, digest_in, in_words, selected_in, write_fields};
+use crate::output::{
+    Column, Output, annotation_in, digest_in, in_words, selected_in, write_fields, write_rows,
+};
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
@@ -112,10 +114,7 @@ impl Args {
         }
         for (index, spec) in self.sets.iter().enumerate() {
             let shown = self.shown(session, spec)?;
-            if index > 0 && !session.is_json() {
-                writeln!(session.out())?;
-            }
-            print(session, &shown)?;
+            session.present(&shown, if index == 0 { write_shown } else { write_next })?;
         }
         Ok(Exit::Done)
     }
@@ -275,34 +274,40 @@ impl Contents {
     }
 }
 
-fn print(session: &mut Session, shown: &Shown) -> Result<()> {
-    if session.is_json() {
-        return Ok(session.json(shown)?);
-    }
-    match shown {
-        Shown::Dataset(dataset) => {
+/// Writes what is shown of a SET that is not the first one.
+fn write_next(out: &mut Output, shown: &Value) -> io::Result<()> {
+    writeln!(out)?;
+    write_shown(out, shown)
+}
+
+fn write_shown(out: &mut Output, shown: &Value) -> io::Result<()> {
+    match shown["kind"].as_str() {
+        Some("dataset") => {
             let (first, others) = DATASET.split_at(2);
             let columns = [first, &[Column::text("digest").of("latest/digest")], others].concat();
-            write_fields(session.out(), &columns, dataset)?;
-            session.rows(SUBSETS, dataset.subsets.iter().map(Ok))?;
+            write_fields(out, &columns, shown)?;
+            write_rows(out, SUBSETS, listed_in(shown, "subsets"))
         }
-        Shown::Set(set) => {
-            write_fields(session.out(), SET, set)?;
-            match set.periods.as_slice() {
+        Some("set") => {
+            write_fields(out, SET, shown)?;
+            match listed_in(shown, "periods") {
                 [period] => {
-                    write_fields(session.out(), PERIOD, period)?;
-                    if period.digests().len() > 1 {
-                        let digests = &[Column::text("digests").by(digest_in)];
-                        write_fields(session.out(), digests, period)?;
+                    write_fields(out, PERIOD, period)?;
+                    if listed_in(period, "digests").len() > 1 {
+                        write_fields(out, &[Column::text("digests").by(digest_in)], period)?;
                     }
                 }
-                periods => drop(session.rows(PERIODS, periods.iter().map(Ok))?),
+                periods => write_rows(out, PERIODS, periods)?,
             }
-            session.rows(CONTENTS, set.contents.iter().map(Ok))?;
+            write_rows(out, CONTENTS, listed_in(shown, "contents"))
         }
-        Shown::Listing(listing) => write_fields(session.out(), LISTING, listing)?,
+        _ => write_fields(out, LISTING, shown),
     }
-    Ok(())
+}
+
+/// The values of a list of a value.
+fn listed_in<'a>(value: &'a Value, member: &str) -> &'a [Value] {
+    value[member].as_array().map_or(&[], Vec::as_slice)
 }
 
 const LISTING: &[Column] =
@@ -369,45 +374,54 @@ pub fn sides_in(instance: &Value) -> String {
     sides(counts)
 }
 
+/// A version of the metadata, as JSON.
+#[derive(Serialize)]
+struct VersionRow<'a> {
+    #[serde(flatten)]
+    version: &'a MetadataVersion,
+    /// The fields that differ from the version before.
+    changed: Vec<&'a str>,
+}
+
 fn print_versions(session: &mut Session, versions: &[MetadataVersion]) -> Result<Exit> {
     const COLUMNS: &[Column] = &[
         Column::text("recorded"),
-        Column::text("by"),
+        Column::text("by").of("recorded_by"),
         Column::text("action"),
-        Column::prose("changed"),
+        Column::prose("changed").of("").by(changes_in),
     ];
     let mut list = session.list(COLUMNS);
     let mut before = None;
     for version in versions {
-        let MetadataVersion { recorded, recorded_by: by, action, dataset, .. } = version;
-        match session.is_json() {
-            true => session.json(version)?,
-            false => {
-                let changed = changed(before, dataset);
-                let row = json!({
-                    "recorded": recorded, "by": by, "action": action, "changed": changed,
-                });
-                list.add(session, &row)?;
-            }
-        }
-        before = Some(dataset);
+        let changed = changed(before, &version.dataset);
+        list.add(session, &VersionRow { version, changed })?;
+        before = Some(&version.dataset);
     }
     list.finish(session)?;
     Ok(Exit::Done)
 }
 
-/// The fields that differ from the version before, with their values afterwards.
-fn changed(before: Option<&Value>, after: &Value) -> String {
-    let Some(fields) = after.as_object() else { return String::new() };
-    let mut changed = Vec::new();
-    for (field, value) in fields {
-        let is_empty = value.is_null() || value.as_array().is_some_and(Vec::is_empty);
-        match before.and_then(|before| before.get(field)) {
-            Some(before) if before == value => {}
-            None if is_empty => {}
-            _ if is_empty => changed.push(format!("{field} removed")),
-            _ => changed.push(format!("{field} {}", in_words(value))),
-        }
-    }
-    changed.join("; ")
+/// Whether a field of the metadata has no value.
+fn is_empty(value: &Value) -> bool {
+    value.is_null() || value.as_array().is_some_and(Vec::is_empty)
+}
+
+/// The fields that differ from the version before.
+fn changed<'a>(before: Option<&Value>, after: &'a Value) -> Vec<&'a str> {
+    let fields = after.as_object().into_iter().flatten();
+    let differs = |(field, value): &(&String, &Value)| {
+        let before = before.and_then(|before| before.get(field.as_str()));
+        before.map_or(!is_empty(value), |before| before != *value)
+    };
+    fields.filter(differs).map(|(field, _)| field.as_str()).collect()
+}
+
+/// What a version changed, as it is serialized: the fields with their values afterwards.
+fn changes_in(version: &Value) -> String {
+    let fields = version["changed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    let words = fields.map(|field| match &version["dataset"][field] {
+        value if is_empty(value) => format!("{field} removed"),
+        value => format!("{field} {}", in_words(value)),
+    });
+    words.collect::<Vec<_>>().join("; ")
 }

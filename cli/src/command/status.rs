@@ -1,17 +1,20 @@
 //! `status`: the latest changes of datasets, their primaries and their files, and what needs attention.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use accession::DatasetName;
 use accession::Warning;
-use accession::status::{DatasetStatus, Mirrored, StatusThresholds};
+use accession::status::{DatasetStatus, StatusThresholds};
 use serde::Serialize;
+use serde_json::Value;
 
 use super::facts::improvement;
 use crate::args::{age, named_or_all};
 use crate::error::{Exit, Result};
-use crate::output::{Column, in_words, one_line, plural, to_the_second};
+use crate::output::{
+    Column, Output, counted, in_words, one_line, plural, to_the_second, write_rows,
+};
 use crate::session::Session;
 
 /// Show the latest changes, and what needs attention
@@ -65,36 +68,9 @@ impl Args {
         drop(snapshot);
         let rows = registry.status(&named_or_all(&self.datasets), oldest)?;
         let wrong = rows.iter().filter(|row| !row.problems.is_empty()).count();
-        if session.is_json() {
-            for row in &rows {
-                let improve = improvement_of(row, &session.program());
-                session.json(&StatusRow { row, improve })?;
-            }
-        } else {
-            let shown = MAX_ROWS;
-            session.rows(STATUS, rows.iter().take(shown).map(Ok))?;
-            write_primaries(&rows[..rows.len().min(shown)], session)?;
-            let checked =
-                rows.iter().take(shown).filter_map(|row| Some((row, row.fixity.as_ref()?)));
-            for (row, checked) in checked.filter(|(_, checked)| checked.open > 0) {
-                let files = plural(checked.open, "file");
-                writeln!(session.out(), "\n{}: {files} not as recorded", row.dataset)?;
-                session.rows(OPEN_FINDINGS, checked.first.iter().map(Ok))?;
-                let more = checked.open - checked.first.len() as u64;
-                if more > 0 {
-                    writeln!(session.out(), "… and {more} more")?;
-                }
-            }
-            let more = rows.len().saturating_sub(shown);
-            if more > 0 {
-                writeln!(session.out(), "… and {more} more; --json lists all")?;
-            }
-            let datasets = plural(rows.len() as u64, "dataset");
-            match wrong {
-                0 => writeln!(session.out(), "{datasets}: all well")?,
-                wrong => writeln!(session.out(), "{datasets}: {wrong} with problems")?,
-            }
-        }
+        let program = session.program();
+        let rows = rows.iter().map(|row| StatusRow { row, improve: improvement_of(row, &program) });
+        session.present_list(&rows.collect::<Vec<_>>(), write_status)?;
         Ok(if wrong == 0 { Exit::Done } else { Exit::Differs })
     }
 }
@@ -114,38 +90,73 @@ fn improvement_of(row: &DatasetStatus, program: &str) -> Option<String> {
     improvement(program, &row.dataset, files, roots)
 }
 
-/// A primary, with the dataset that mirrors it.
-#[derive(Serialize)]
-struct PrimaryOf<'a> {
-    dataset: &'a DatasetName,
-    #[serde(flatten)]
-    primary: &'a Mirrored,
+fn write_status(out: &mut Output, rows: &Value) -> io::Result<()> {
+    let rows = rows.as_array().map_or(&[][..], Vec::as_slice);
+    let shown = &rows[..rows.len().min(MAX_ROWS)];
+    write_rows(out, STATUS, shown)?;
+    write_primaries(out, shown)?;
+    for row in shown {
+        write_open_findings(out, row)?;
+    }
+    let more = rows.len() - shown.len();
+    if more > 0 {
+        writeln!(out, "… and {more} more; --json lists all")?;
+    }
+    let datasets = plural(rows.len() as u64, "dataset");
+    let has_problems = |row: &&Value| row["problems"].as_array().is_some_and(|it| !it.is_empty());
+    match rows.iter().filter(has_problems).count() {
+        0 => writeln!(out, "{datasets}: all well"),
+        wrong => writeln!(out, "{datasets}: {wrong} with problems"),
+    }
 }
 
-/// Prints the primaries of those of the datasets that are mirrors.
-fn write_primaries(rows: &[DatasetStatus], session: &mut Session) -> Result<()> {
-    if rows.iter().all(|row| row.mirrors.is_empty()) {
+/// Writes the primaries of those of the datasets that are mirrors.
+fn write_primaries(out: &mut Output, rows: &[Value]) -> io::Result<()> {
+    let mirrors = |row: &Value| row["mirrors"].as_array().cloned().unwrap_or_default();
+    let mut primaries = Vec::new();
+    for row in rows {
+        for mut primary in mirrors(row) {
+            primary["dataset"] = row["dataset"].clone();
+            primaries.push(primary);
+        }
+    }
+    if primaries.is_empty() {
         return Ok(());
     }
-    writeln!(session.out())?;
-    let primaries = rows.iter().flat_map(|row| {
-        row.mirrors.iter().map(|primary| Ok(PrimaryOf { dataset: &row.dataset, primary }))
-    });
-    session.rows(PRIMARIES, primaries)?;
-    writeln!(session.out())?;
+    writeln!(out)?;
+    write_rows(out, PRIMARIES, &primaries)?;
+    writeln!(out)?;
     for row in rows {
-        for primary in &row.mirrors {
-            let of = match row.mirrors.len() {
+        let (dataset, mirrors) = (in_words(&row["dataset"]), mirrors(row));
+        for primary in &mirrors {
+            let of = match mirrors.len() {
                 1 => String::new(),
-                _ => format!(" of {}", one_line(&primary.source)),
+                _ => format!(" of {}", one_line(&in_words(&primary["source"]))),
             };
-            writeln!(session.out(), "{}{of}: {}", row.dataset, primary.facts)?;
+            writeln!(out, "{dataset}{of}: {}", in_words(&primary["facts"]["text"]))?;
         }
-        if let Some(improve) = improvement_of(row, &session.program()) {
-            writeln!(session.out(), "  check its files: {improve}")?;
+        if let Some(improve) = row["improve"].as_str() {
+            writeln!(out, "  check its files: {improve}")?;
         }
     }
     Ok(())
+}
+
+/// Writes the first files of a dataset that are not as recorded, if there are any.
+fn write_open_findings(out: &mut Output, row: &Value) -> io::Result<()> {
+    let fixity = &row["fixity"];
+    let open = fixity["open"].as_u64().unwrap_or(0);
+    if open == 0 {
+        return Ok(());
+    }
+    let (dataset, files) = (in_words(&row["dataset"]), counted(&fixity["open"], "file"));
+    writeln!(out, "\n{dataset}: {files} not as recorded")?;
+    let first = fixity["first"].as_array().map_or(&[][..], Vec::as_slice);
+    write_rows(out, OPEN_FINDINGS, first)?;
+    match open.saturating_sub(first.len() as u64) {
+        0 => Ok(()),
+        more => writeln!(out, "… and {more} more"),
+    }
 }
 
 /// What is shown of each primary.

@@ -46,12 +46,17 @@ impl<'a, T> Streamed<'a, T> {
     {
         Streamed(Box::new(move || Box::new(read())))
     }
+
+    /// The values, from the first one.
+    pub fn read(&self) -> Values<T> {
+        (self.0)()
+    }
 }
 
 impl<T: Serialize> Serialize for Streamed<'_, T> {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut list = serializer.serialize_seq(None)?;
-        for value in (self.0)() {
+        for value in self.read() {
             list.serialize_element(&value.map_err(S::Error::custom)?)?;
         }
         list.end()

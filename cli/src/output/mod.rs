@@ -4,6 +4,7 @@
 //! by [`one_line`], by [`json`], or, on its way to a terminal, by [`Output`].
 
 pub mod json;
+mod marked;
 mod progress;
 mod stdout;
 mod table;
@@ -12,6 +13,7 @@ mod value;
 
 pub use accession::text::plural;
 pub use json::{Object, Streamed};
+pub use marked::{MarkedLines, MarkedList};
 pub use progress::{Progress, show_progress};
 pub use stdout::{Failure, Output};
 pub use table::{Column, Table, to_the_second, write_fields, write_rows};

@@ -10,6 +10,7 @@ mod running {
     pub mod nobody;
     pub mod operators;
     pub mod program;
+    pub mod serving;
     mod two_streams;
 }
 

@@ -1,7 +1,7 @@
 //! A change needs little memory, even if granules are repeated, or have many files or long histories.
 
 use std::fmt::Write;
-use std::process::Command;
+use std::process::{Command, Output};
 
 use crate::running::console::{Sandbox, program, stderr};
 use harness::peak_memory::peak_memory;
@@ -9,12 +9,15 @@ use harness::peak_memory::peak_memory;
 /// Runs a command on a registry in a sandbox, and returns what it printed on stderr, and its peak memory in kB.
 #[track_caller]
 fn peak(sandbox: &Sandbox, command: &str) -> (String, u64) {
-    let mut words = Command::new(program());
-    let words = words.args(command.split(' ')).current_dir(sandbox.path());
-    let (output, peak) = peak_memory(words);
+    let (output, peak) = run(sandbox, command);
     let printed = stderr(&output);
     assert!(output.status.success(), "{command}: {printed}");
     (printed, peak)
+}
+
+fn run(sandbox: &Sandbox, command: &str) -> (Output, u64) {
+    let mut words = Command::new(program());
+    peak_memory(words.args(command.split(' ')).current_dir(sandbox.path()))
 }
 
 fn write(sandbox: &Sandbox, name: &str, text: &str) {
@@ -83,4 +86,21 @@ fn granules_with_long_histories_are_changed_twice_in_a_row() {
         assert!(peak < 150_000, "{command}: {peak} kB");
     }
     assert!(sandbox.run("accession verify").contains("all ok"));
+}
+
+#[test]
+fn a_comparison_that_lists_everything_takes_the_memory_of_one_that_lists_nothing() {
+    const GRANULES: usize = 150_000;
+    let sandbox = Sandbox::new();
+    let list: String = (0..GRANULES).map(|n| format!("granule-{n:040}\n")).collect();
+    write(&sandbox, "list.txt", &list);
+    sandbox.run("accession ingest ONE --create --id A; accession ingest ANOTHER --create --id B");
+    let [few, all] = ["0", "1000000"].map(|limit| {
+        let (output, peak) =
+            run(&sandbox, &format!("compare ONE ANOTHER list.txt --limit {limit}"));
+        assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+        peak
+    });
+    // The rows used to be in memory as text: 75,000 kB more.
+    assert!(all < few + 20_000, "{few} and {all} kB");
 }

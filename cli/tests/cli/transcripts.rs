@@ -49,5 +49,5 @@ transcripts! {
     directories, everyday, facts, file_records, fixity, fixity_checks, formats, granule_ids, granule_urls, identify, import,
     ingest, listings, lookup, mirror, mirror_nights, mornings, named, newcomers, nightly, odd_files,
     once_untrue, operator_evening, options, other_words, paths, payment_ids, periods, problems, publish_nights, published, rebuilt,
-    references, refusals, replaced, revert, scanned, sets, side_by_side, signed, site, status, tables, tried,
+    references, refusals, replaced, revert, scanned, sets, side_by_side, signed, site, site_roots, status, tables, tried,
 }

@@ -22,7 +22,9 @@ impl Served {
     pub fn start(registry: &str) -> Self {
         // Both servers say that they are at the same address, so that their pages are the same.
         let options = ["--public-url", "https://registry.example"];
-        Served { serving: Serving::of(Serving::command(Path::new(registry), &options)) }
+        Served {
+            serving: Serving::of(&mut Serving::command(Path::new(registry), &options)).unwrap(),
+        }
     }
 
     /// The status and the body, with `Accept`.

@@ -14,26 +14,28 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// The command that serves a registry on any free port.
+    /// The command that serves a registry: on any free port, unless the options say where.
     pub fn command(registry: &Path, options: &[&str]) -> Command {
         let mut command = Command::new(program());
-        command
-            .arg("--registry")
-            .arg(registry)
-            .args(["serve", "--listen", "127.0.0.1:0"])
-            .args(options)
-            .stderr(Stdio::null());
+        command.arg("--registry").arg(registry).arg("serve").args(options).stderr(Stdio::null());
+        if !options.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command
     }
 
-    /// Runs a command that serves.
-    pub fn of(mut command: Command) -> Self {
+    /// Runs a command that serves. If it does not, the error is its exit status.
+    pub fn of(command: &mut Command) -> Result<Self, Option<i32>> {
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().strip_prefix("listening on http://").unwrap();
-        let address = address.trim_end_matches('/').to_owned();
-        Serving { child, address }
+        match line.trim().strip_prefix("listening on http://") {
+            Some(address) => {
+                let address = address.trim_end_matches('/').to_owned();
+                Ok(Serving { child, address })
+            }
+            None => Err(child.wait().unwrap().code()),
+        }
     }
 }
 

@@ -28,7 +28,7 @@ impl World {
         let us = Registry::create(&path, clock()).unwrap();
         let mut command = Serving::command(&path, &[]);
         command.current_dir(directory.path());
-        let serving = Serving::of(command);
+        let serving = Serving::of(&mut command).unwrap();
         let proxy = FaultProxy::before(&serving.address);
         let mirror = Registry::temporary(clock()).unwrap();
         World { directory, us, _serving: serving, proxy, mirror }

@@ -14,7 +14,7 @@ use harness::values::step;
 
 /// Serves a registry on any free port.
 pub fn serve(registry: &Path, options: &[&str]) -> Serving {
-    Serving::of(Serving::command(registry, options))
+    Serving::of(&mut Serving::command(registry, options)).unwrap()
 }
 
 /// The program, serving a registry with one dataset of many granules.

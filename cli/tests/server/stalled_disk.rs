@@ -92,7 +92,7 @@ fn a_probe_does_not_wait_for_the_disk() {
     drop(registry);
     let mut command = Serving::command(&path, &[]);
     command.env("LD_PRELOAD", &shim).env("STALL", &stall);
-    let serving = Serving::of(command);
+    let serving = Serving::of(&mut command).unwrap();
     let whole = |path: &str| read_to_its_end(ask(&serving, path));
     assert!(whole("/datasets/US/").starts_with(b"HTTP/1.1 200"));
     std::fs::write(&stall, "").unwrap();

@@ -16,7 +16,7 @@ use harness::values::step;
 fn serve_with(path: &Path, temporary: &Path) -> Serving {
     let mut command = Serving::command(path, &[]);
     command.env("TMPDIR", temporary);
-    Serving::of(command)
+    Serving::of(&mut command).unwrap()
 }
 
 fn registry(path: &Path, sets: &[&[&str]]) -> Registry {

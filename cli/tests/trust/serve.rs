@@ -75,7 +75,7 @@ impl Load {
         let log = std::fs::File::create(directory.path().join("log")).unwrap();
         let mut command = Serving::command(&path, &[]);
         command.env("TMPDIR", directory.path()).stderr(log);
-        let serving = Serving::of(command);
+        let serving = Serving::of(&mut command).unwrap();
         Load {
             directory,
             start_kb: memory_kb(serving.child.id()),

@@ -87,22 +87,25 @@ fn in_words(text: &str) -> Markup {
 }
 
 /// The `meta` elements from which reference managers read a citation: the names of Highwire Press,
-/// which Zotero's "Embedded Metadata" and Google Scholar read, and of Dublin Core. `path` is that of
-/// the page.
+/// which Zotero's "Embedded Metadata" and Google Scholar read, and of Dublin Core. `citation` is that of the page;
+/// `None` means that there is no set yet. `path` is that of the page.
 pub(super) fn meta(
     site: &Site,
     record: &DatasetMetadata,
-    identifier: Option<Identifier>,
+    citation: Option<&Citation>,
     path: &str,
 ) -> Vec<(&'static str, String)> {
     let title = Some(record::title(record));
+    // The title that is saved is the one of RIS and CSL-JSON, so that the identifier reaches the paper.
+    let printed = citation.map(|citation| visible(&citation.title_to_print()));
+    let identifier = citation.map(Citation::identifier);
     let creators = record.creators.iter().map(|it| Some(visible(&it.full_name())));
     let publisher = record.publisher.as_deref().map(visible);
     let (year, doi) = (record.year.map(|year| year.to_string()), record.doi.as_ref());
     let both = |highwire, dublin_core, said: Option<String>| {
         [(highwire, said.clone()), (dublin_core, said)]
     };
-    let mut meta = both("citation_title", "DC.title", title).to_vec();
+    let mut meta = vec![("citation_title", printed.or(title.clone())), ("DC.title", title)];
     meta.extend(creators.flat_map(|it| both("citation_author", "DC.creator", it)));
     meta.extend(both("citation_publisher", "DC.publisher", publisher));
     meta.extend(both("citation_publication_date", "DC.date", year));

@@ -142,7 +142,7 @@ impl DatasetPage {
             description: dataset.description.as_deref().map(str::to_owned),
             feed: Some(Site::feed(&dataset.name)),
             links: self.links(site),
-            meta: citing::meta(site, dataset, latest.map(|latest| latest.identifier), &path),
+            meta: citing::meta(site, dataset, self.citation.as_ref(), &path),
             canonical: Some(path),
             json_ld,
             section: Section::Datasets,
@@ -345,6 +345,7 @@ fn mirror(copy: &Mirrored) -> Markup {
                 None => "another archive’s dataset",
             }
             ", which was last read on " (time(copy.read)) ": " (copy.facts.to_string()) "."
+            @if let Some(failed) = copy.failed { " It could not be read on " (time(failed)) "." }
         }
     }
 }

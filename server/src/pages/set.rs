@@ -205,7 +205,7 @@ impl SetPage {
                 counted(set.granule_count(), "granule"),
             )),
             links: self.links(site),
-            meta: citing::meta(site, record, Some(identifier), &path),
+            meta: citing::meta(site, record, Some(&self.citation), &path),
             canonical: matches!(self.requested_by, RequestedBy::Identifier).then(|| path.clone()),
             printed: self.citation.permanent_address(),
             json_ld: Some(citing::described(

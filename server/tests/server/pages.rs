@@ -1,16 +1,19 @@
 //! What the pages say.
 
 use accession::dataset::DatasetMetadata;
+use accession::fixity::{CheckOptions, FileTree};
 use accession::history::NewAnnotation;
+use accession::mirror::{MirrorStatus, Primary, PullOptions, manifest};
 use accession::{
-    ChangeOptions, Clock, DatasetName, Limits, ListingBuilder, ListingEntry, Selection, Timestamp,
+    Change, ChangeOptions, Clock, DatasetName, IfMissing, Limits, ListingBuilder, ListingEntry,
+    Registry, Selection, Snapshot, Timestamp,
 };
 use harness::values::AtTime;
 use hyper::Method;
 
 use crate::site::{FIRST, SECOND, Served, assert_has};
 use harness::events::event;
-use harness::values::{change, name, now};
+use harness::values::{change, clock, name, now, second, with_file};
 
 #[test]
 fn an_author_picks_a_day_and_gets_its_citation() {
@@ -32,6 +35,33 @@ fn an_author_picks_a_day_and_gets_its_citation() {
     ));
     let early = served.get("/datasets/US.FOOL2.002@2000-01-01");
     assert_eq!((early.status, early.problem().1.as_str()), (404, "no-history"));
+}
+
+#[test]
+fn a_reference_manager_saves_the_title_with_the_identifier() {
+    let served = Served::seed();
+    let titles = |path: &str| {
+        let page = served.page(path);
+        let content = |name: &str| {
+            let (_, rest) = page.split_once(&format!("<meta name=\"{name}\" content=\"")).unwrap();
+            rest.split_once('"').unwrap().0.to_owned()
+        };
+        [content("citation_title"), content("DC.title")]
+    };
+    let [saved, title] = titles("/datasets/US.FOOL2.002@2001-01-05");
+    assert_eq!(
+        (&*saved, &*title),
+        (&*format!("FOO Level 2 [DI:{SECOND}, 2001-01-05]"), "FOO Level 2")
+    );
+    let ris =
+        served.get_as("/datasets/US.FOOL2.002@2001-01-05", "application/x-research-info-systems");
+    assert!(ris.text().contains(&format!("TI  - {saved}\r\n")), "{}", ris.text());
+    // A dataset is cited as it is now.
+    let [saved, _] = titles("/datasets/US.FOOL2.002/");
+    assert!(saved.starts_with("FOO Level 2 [DI:") && saved.ends_with(']'), "{saved}");
+    let dataset = accession::dataset::DatasetMetadata::named(name("EMPTY"));
+    served.registry.add_dataset(&dataset).unwrap();
+    assert_eq!(titles("/datasets/EMPTY/"), ["EMPTY", "EMPTY"]);
 }
 
 #[test]
@@ -66,6 +96,71 @@ fn a_dataset_page_has_its_record_its_plot_and_its_changes() {
         served.get("/doi/10.9999/us/fool2.V2").header("location"),
         "/datasets/US.FOOL2.002/"
     );
+}
+
+#[test]
+fn the_page_of_a_mirror_says_whether_the_copy_matches() {
+    let served = Served::new();
+    let directory = harness::directory();
+    let at = |file: &str| directory.path().join(file);
+    let (files, log) = (at("files"), at("us.jsonl"));
+    std::fs::create_dir(&files).unwrap();
+    let us = Registry::create(at("us.db"), clock()).unwrap();
+    let recorded = |us: &Registry, second_: i64, ids: &[&str]| {
+        let mut change = Change::new();
+        change.options = change.options.if_missing(IfMissing::Create);
+        for granule in ids {
+            std::fs::write(files.join(granule), "1").unwrap();
+            change.ingest(with_file(granule, granule, Some(1), None)).unwrap();
+        }
+        us.change(&name("US"), &change.at(second(second_))).unwrap();
+        let _ = std::fs::remove_file(&log);
+        manifest::export(us, &name("US"), None, &log).unwrap();
+    };
+    recorded(&us, 0, &["A", "B", "C", "D", "E"]);
+    let (mirror, primary) = (name("THEM"), Primary::from(log.clone()));
+    let options = PullOptions::new().if_missing(IfMissing::Create).at(second(1));
+    served.registry.pull(&mirror, &primary, options).unwrap();
+    let compare = || served.registry.compare_mirror(&mirror, &primary).and_then(|it| it.finish());
+    let check = || {
+        let select = |snapshot: &Snapshot| Ok(snapshot.select(&mirror.clone().into())?.set);
+        let tree = FileTree::new(&files);
+        let mut run = served.registry.check_fixity(select, &tree, CheckOptions::new()).unwrap();
+        run.by_ref().for_each(|finding| drop(finding.unwrap()));
+        run.finish().unwrap();
+    };
+    let said = || {
+        let page = served.page("/datasets/THEM/");
+        let (_, said) =
+            page.split_once("another archive’s dataset, which was last read on ").unwrap();
+        let (said, _) = said.split_once("</p>").unwrap();
+        said.split_once(": ").map_or(String::new(), |(_, facts)| facts.to_owned())
+    };
+    let is = |facts: &str| assert!(said().starts_with(facts), "{facts}: {}", said());
+    is("names identical · checksums not recorded · files on disk never checked.");
+    check();
+    is("names identical · checksums not recorded · files on disk checked 2026-01-01, 5 good.");
+    std::fs::remove_file(files.join("A")).unwrap();
+    std::fs::remove_file(files.join("B")).unwrap();
+    std::fs::write(files.join("C"), "damaged").unwrap();
+    check();
+    is("names identical · checksums not recorded · files on disk 2 missing, 1 damaged.");
+    // The primary is ahead, then both have diverged, and then it has another history.
+    recorded(&us, 2, &["F"]);
+    compare().unwrap();
+    is("names different · checksums not compared · files on disk 2 missing, 1 damaged.");
+    served.change("THEM", "2001-01-01T00:00:03Z", &["G"], &[]);
+    compare().unwrap();
+    is("names different · checksums not compared · files on disk 2 missing, 1 damaged.");
+    let other = Registry::create(at("other.db"), clock()).unwrap();
+    recorded(&other, 0, &["A", "B"]);
+    assert_eq!(compare().unwrap().status.status, MirrorStatus::Rewritten);
+    is("names different · checksums not compared · files on disk");
+    assert!(!said().contains("could not be read"), "{}", said());
+    std::fs::remove_file(&log).unwrap();
+    compare().unwrap_err();
+    assert!(said().contains(" It could not be read on "), "{}", said());
+    assert!(!said().contains("us.jsonl"), "the path of a primary is not shown: {}", said());
 }
 
 #[test]

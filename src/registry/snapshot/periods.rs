@@ -1,6 +1,8 @@
 //! Resolves an identifier to every dataset and period in which it was in force, and finds the facts from
 //! which it is cited, and the subsets that were cited.
 
+use std::collections::BTreeSet;
+
 use serde::{Serialize, Serializer};
 
 use super::cursor::{Position, SetCursor, SetEntries};
@@ -96,6 +98,18 @@ impl Period {
     /// What was noted about the instances of the period, in order of these.
     pub fn annotations(&self) -> impl Iterator<Item = &Annotation> {
         self.instances.iter().flat_map(|instance| &instance.annotations)
+    }
+}
+
+impl Periods {
+    /// The digests that the sets had at the end of a day, or at an instant, each once.
+    pub(crate) fn digests_at(&self, at: Moment) -> BTreeSet<Digest> {
+        let at = at.last_instant();
+        let is_then = |period: &DigestPeriod| {
+            period.from <= at && period.until.is_none_or(|until| at < until)
+        };
+        let periods = self.rows.iter().flat_map(Period::digests).filter(is_then);
+        periods.map(|period| period.digest).collect()
     }
 }
 

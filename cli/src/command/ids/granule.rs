@@ -1,6 +1,6 @@
 //! `ids granule`: unique granule ids, made of the ids of producers.
 
-use std::io::Write;
+use std::io;
 
 use accession::ids::granule::{CollectionId, HashLength, unique};
 use accession::{GranuleId, ListingEntry, Timestamp};
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::args::{IdArgs, ListingArgs, Reading, ReadingArgs, refuse_missing};
 use crate::error::{Error, Exit, Result};
-use crate::output::in_words;
+use crate::output::{Output, in_words};
 use crate::reading::MissingPages;
 use crate::session::Session;
 
@@ -69,12 +69,7 @@ impl MakeGranuleIds {
             let granule_id = self.unique_id(producer, index, now)?;
             rows.push(json!({ "granule": granule_id, "producer_granule": producer.granule_id }));
         }
-        if session.is_json() {
-            rows.iter().try_for_each(|row| session.json(row))?;
-        } else {
-            write_table(session.out(), &rows)?;
-        }
-        Ok(Exit::Done)
+        session.present_list(&rows, write_table)
     }
 
     /// The unique id of a producer's id. `index` is its zero-based position in the list.
@@ -95,12 +90,12 @@ impl MakeGranuleIds {
 }
 
 /// Writes rows as CSV, which `ingest` reads.
-fn write_table(out: &mut impl Write, rows: &[Value]) -> Result<()> {
+fn write_table(out: &mut Output, rows: &Value) -> io::Result<()> {
     let mut table = csv::Writer::from_writer(out);
     let cells = |row: &Value| ["granule", "producer_granule"].map(|member| in_words(&row[member]));
-    let written = table.write_record(["granule_id", "producer_granule_id"]);
-    let written =
-        written.and_then(|()| rows.iter().try_for_each(|row| table.write_record(cells(row))));
-    let written = written.map_err(std::io::Error::from).and_then(|()| table.flush());
-    written.map_err(Error::from)
+    table.write_record(["granule_id", "producer_granule_id"])?;
+    for row in rows.as_array().into_iter().flatten() {
+        table.write_record(cells(row))?;
+    }
+    table.flush()
 }

@@ -46,7 +46,7 @@ impl Create {
             session.warn(WarningKind::NotWitnessed, what);
         }
         match &self.output {
-            None => write!(session.out(), "{proof}")?,
+            None => write!(session.document(), "{proof}")?,
             Some(path) => {
                 proof.create_file(path)?;
                 session.note_commit();
