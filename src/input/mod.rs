@@ -43,7 +43,9 @@
 
 mod catalogues;
 mod checksums;
+mod columns;
 mod content;
+mod csv_rows;
 mod detect;
 mod directory;
 mod error;
@@ -52,12 +54,19 @@ mod findings;
 mod format;
 mod inventory;
 mod json;
+mod json_items;
+mod line_columns;
+mod line_messages;
 mod lines;
 mod listing;
 mod occurrences;
 mod old_payment_ids;
+mod paging_keys;
 mod pdr;
 mod records;
+mod replicas;
+mod response;
+mod selection;
 mod shapes;
 mod table;
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::sync::Arc;
 
-use super::catalogues::{self, Response};
+use super::catalogues;
 use super::checksums::{self, Checksums};
 use super::content::{FileReading, StatedFile};
 use super::detect;
@@ -13,6 +13,7 @@ use super::format::{InputFormat, ListingOptions};
 use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
+use super::response::Response;
 use super::table::TableReader;
 use super::warning::WarningCollector;
 use super::{Record, Row, Rows};

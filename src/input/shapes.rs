@@ -6,6 +6,11 @@
 use memchr::{memchr, memchr3};
 
 use super::findings::{Finding, FindingKind};
+use super::line_columns::{
+    has_address_and_size, has_date_and_size, has_name_date_and_size, has_number_and_name,
+    has_permissions, has_size_and_date, words,
+};
+use super::line_messages::{is_log, is_message};
 use super::occurrences::Occurrences;
 use crate::error::ErrorKind;
 use crate::model::SourceLocation;
@@ -288,10 +293,6 @@ fn can_have_shape(line: &[u8]) -> bool {
         || memchr(b';', line).is_some()
 }
 
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(' ').filter(|word| !word.is_empty())
-}
-
 fn is_script(line: &str) -> bool {
     line.starts_with("#!") || line.to_ascii_lowercase().starts_with("@echo")
 }
@@ -319,238 +320,6 @@ fn is_ruler(line: &str) -> bool {
     let is_drawn =
         |it: char| matches!(it, '-' | '=' | '+' | '|' | '_' | ' ' | '─' | '┼' | '├' | '┤' | '═');
     line.matches(['-', '=', '─', '═']).count() >= 3 && line.chars().all(is_drawn)
-}
-
-/// Whether a word is what `ls -l` prints of permissions: `-rw-r--r--`, perhaps with a mark of an access list.
-fn is_permissions(word: &str) -> bool {
-    let word = match word.len() {
-        11 => word.strip_suffix(['.', '+', '@']).unwrap_or_default(),
-        _ => word,
-    };
-    let mut letters = word.bytes();
-    word.len() == 10
-        && letters.next().is_some_and(|it| b"-dlbcpsDCMn".contains(&it))
-        && letters.all(|it| b"-rwxsStTlL".contains(&it))
-}
-
-/// Whether a word is a date, perhaps with a time after it: `2024-01-02`, `2024/01/02`, `02.01.2024`,
-/// `2024-01-02T03:04:05Z`, `2-Jan-2024`.
-fn is_date(word: &str) -> bool {
-    let word = word.strip_prefix('[').unwrap_or(word);
-    let mut parts = word.splitn(3, ['-', '/', '.']);
-    let (Some(first), Some(second), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    let is_number = |text: &str, digits: std::ops::RangeInclusive<usize>| {
-        digits.contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit())
-    };
-    let end = rest.bytes().position(|it| !it.is_ascii_digit()).unwrap_or(rest.len());
-    let (third, rest) = rest.split_at(end);
-    let is_month = is_number(second, 1..=2) || is_month_name(second);
-    let is_year_first = is_number(first, 4..=4) && is_number(third, 1..=2);
-    let is_year_last =
-        is_number(first, 1..=2) && (is_number(third, 4..=4) || is_number(third, 2..=2));
-    let is_time = match rest.strip_prefix(['T', '.', '_']) {
-        Some(time) => time.starts_with(|it: char| it.is_ascii_digit()),
-        None => rest.trim_end_matches([']', ',']).is_empty(),
-    };
-    is_month && (is_year_first || is_year_last) && is_time
-}
-
-fn is_month_name(word: &str) -> bool {
-    const MONTHS: [&str; 12] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    MONTHS.contains(&word.to_ascii_lowercase().as_str())
-}
-
-/// Whether a word is a time of the day, or belongs to one: `03:04`, `03:04:05.678`, `AM`, `UTC`, `+0000`.
-fn is_time(word: &str) -> bool {
-    let word = word.trim_end_matches([']', ',']);
-    let is_clock = word.contains(':')
-        && word.starts_with(|it: char| it.is_ascii_digit())
-        && word.bytes().all(|it| it.is_ascii_digit() || b":.,ZAPMapm+-".contains(&it));
-    let is_offset = word.len() == 5
-        && word.starts_with(['+', '-'])
-        && word[1..].bytes().all(|it| it.is_ascii_digit());
-    is_clock || is_offset || ["AM", "PM", "am", "pm", "UTC", "GMT", "CET", "CEST"].contains(&word)
-}
-
-/// Whether a word is a size: `1234`, `1,234`, `1.2K`, `12KiB`, `-`, `DIR`.
-fn is_size(word: &str) -> bool {
-    let end = word
-        .bytes()
-        .position(|it| !(it.is_ascii_digit() || matches!(it, b'.' | b',')))
-        .unwrap_or(word.len());
-    let (number, unit) = word.split_at(end);
-    if number.is_empty() {
-        return ["-", "DIR", "<DIR>", "PRE"].contains(&word);
-    }
-    let unit = unit.trim_end_matches(['B', 'b']).trim_end_matches('i');
-    matches!(unit, "" | "K" | "k" | "M" | "m" | "G" | "g" | "T" | "t" | "P" | "E")
-        && number.starts_with(|it: char| it.is_ascii_digit())
-}
-
-fn is_number(word: &str) -> bool {
-    word.starts_with(|it: char| it.is_ascii_digit())
-        && word.bytes().all(|it| it.is_ascii_digit() || it == b',')
-}
-
-fn has_permissions(line: &str) -> bool {
-    let mut words = words(line);
-    // `find -ls` has an inode and blocks before, `ls -lis` too.
-    let found = words.by_ref().take(3).find(|word| is_permissions(word) || !is_size(word));
-    found.is_some_and(is_permissions) && words.next().is_some()
-        || line.len() > 4
-            && line.as_bytes()[4] == b' '
-            && line.bytes().take(4).all(|it| b"-drwx".contains(&it))
-            && words_after_first(line).next().is_some_and(is_date)
-}
-
-fn words_after_first(line: &str) -> impl Iterator<Item = &str> {
-    words(line).skip(1)
-}
-
-fn has_date_and_size(line: &str) -> bool {
-    let mut words = words(line).peekable();
-    match words.next() {
-        // What `aws s3 ls` prints of a prefix.
-        Some("PRE") => return line.starts_with("  ") && words.next().is_some(),
-        Some(first) if is_date(first) => {}
-        _ => return false,
-    }
-    while words.next_if(|word| is_time(word)).is_some() {}
-    words.next().is_some_and(is_size) && words.next().is_some()
-}
-
-fn has_size_and_date(line: &str) -> bool {
-    let mut words = words(line);
-    let has_size = words.next().is_some_and(is_size);
-    let mut next = words.next();
-    // A unit, as in `1.2 KiB`.
-    if next.is_some_and(|word| {
-        ["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"].contains(&word)
-    }) {
-        next = words.next();
-    }
-    has_size && next.is_some_and(is_date) && words.next().is_some()
-}
-
-/// An index of a web server, and others that have the name first. A date alone may be part of a name.
-fn has_name_date_and_size(line: &str) -> bool {
-    let words: Vec<&str> = words(line).collect();
-    let is_clock = |word: &str| word.contains(':') && is_time(word);
-    match words.as_slice() {
-        [_, .., date, time, size] => is_date(date) && is_clock(time) && is_size(size),
-        _ => false,
-    }
-}
-
-fn has_address_and_size(line: &str) -> bool {
-    let mut words = words(line);
-    let is_length = |word: &str| word == "-" || word.bytes().all(|it| it.is_ascii_digit());
-    words.next().is_some_and(|first| first.contains("://"))
-        && words.next().is_some_and(is_length)
-        && words.next().is_some()
-}
-
-/// The names of programs that list, before their messages.
-const PROGRAMS: [&str; 30] = [
-    "aws",
-    "azcopy",
-    "bash",
-    "cat",
-    "cp",
-    "curl",
-    "du",
-    "fatal",
-    "find",
-    "fd",
-    "gsutil",
-    "gcloud",
-    "grep",
-    "gzip",
-    "hadoop",
-    "hdfs",
-    "lfs",
-    "ls",
-    "md5sum",
-    "rclone",
-    "rsync",
-    "s3cmd",
-    "s5cmd",
-    "sh",
-    "sha256sum",
-    "ssh",
-    "stat",
-    "tar",
-    "tree",
-    "wget",
-];
-
-/// What systems say of an error, in lower case.
-const FAILURES: [&str; 20] = [
-    "access denied",
-    "connection refused",
-    "connection reset by peer",
-    "connection timed out",
-    "device or resource busy",
-    "file name too long",
-    "host is down",
-    "input/output error",
-    "is a directory",
-    "no space left on device",
-    "no such file or directory",
-    "not a directory",
-    "operation not permitted",
-    "operation timed out",
-    "permission denied",
-    "remote i/o error",
-    "stale file handle",
-    "structure needs cleaning",
-    "too many levels of symbolic links",
-    "transport endpoint is not connected",
-];
-
-fn is_message(line: &str) -> bool {
-    let Some((first, rest)) = line.split_once(' ') else { return false };
-    if first == "total" && is_size(rest.trim()) || first == "Found" && rest.ends_with(" items") {
-        return true;
-    }
-    if line.starts_with("Traceback (most recent") || line.starts_with("An error occurred (") {
-        return true;
-    }
-    if let Some(name) = first.strip_suffix(':') {
-        let program = name.rsplit('/').next().unwrap_or_default();
-        let is_label = ["error", "warning", "warn", "fatal error", "total", "usage"]
-            .iter()
-            .any(|label| name.eq_ignore_ascii_case(label));
-        if PROGRAMS.contains(&program) || is_label {
-            return true;
-        }
-    }
-    if !line.contains(": ") && !line.contains('(') {
-        // All that a program printed: no name of a file comes before it.
-        let text = line.trim().trim_end_matches(['.', '!']);
-        return FAILURES.iter().any(|failure| text.eq_ignore_ascii_case(failure));
-    }
-    let text = line.trim_end_matches(['.', ')', '!']).to_ascii_lowercase();
-    FAILURES.iter().any(|failure| text.ends_with(failure))
-}
-
-/// A line of a log: a date, a time, and how serious it is.
-fn is_log(line: &str) -> bool {
-    const LEVELS: [&str; 9] =
-        ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", "INFO:"];
-    let mut words = words(line).skip_while(|word| is_date(word) || is_time(word));
-    let has_date = words_after_first(line).next().is_some() && words_of_time(line) > 0;
-    words.next().is_some_and(|word| {
-        let bare = word.trim_matches(['[', ']', ':']);
-        LEVELS.contains(&bare) && (has_date || word.ends_with(':') || word.starts_with('['))
-    })
-}
-
-fn words_of_time(line: &str) -> usize {
-    words(line).take_while(|word| is_date(word) || is_time(word)).count()
 }
 
 fn has_checksum(line: &str) -> bool {
@@ -594,11 +363,6 @@ fn is_signed_address(line: &str) -> bool {
         parameter.contains('=') && SIGNATURES.contains(&name.as_str())
     };
     address.contains("://") && query.split(['&', ';']).any(is_signature)
-}
-
-fn has_number_and_name(line: &str) -> bool {
-    let mut words = words(line);
-    words.next().is_some_and(is_number) && words.next().is_some()
 }
 
 /// Whether a word can be an id by its look: it has a digit, and one of the characters that separate parts of
