@@ -256,8 +256,9 @@ pub mod ids {
     pub use crate::registry::Lease;
 }
 
-/// Text in messages.
+/// Text in messages, and small files whose text is read whole.
 pub mod text {
+    pub use crate::disk::{read_small, read_small_text};
     pub use crate::model::{
         is_escaped, is_interpreted, parse_duration, plural, quoted, write_visible,
     };

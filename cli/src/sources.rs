@@ -7,8 +7,9 @@ use accession::{
 };
 
 use crate::error::{Error, Result};
+use crate::input_file::InputFile;
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages};
+use crate::reading::{Entries, MissingPages};
 use crate::session::Session;
 
 /// What a [`SetSpec`] names.

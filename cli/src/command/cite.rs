@@ -13,8 +13,10 @@ use serde_json::Value;
 
 use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::output::{Output, counted, in_words, to_value};
-use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
+use crate::reading::{Entries, warn_of_repeated};
+use crate::references::read_record;
 use crate::session::Session;
 use crate::sources::{Named, listed, refuse_unread, snapshot};
 

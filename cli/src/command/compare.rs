@@ -22,12 +22,13 @@ use serde_json::{Value, json};
 
 use crate::args::ListArgs;
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::output::{
     Column, Object, Output, Progress, Streamed, counted, for_shell, in_words, plural, write_fields,
     write_rows,
 };
 use crate::paths::OF_PATHS;
-use crate::reading::{InputFile, warn_of_repeated};
+use crate::reading::warn_of_repeated;
 use crate::session::Session;
 use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
 

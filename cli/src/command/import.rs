@@ -22,9 +22,11 @@ use crate::applied::{
 use crate::args::{DryRunArgs, ExpectArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
+use crate::events::import_events;
+use crate::input_file::InputFile;
 use crate::listing_guard::ListingGuard;
 use crate::output::{Object, Output, counted, in_words};
-use crate::reading::{InputFile, MissingPages, import_events};
+use crate::reading::MissingPages;
 use crate::session::{Create, Session};
 
 /// Build a history from dated listings, or a table of dates

@@ -8,8 +8,8 @@ use accession::listing::old_payment_ids;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Exit, Result};
+use crate::input_file::{InputFile, open};
 use crate::output::{Column, in_words};
-use crate::reading::{InputFile, open};
 use crate::session::Session;
 
 /// The layout and epoch of payment ids.
