@@ -14,8 +14,8 @@ use struson::serde::DeserializerError;
 
 use super::Reader;
 use super::file::{Ration, Rationed};
-use super::findings::Totals;
-use super::paging_keys::{CURSORS, NEXT_PAGES, TOTALS, bare};
+use super::pages::Totals;
+use super::paging_keys::{CURSORS, NEXT_PAGES, PAGE_COUNTS, TOTALS, bare};
 use crate::error::Error;
 
 /// The elements of the array at a path of keys, such as `feed` / `entry`; with no key, of the document
@@ -101,8 +101,9 @@ impl JsonItems {
 
     /// What the document states of the search, once all of it is read.
     pub fn totals(&self) -> Totals {
-        let Totals { hits, start, has_next_page } = self.totals;
-        Totals { hits, start, has_next_page: has_next_page || self.has_cursor && hits.is_none() }
+        let Totals { hits, has_next_page, .. } = self.totals;
+        let has_next_page = has_next_page || self.has_cursor && hits.is_none();
+        Totals { has_next_page, ..self.totals }
     }
 
     /// The next element.
@@ -218,7 +219,8 @@ impl JsonItems {
             return Ok(self.json.skip_value()?);
         }
         let is_cursor = CURSORS.contains(&bare.as_str());
-        if !is_total && !is_next && !is_cursor && key != "start" {
+        let is_page_count = PAGE_COUNTS.contains(&bare.as_str());
+        if !is_total && !is_next && !is_cursor && !is_page_count && key != "start" {
             return Ok(self.json.skip_value()?);
         }
         let value: Value = self.json.deserialize_next()?;
@@ -232,6 +234,8 @@ impl JsonItems {
         if is_total {
             // Of several, one counts only what is in the document.
             self.totals.hits = self.totals.hits.max(number);
+        } else if is_page_count {
+            self.totals.pages = self.totals.pages.max(number);
         } else if key == "start" {
             self.totals.start = number;
         } else if is_next {
@@ -298,7 +302,39 @@ fn not_of_format(cause: &dyn fmt::Display) -> Error {
 mod tests {
     use std::io::BufReader;
 
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_total_is_read_in_every_spelling_and_place(
+            key in prop::sample::select(TOTALS.to_vec()),
+            separator in prop::sample::select(vec!["", "_", "-", ".", ":", "@"]),
+            at in any::<prop::sample::Index>(),
+            total: u32,
+            form in 0..4,
+            is_first: bool,
+        ) {
+            let at = at.index(key.len());
+            let key = format!("{}{separator}{}", &key[..at], key[at..].to_uppercase());
+            let member = match form {
+                0 => format!(r#""{key}":{total}"#),
+                1 => format!(r#""{key}":"{total}""#),
+                2 => format!(r#""context":{{"{key}":{total}}}"#),
+                _ => format!(r#""{key}":{{"value":{total},"relation":"eq"}}"#),
+            };
+            let list = r#""features":[1]"#;
+            let text = match is_first {
+                true => format!("{{{member},{list}}}"),
+                false => format!("{{{list},{member}}}"),
+            };
+            let file = std::io::Cursor::new(text.into_bytes());
+            let mut items = JsonItems::new(Box::new(file), "x.json".into(), &["features"]);
+            while items.next_item::<Value>().unwrap().is_some() {}
+            prop_assert_eq!(items.totals().hits, Some(u64::from(total)));
+        }
+    }
 
     fn read(text: &str, path: &'static [&'static str]) -> Result<Vec<String>, String> {
         // A buffer of three bytes, so that every token crosses the end of one.

@@ -12,7 +12,7 @@ fn is_permissions(word: &str) -> bool {
     };
     let mut letters = word.bytes();
     word.len() == 10
-        && letters.next().is_some_and(|it| b"-dlbcpsDCMn".contains(&it))
+        && letters.next().is_some_and(|it| b"-.dlbcpsDCMn".contains(&it))
         && letters.all(|it| b"-rwxsStTlL".contains(&it))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn is_size(word: &str) -> bool {
 
 pub(super) fn is_number(word: &str) -> bool {
     word.starts_with(|it: char| it.is_ascii_digit())
-        && word.bytes().all(|it| it.is_ascii_digit() || it == b',')
+        && word.bytes().all(|it| it.is_ascii_digit() || matches!(it, b',' | b'.'))
 }
 
 pub(super) fn has_permissions(line: &str) -> bool {
@@ -139,4 +139,62 @@ pub(super) fn has_address_and_size(line: &str) -> bool {
 pub(super) fn has_number_and_name(line: &str) -> bool {
     let mut words = words(line);
     words.next().is_some_and(is_number) && words.next().is_some()
+}
+
+pub(super) fn is_ruler(line: &str) -> bool {
+    let is_drawn =
+        |it: char| matches!(it, '-' | '=' | '+' | '|' | '_' | ' ' | '─' | '┼' | '├' | '┤' | '═');
+    line.matches(['-', '=', '─', '═']).count() >= 3 && line.chars().all(is_drawn)
+}
+
+/// Whether a line is drawn as a branch of a tree.
+pub(super) fn is_drawn(line: &str) -> bool {
+    line.trim_start_matches([' ', '\u{a0}', '│', '|']).starts_with(['├', '└'])
+        || ["|-- ", "`-- ", "+---", "\\---"].iter().any(|branch| line.starts_with(branch))
+}
+
+/// Whether a word names a file: it has a directory or an extension.
+pub(super) fn is_file_name(word: &str) -> bool {
+    let (stem, extension) = word.rsplit_once('.').unwrap_or((word, ""));
+    let is_extension = (1..=6).contains(&extension.len())
+        && extension.bytes().all(|it| it.is_ascii_alphanumeric())
+        && extension.bytes().any(|it| it.is_ascii_alphabetic());
+    word.contains('/') || is_extension && !stem.is_empty()
+}
+
+/// Whether a line begins with the name of a file, and has only numbers, sizes and times after it.
+pub(super) fn has_name_and_number(line: &str) -> bool {
+    let mut words = words(line);
+    let has_name = words.next().is_some_and(is_file_name);
+    let mut rest = words.peekable();
+    has_name
+        && rest.peek().is_some()
+        && rest.all(|word| is_size(word) || is_number(word) || is_date(word) || is_time(word))
+}
+
+/// Whether a line begins with a date and a time of the day, and has a name after them.
+pub(super) fn has_time_and_name(line: &str) -> bool {
+    let mut words = words(line).peekable();
+    let Some(first) = words.next().filter(|word| is_date(word)) else { return false };
+    let mut has_time = first.contains(':');
+    while let Some(word) = words.next_if(|word| is_time(word)) {
+        has_time |= word.contains(':');
+    }
+    has_time && words.next().is_some()
+}
+
+/// Whether a word of a line is a checksum, and another is not.
+pub(super) fn has_checksum(line: &str) -> bool {
+    let is_checksum = |word: &str| {
+        let word = word.trim_end_matches([':', ',', ';']);
+        // As in a web page: an algorithm, and the checksum in base 64.
+        if let Some((algorithm, rest)) = word.split_once('-')
+            && ["md5", "sha1", "sha256", "sha384", "sha512"].contains(&algorithm)
+        {
+            return rest.len() >= 22;
+        }
+        let word = word.rsplit([':', '=']).next().unwrap_or_default();
+        word.len() >= 32 && word.bytes().all(|it| it.is_ascii_hexdigit())
+    };
+    words(line).any(is_checksum) && words(line).nth(1).is_some()
 }

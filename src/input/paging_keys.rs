@@ -51,6 +51,10 @@ pub(super) const NEXT_PAGES: [&str; 23] = [
     "continuationtoken",
 ];
 
+/// Keys with the number of pages, written likewise.
+pub(super) const PAGE_COUNTS: [&str; 6] =
+    ["lastpage", "numberofpages", "numpages", "pagecount", "pages", "totalpages"];
+
 /// Keys of a search that continues, written likewise, which the last page may have, too.
 pub(super) const CURSORS: [&str; 4] = ["cursor", "cursormark", "scroll", "scrollid"];
 

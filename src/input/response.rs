@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::content::WrittenFile;
 use super::error::granule_id;
-use super::findings::{FileFindings, Finding, FindingKind, Skipped};
+use super::finding::{Finding, FindingKind};
+use super::findings::{FileFindings, Skipped};
 use super::format::{ListingOptions, RowFilter, parse_time, selects};
 use super::json_items::JsonItems;
 use super::lines::NOT_RECURSIVE;
@@ -211,7 +212,11 @@ impl Rows for Response {
         }
         if self.collections.distinct() > 1 {
             let sentence = format!("the granules are of several collections: {}", self.collections);
-            suspicious.push(Finding::new(&COLLECTIONS, first_line(), sentence));
+            let most = self.collections.most_frequent().filter(|name| !name.contains('\''));
+            let hint = most.map(|name| {
+                format!("--only 'collection={name}' reads one of them, --only 'collection=*' all")
+            });
+            suspicious.push(Finding::new(&COLLECTIONS, first_line(), sentence).with_hint(hint));
         }
         FileFindings {
             skipped: self.skipped.clone(),

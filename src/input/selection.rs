@@ -3,7 +3,7 @@
 use csv::ByteRecord;
 
 use super::columns::index_of;
-use super::findings::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind};
 use super::format::RowFilter;
 use super::values::Values;
 use crate::error::ErrorKind;
@@ -76,16 +76,17 @@ const STATUSES: [&str; 24] = [
 ];
 
 /// The names of columns with a collection, written likewise.
-const COLLECTIONS: [&str; 8] = [
+const COLLECTIONS: [&str; 6] = [
     "collection",
     "collectionconceptid",
     "collectionid",
     "collectionname",
     "collectionshortname",
-    "datasetid",
-    "entrytitle",
     "parentcollection",
 ];
+
+/// The names of columns with the title of a collection, or of the row itself, written likewise.
+const TITLES: [&str; 2] = ["datasetid", "entrytitle"];
 
 /// The name of a column in lower case, without separators.
 fn bare(name: &[u8]) -> String {
@@ -110,7 +111,9 @@ impl Selection {
             let is_status = STATUSES.contains(&bare.as_str()) || bare.ends_with("status");
             let kind = match () {
                 () if is_status => &STATUS_COLUMN,
-                () if COLLECTIONS.contains(&bare.as_str()) => &COLLECTION_COLUMN,
+                () if [&COLLECTIONS[..], &TITLES].concat().contains(&bare.as_str()) => {
+                    &COLLECTION_COLUMN
+                }
                 () => continue,
             };
             let name = String::from_utf8_lossy(name).into_owned();
@@ -122,18 +125,29 @@ impl Selection {
         let mut findings = Vec::new();
         for Watched { name, kind, values, .. } in &self.watched {
             let is_status = *kind == &STATUS_COLUMN;
+            // Of many titles, each is mostly that of its own row.
+            let is_of_few = is_status || TITLES.contains(&bare(name.as_bytes()).as_str());
             let is_suspicious = match values.distinct() {
                 0 | 1 => false,
-                distinct => !is_status || distinct <= MAX_STATUSES,
+                distinct => !is_of_few || distinct <= MAX_STATUSES,
             };
             if is_suspicious {
                 let sentence = format!("the column {} has several values: {values}", quoted(name));
-                findings.push(Finding::new(kind, location.clone(), sentence));
+                let of_rows = if is_status { "this value" } else { "this collection" };
+                let hint = values
+                    .most_frequent()
+                    .filter(|value| !value.contains('\'') && !name.contains(['\'', '=']));
+                let hint = hint.map(|value| {
+                    format!(
+                        "--only '{name}={value}' reads the rows of {of_rows}, --only '{name}=*' all"
+                    )
+                });
+                findings.push(Finding::new(kind, location.clone(), sentence).with_hint(hint));
             }
         }
         findings
     }
 }
 
-/// A column with more values than this is not a status.
+/// A column with more values than this is not a status, and a title not that of a collection.
 const MAX_STATUSES: usize = 10;

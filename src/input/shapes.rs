@@ -3,14 +3,19 @@
 //! Each shape is data: a name, the lines that it needs, a test of a line, and a hint. A line is tested only if one
 //! of its bytes allows a shape, so a plain list costs three searches for bytes a line.
 
-use memchr::{memchr, memchr3};
+use memchr::memchr3;
 
-use super::findings::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind};
 use super::line_columns::{
-    has_address_and_size, has_date_and_size, has_name_date_and_size, has_number_and_name,
-    has_permissions, has_size_and_date, words,
+    has_address_and_size, has_checksum, has_date_and_size, has_name_and_number,
+    has_name_date_and_size, has_number_and_name, has_permissions, has_size_and_date,
+    has_time_and_name, is_drawn, is_ruler,
 };
-use super::line_messages::{is_log, is_message};
+use super::line_messages::{is_command, is_log, is_message};
+use super::line_text::{
+    comment_prefix, has_several_ids, has_value, is_comment, is_json, is_line_of_ids, is_quoted,
+    is_remark, is_script, is_sentence, is_signed_address, unquoted,
+};
 use super::occurrences::Occurrences;
 use crate::error::ErrorKind;
 use crate::model::SourceLocation;
@@ -50,19 +55,22 @@ const fn shape(
     Shape { kind, quorum, test }
 }
 
+const SCRIPT: &str = "run the script, or read the catalogue that made it: `accession sync DATASET response.json` reads the search result of ESGF";
+const OF_DATA: &str = "a listing has one id a line; `--id ID` names one granule, and a directory in place of the listing its files";
 const FIND: &str = "`find DIR -type f` prints one path a line, and nothing else";
 const PLAIN_KEYS: &str = "print names only, as `rclone lsf -R --files-only REMOTE:PATH`, `aws s3api list-objects-v2 --bucket NAME` (its JSON is read) and `find DIR -type f` do";
 
 /// The shapes, the most telling first: the first that has its lines names what the file is.
-static SHAPES: [Shape; 20] = [
+static SHAPES: [Shape; 28] = [
     shape(
         "script",
         "Scripts",
         Quorum::First,
         is_script,
         "is the first line of a script, not an id",
-        "run the script, or read the catalogue that made it: `accession sync DATASET response.json` reads the search result of ESGF",
+        SCRIPT,
     ),
+    shape("commands", "Scripts", Quorum::Most, is_command, "is a command, not an id", SCRIPT),
     shape(
         "permissions",
         "Columns",
@@ -139,10 +147,11 @@ static SHAPES: [Shape; 20] = [
         "bars",
         "Columns",
         Quorum::Most,
-        |line| line.contains(" | ") || line.contains(" │ "),
+        |line| line.contains(" | ") || line.contains(" │ ") || line.matches('|').count() > 1,
         "is a row of a drawn table, not an id",
         "print the table as CSV, or names only",
     ),
+    shape("drawn", "Columns", Quorum::Any, is_drawn, "is drawn, as `tree` draws directories", FIND),
     shape(
         "checksum-and-name",
         "Checksum lists",
@@ -176,6 +185,14 @@ static SHAPES: [Shape; 20] = [
         "--comment PREFIX skips the lines that begin with PREFIX",
     ),
     shape(
+        "remark",
+        "Comments",
+        Quorum::Any,
+        is_remark,
+        "is a comment, not an id",
+        "--comment '#' skips the lines that begin with #",
+    ),
+    shape(
         "quoted",
         "Quoted lines",
         Quorum::Every,
@@ -200,6 +217,30 @@ static SHAPES: [Shape; 20] = [
         PLAIN_KEYS,
     ),
     shape(
+        "time-and-name",
+        "Columns",
+        Quorum::Most,
+        has_time_and_name,
+        "has a time and a name, not an id",
+        PLAIN_KEYS,
+    ),
+    shape(
+        "name-and-number",
+        "Columns",
+        Quorum::Most,
+        has_name_and_number,
+        "has a name and numbers, not an id",
+        PLAIN_KEYS,
+    ),
+    shape(
+        "values",
+        "Text and data",
+        Quorum::Most,
+        has_value,
+        "has a name and a value, not an id",
+        OF_DATA,
+    ),
+    shape(
         "several-ids",
         "Several ids in a line",
         Quorum::Most,
@@ -215,6 +256,15 @@ static SHAPES: [Shape; 20] = [
         "is the only line, and has several ids",
         "write one id a line, as `tr -s ', ' '\\n'` does",
     ),
+    shape(
+        "blanks",
+        "Columns",
+        Quorum::Most,
+        |line| line.trim().contains("  "),
+        "has columns between blanks, not an id",
+        PLAIN_KEYS,
+    ),
+    shape("sentences", "Text and data", Quorum::Most, is_sentence, "is text, not an id", OF_DATA),
 ];
 
 /// Counts the lines of each shape, and keeps the first of each.
@@ -255,7 +305,28 @@ impl ShapeCounts {
                 Quorum::Only => count == 1 && lines == 1,
             }
         });
-        found.and_then(|(shape, seen)| seen.finding(&shape.kind))
+        found.and_then(|(Shape { kind, .. }, seen)| {
+            let hint = seen.first().and_then(|(_, example)| hint_of(kind.name, example));
+            Some(seen.finding(kind)?.with_hint(hint))
+        })
+    }
+}
+
+/// What to do about an example of a shape, as an option to paste.
+fn hint_of(shape: &str, example: &str) -> Option<String> {
+    match shape {
+        "comment" => {
+            let prefix = comment_prefix(example);
+            let is_plain = !prefix.contains('\'');
+            is_plain
+                .then(|| format!("--comment '{prefix}' skips the lines that begin with {prefix}"))
+        }
+        "quoted" => {
+            let name = unquoted(example);
+            let is_plain = !name.contains('\'');
+            is_plain.then(|| format!("if it is a table of one column, --column '{name}' names it; otherwise remove the quotes"))
+        }
+        _ => None,
     }
 }
 
@@ -284,126 +355,63 @@ fn can_have_shape(line: &[u8]) -> bool {
                 | b'+'
                 | b'|'
                 | b'*'
+                | b'<'
                 | 0x80..
         )
     };
     line.first().is_some_and(is_marked)
         || line.last().is_some_and(|last| matches!(last, b':' | b';'))
         || memchr3(b' ', b',', b'?', line).is_some()
-        || memchr(b';', line).is_some()
-}
-
-fn is_script(line: &str) -> bool {
-    line.starts_with("#!") || line.to_ascii_lowercase().starts_with("@echo")
-}
-
-fn is_comment(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with(['#', ';', '%']) || line.starts_with("//") || line.starts_with("/*")
-}
-
-fn is_json(line: &str) -> bool {
-    let line = line.trim();
-    line.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
-}
-
-fn is_quoted(line: &str) -> bool {
-    let line = line.trim_end_matches(',');
-    let is_between =
-        |open, close| line.len() > 1 && line.starts_with(open) && line.ends_with(close);
-    [('"', '"'), ('\'', '\''), ('`', '`'), ('‘', '’'), ('“', '”'), ('«', '»')]
-        .into_iter()
-        .any(|(open, close)| is_between(open, close))
-}
-
-fn is_ruler(line: &str) -> bool {
-    let is_drawn =
-        |it: char| matches!(it, '-' | '=' | '+' | '|' | '_' | ' ' | '─' | '┼' | '├' | '┤' | '═');
-    line.matches(['-', '=', '─', '═']).count() >= 3 && line.chars().all(is_drawn)
-}
-
-fn has_checksum(line: &str) -> bool {
-    let is_checksum = |word: &str| {
-        let word = word.trim_end_matches([':', ',', ';']);
-        let word = word.rsplit([':', '=']).next().unwrap_or_default();
-        word.len() >= 32 && word.bytes().all(|it| it.is_ascii_hexdigit())
-    };
-    words(line).any(is_checksum) && words(line).nth(1).is_some()
-}
-
-/// Parameters of addresses that expire, in lower case.
-const SIGNATURES: [&str; 21] = [
-    "sig",
-    "signature",
-    "x-amz-signature",
-    "x-amz-security-token",
-    "awsaccesskeyid",
-    "x-goog-signature",
-    "googleaccessid",
-    "x-oss-signature",
-    "ossaccesskeyid",
-    "x-obs-signature",
-    "q-signature",
-    "temp_url_sig",
-    "key-pair-id",
-    "hdnts",
-    "hdnea",
-    "token",
-    "access_token",
-    "auth_token",
-    "sas_token",
-    "jwt",
-    "x-amz-credential",
-];
-
-fn is_signed_address(line: &str) -> bool {
-    let Some((address, query)) = line.split_once('?') else { return false };
-    let is_signature = |parameter: &str| {
-        let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        parameter.contains('=') && SIGNATURES.contains(&name.as_str())
-    };
-    address.contains("://") && query.split(['&', ';']).any(is_signature)
-}
-
-/// Whether a word can be an id by its look: it has a digit, and one of the characters that separate parts of
-/// names.
-fn looks_like_id(word: &str) -> bool {
-    word.len() >= 3
-        && word.bytes().any(|it| it.is_ascii_digit())
-        && word.bytes().any(|it| matches!(it, b'.' | b'_' | b'-' | b'/'))
-}
-
-/// Whether a line has several ids, wherever it is.
-fn has_several_ids(line: &str) -> bool {
-    let list = line.trim_end_matches([',', ';', ' ']);
-    let by_commas = || list.split([',', ';']).map(str::trim).all(looks_like_id);
-    let is_spaced = || words(line).nth(2).is_some() || line.trim().contains("  ");
-    list.contains([',', ';']) && by_commas() || is_spaced() && words(line).all(looks_like_id)
-}
-
-/// Whether the only line of a file has several ids: of one line, less is sufficient.
-fn is_line_of_ids(line: &str) -> bool {
-    if has_several_ids(line) {
-        return true;
-    }
-    let list = line.trim_end_matches([',', ';', ' ']);
-    let is_word = |part: &str| !part.is_empty() && !part.contains(' ');
-    if list.contains([',', ';']) && list.split([',', ';']).map(str::trim).all(is_word) {
-        return true;
-    }
-    let ending = |word: &str| word.rsplit_once('.').map(|(_, end)| end.to_owned());
-    let mut endings = words(line).map(ending);
-    let first = endings.next().flatten();
-    let is_extension = first.as_ref().is_some_and(|it| {
-        (1..=5).contains(&it.len()) && it.bytes().any(|it| it.is_ascii_alphabetic())
-    });
-    let mut others = endings.peekable();
-    is_extension && others.peek().is_some() && others.all(|other| other == first)
+        || memchr3(b';', b'|', b'@', line).is_some()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn shape_of(lines: &[String]) -> Option<&'static str> {
+        let mut counts = ShapeCounts::default();
+        for (line, text) in (1..).zip(lines) {
+            counts.observe(text, &SourceLocation::Line { source: "list.txt".into(), line });
+        }
+        counts.finding().map(|finding| finding.kind.name)
+    }
+
+    proptest! {
+        #[test]
+        fn names_without_blanks_and_marks_have_no_shape(
+            lines in prop::collection::vec("[A-Za-z0-9_][A-Za-z0-9._/-]{0,40}[A-Za-z0-9_]", 1..30)
+        ) {
+            prop_assert_eq!(shape_of(&lines), None);
+        }
+
+        #[test]
+        fn a_line_that_is_no_id_is_found_wherever_it_is(
+            mut lines in prop::collection::vec("[A-Za-z0-9_]{1,20}( [a-z]{1,8})?\\.nc", 0..30),
+            place in any::<prop::sample::Index>(),
+            (wrong, shape) in prop::sample::select(vec![
+                ("-rw-r--r-- 1 foo foo 1234 Jan 12 03:04 A.nc", "permissions"),
+                ("2024-01-02 03:04:05 1234 sub/A.nc", "date-and-size"),
+                ("1234 2024-01-02 03:04:05.000000000 sub/A.nc", "size-and-date"),
+                ("A.nc 2024-01-02 03:04 1.2M", "name-and-date"),
+                ("https://x.example.org/A.nc 3 data/A.nc", "address-and-size"),
+                ("2024/01/02 03:04:05 ERROR : x: failed", "log"),
+                ("find: './x': Permission denied", "message"),
+                ("sub:", "directory-heading"),
+                ("--- ---", "ruler"),
+                ("├── A.nc", "drawn"),
+                ("https://x.example.org/A.nc?sig=00", "signed-address"),
+                ("# end", "remark"),
+            ])
+        ) {
+            lines.insert(place.index(lines.len() + 1), wrong.to_owned());
+            let found = shape_of(&lines);
+            // A first line can be a comment, too.
+            prop_assert!(found == Some(shape) || found == Some("comment"), "{found:?}");
+        }
+    }
 
     #[test]
     fn the_reference_has_the_heading_and_the_code_of_every_shape() {

@@ -12,11 +12,12 @@ use super::columns::{find_column, index_of};
 use super::content::WrittenFile;
 use super::csv_rows::{CsvRows, delimiter};
 use super::error::granule_id;
-use super::findings::{FileFindings, Skipped, Totals};
+use super::findings::{FileFindings, Skipped};
 use super::format::{
     DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, PRODUCER_COLUMN, RowFilter, parse_time,
     selects,
 };
+use super::pages::Totals;
 use super::selection::{Selection, Watched};
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::{Error, ErrorDetail};
