@@ -10,7 +10,8 @@ use super::output::Progress;
 use super::reading::{MissingPages, ReadListings};
 use super::session::Session;
 
-/// Reads the events of a file, or of what a directory publishes of the dataset, into an import.
+/// Reads the events of a file, or of what a directory publishes of the dataset, into an import. Returns what the file
+/// has beside its events. `None` means that it is a log, which has nothing else.
 pub fn import_events(
     dataset: &DatasetName,
     file: &InputFile,
@@ -18,21 +19,23 @@ pub fn import_events(
     missing: MissingPages<'_>,
     session: &Session,
     import: &mut Import,
-) -> Result<()> {
+) -> Result<Option<Findings>> {
     let progress = Progress::new();
     progress.begin("reading", "granules", None);
     let now = session.now()?;
     let published = file.path().map(|path| Primary::of_directory(path, dataset, now));
     if let Some(published) = published.transpose()?.flatten() {
         options.check_log().with_context(|| file.name())?;
-        return import_log(&published, dataset, (import, now), &progress);
+        import_log(&published, dataset, (import, now), &progress)?;
+        return Ok(None);
     }
     let (reader, name) = open(file)?;
     let file = OpenedFile::open(reader, &name)?;
     if file.format(options)? == InputFormat::Manifest {
         options.check_log().with_context(|| name.clone())?;
         let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
-        return import_log(&manifest, dataset, (import, now), &progress);
+        import_log(&manifest, dataset, (import, now), &progress)?;
+        return Ok(None);
     }
     let mut events = file.events(options)?;
     for event in events.by_ref() {
@@ -47,7 +50,7 @@ pub fn import_events(
     import.left_out = events.left_out();
     import.until = events.left_out_since();
     let refusal = findings.refusal();
-    ReadListings::new(findings, refusal, missing).accepted().map(|_| ())
+    ReadListings::new(findings, refusal, missing).accepted().map(Some)
 }
 
 fn import_log(

@@ -52,6 +52,7 @@ macro_rules! object {
 mod again;
 mod applied;
 mod args;
+mod by_length;
 mod call;
 mod command;
 mod error;

@@ -358,7 +358,8 @@ impl<'a> ReadListings<'a> {
                 None => false,
             };
             if !known {
-                self.check(Some(Findings::guessed(algorithm, files, dataset)))?;
+                let command = session.again(&[("--algorithm", algorithm.as_str())]);
+                self.check(Some(Findings::guessed(algorithm, files, dataset, &command)))?;
             }
         }
         Ok(self.findings)

@@ -18,7 +18,7 @@ use crate::output::{Output, counted, in_words, to_value};
 use crate::reading::{Entries, warn_of_repeated};
 use crate::references::read_record;
 use crate::session::Session;
-use crate::sources::{Named, listed, refuse_unread, snapshot};
+use crate::sources::{ListedSource, Named, listed, refuse_unread, snapshot};
 
 /// Print a citation
 ///
@@ -191,7 +191,8 @@ impl Args {
                 .with_hint("--of names the dataset: its DOI, a name, or a file with its metadata")
         })?;
         let options = self.files.reading(self.lists.options());
-        let (_, listing) = listed(session, file, (options, &self.lists.paths))?;
+        let ListedSource { listing, by_length, .. } =
+            listed(session, file, (options, &self.lists.paths))?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
@@ -199,7 +200,7 @@ impl Args {
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
-        let printed = object!({
+        let mut printed = object!({
             "format": self.format.name(),
             "citation": text,
             "annotations": Vec::<Annotation>::new(),
@@ -207,6 +208,9 @@ impl Args {
             "identifier": list.identifier,
             "granules": list.granules,
         });
+        if !by_length.is_empty() {
+            printed.0.push(("by_length", by_length.into()));
+        }
         session.present(&printed, write_citation)
     }
 

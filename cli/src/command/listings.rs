@@ -7,6 +7,7 @@ use std::sync::Arc;
 use accession::ListingOptions;
 use accession::Selection;
 use accession::history::ChangeExamples;
+use accession::listing::Findings;
 use accession::text::{plural, quoted};
 use accession::{
     ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Expected, Instance, Limits,
@@ -64,6 +65,11 @@ pub struct Taken {
     pub known: u64,
     /// How many changed nothing.
     pub unchanged: u64,
+    /// What was read, of the first change of the dataset or, if the listings are only tried, of all; and how contents
+    /// were compared.
+    pub findings: Findings,
+    /// Whether the listings are only tried.
+    is_trial: bool,
     /// Whether one led to the expected set.
     meets_expectation: bool,
     /// Why one was refused, and those after it were not read. `None` means that all were taken.
@@ -159,7 +165,7 @@ impl Listings<'_> {
     /// accepted, they are kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
         session.write(Create::when(self.change.creates_dataset()), None, |registry, session| {
-            self.sync_each(registry, session)
+            self.sync_each(registry, session, Taken::default())
         })
     }
 
@@ -174,11 +180,11 @@ impl Listings<'_> {
             None => session.open()?.temporary_copy()?,
         };
         let copy = session.recording(&copy, None)?;
-        self.sync_each(&copy.observed_by(Arc::new(Progress::new())), session)
+        let copy = copy.observed_by(Arc::new(Progress::new()));
+        self.sync_each(&copy, session, Taken { is_trial: true, ..Taken::default() })
     }
 
-    fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
-        let mut taken = Taken::default();
+    fn sync_each(&self, registry: &Registry, session: &Session, mut taken: Taken) -> Result<Taken> {
         taken.applied.in_force = registry.snapshot()?.latest_change(self.dataset)?;
         for dated in &self.dated {
             let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
@@ -266,7 +272,11 @@ impl Listings<'_> {
         let read = entries.read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
         let recording = Recording { session, dataset: self.dataset };
-        read.accepted_for(recording, || listing.listed_directory())?;
+        let findings = read.accepted_for(recording, || listing.listed_directory())?;
+        taken.findings.add_contents(&findings);
+        if taken.is_trial || taken.applied.in_force.is_none() {
+            findings.read().iter().for_each(|read| taken.findings.add_read(read.clone()));
+        }
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,
@@ -373,6 +383,11 @@ fn with_ways_on(error: Error, dated: &Dated, session: &Session) -> Error {
     let (file, refusal) = (dated.file.name(), error.refusal());
     let without = session.again(&[("--skip", &file)]);
     let hint = match refusal {
+        // How the input is read cannot be expected.
+        Some((refused, _)) if refused.kind() == ErrorKind::Input => {
+            let own = refused.hint().map_or(String::new(), |hint| format!("{hint}; "));
+            format!("{own}`{without}` continues without it")
+        }
         Some((_, expect)) => {
             let with = session.again(&[("--expect", &expect.to_string())]);
             format!("`{with}` records it and continues; `{without}` continues without it")
