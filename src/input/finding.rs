@@ -77,6 +77,16 @@ impl Finding {
     }
 }
 
+/// A value as an argument of a shell. `None` means that it has a quote.
+pub(super) fn argument(value: &str) -> Option<String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-=".contains(&byte);
+    match value.contains('\'') {
+        true => None,
+        false if !value.is_empty() && value.bytes().all(is_plain) => Some(value.to_owned()),
+        false => Some(format!("'{value}'")),
+    }
+}
+
 /// The sentence, without the location.
 impl fmt::Display for Finding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::content::WrittenFile;
 use super::error::granule_id;
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, argument};
 use super::findings::{FileFindings, Skipped};
 use super::format::{ListingOptions, RowFilter, parse_time, selects};
 use super::json_items::JsonItems;
@@ -212,10 +212,10 @@ impl Rows for Response {
         }
         if self.collections.distinct() > 1 {
             let sentence = format!("the granules are of several collections: {}", self.collections);
-            let most = self.collections.most_frequent().filter(|name| !name.contains('\''));
-            let hint = most.map(|name| {
-                format!("--only 'collection={name}' reads one of them, --only 'collection=*' all")
-            });
+            let option = |value: &str| argument(&format!("{COLLECTION}={value}"));
+            let hint = self.collections.most_frequent().and_then(option).zip(option("*"));
+            let hint = hint
+                .map(|(most, all)| format!("--only {most} reads one of them, --only {all} all"));
             suspicious.push(Finding::new(&COLLECTIONS, first_line(), sentence).with_hint(hint));
         }
         FileFindings {

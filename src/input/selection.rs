@@ -3,7 +3,7 @@
 use csv::ByteRecord;
 
 use super::columns::index_of;
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, argument};
 use super::format::RowFilter;
 use super::values::Values;
 use crate::error::ErrorKind;
@@ -134,13 +134,10 @@ impl Selection {
             if is_suspicious {
                 let sentence = format!("the column {} has several values: {values}", quoted(name));
                 let of_rows = if is_status { "this value" } else { "this collection" };
-                let hint = values
-                    .most_frequent()
-                    .filter(|value| !value.contains('\'') && !name.contains(['\'', '=']));
-                let hint = hint.map(|value| {
-                    format!(
-                        "--only '{name}={value}' reads the rows of {of_rows}, --only '{name}=*' all"
-                    )
+                let option = |value: &str| argument(&format!("{name}={value}"));
+                let hint = values.most_frequent().and_then(option).zip(option("*"));
+                let hint = hint.filter(|_| !name.contains('=')).map(|(most, all)| {
+                    format!("--only {most} reads the rows of {of_rows}, --only {all} all")
                 });
                 findings.push(Finding::new(kind, location.clone(), sentence).with_hint(hint));
             }

@@ -5,7 +5,7 @@
 
 use memchr::memchr3;
 
-use super::finding::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, argument};
 use super::line_columns::{
     has_address_and_size, has_checksum, has_date_and_size, has_name_and_number,
     has_name_date_and_size, has_number_and_name, has_permissions, has_size_and_date,
@@ -317,14 +317,14 @@ fn hint_of(shape: &str, example: &str) -> Option<String> {
     match shape {
         "comment" => {
             let prefix = comment_prefix(example);
-            let is_plain = !prefix.contains('\'');
-            is_plain
-                .then(|| format!("--comment '{prefix}' skips the lines that begin with {prefix}"))
+            let option = argument(prefix)?;
+            Some(format!("--comment {option} skips the lines that begin with {prefix}"))
         }
         "quoted" => {
-            let name = unquoted(example);
-            let is_plain = !name.contains('\'');
-            is_plain.then(|| format!("if it is a table of one column, --column '{name}' names it; otherwise remove the quotes"))
+            let name = argument(unquoted(example))?;
+            Some(format!(
+                "if it is a table of one column, --column {name} names it; otherwise remove the quotes"
+            ))
         }
         _ => None,
     }
