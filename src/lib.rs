@@ -251,7 +251,8 @@ pub mod ids {
     pub use crate::registry::Lease;
 }
 
-/// Text in messages.
+/// Text in messages, and small files whose text is read whole.
 pub mod text {
+    pub use crate::disk::{read_small, read_small_text};
     pub use crate::model::{is_escaped, is_interpreted, plural, quoted, write_visible};
 }

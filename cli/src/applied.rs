@@ -13,6 +13,7 @@ use accession::{Digest, WarningKind};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use super::by_length::{by_length, in_a_line};
 use super::error::{Exit, Result};
 use super::output::{AsText, Object, Output, counted, in_words};
 use super::session::{Create, Session};
@@ -91,27 +92,8 @@ impl<'a> Application<'a> {
     /// What the result says of the listings, as JSON: what was read, if it is the first change or a dry run.
     fn reading(&self, applied: &ChangeReport) -> Object {
         let Some(findings) = self.findings else { return Object(vec![]) };
-        let by_length: Vec<Value> = findings
-            .guessed_algorithms()
-            .map(|(algorithm, files)| json!({ "algorithm": algorithm.as_str(), "files": files }))
-            .collect();
         let is_first = applied.last.is_none() && applied.instance().is_some();
-        let read: Vec<Value> = findings
-            .read()
-            .iter()
-            .filter(|_| is_first || self.dry_run)
-            .map(|read| {
-                let (first, last) = read.ends.clone().unzip();
-                let FileRead { name, format, ids, .. } = read;
-                json!({ "file": name, "format": format, "ids": ids, "first": first, "last": last })
-            })
-            .collect();
-        let mut object = object!({ "read": read, "by_length": by_length });
-        object.0.retain(|(_, value)| value.as_array().is_none_or(|values| !values.is_empty()));
-        if findings.lacks_checksums() {
-            object.0.push(("contents_compared", false.into()));
-        }
-        object
+        reading(findings, is_first || self.dry_run)
     }
 
     /// The same, reported in one line with `--quiet` if something changed.
@@ -259,6 +241,22 @@ pub fn apply(
     Ok(exit)
 }
 
+/// What listings have beside granules, as JSON: what was read, if that is said, and how contents were compared.
+pub fn reading(findings: &Findings, says_what_was_read: bool) -> Object {
+    let read = findings.read().iter().filter(|_| says_what_was_read).map(|read| {
+        let (first, last) = read.ends.clone().unzip();
+        let FileRead { name, format, ids, .. } = read;
+        json!({ "file": name, "format": format, "ids": ids, "first": first, "last": last })
+    });
+    let read: Vec<Value> = read.collect();
+    let mut object = object!({ "read": read, "by_length": by_length(findings) });
+    object.0.retain(|(_, value)| value.as_array().is_none_or(|values| !values.is_empty()));
+    if findings.lacks_checksums() {
+        object.0.push(("contents_compared", false.into()));
+    }
+    object
+}
+
 /// Writes what was read: of each listing the format, the number of ids, and the first and the last id.
 pub fn write_read(out: &mut Output, done: &Value) -> io::Result<()> {
     for read in done["read"].as_array().map_or(&[][..], Vec::as_slice) {
@@ -275,11 +273,9 @@ pub fn write_read(out: &mut Output, done: &Value) -> io::Result<()> {
 
 /// Writes what the checksums of a listing are, if it does not name their algorithm, and whether contents were
 /// compared.
-fn write_contents(out: &mut Output, done: &Value) -> io::Result<()> {
+pub fn write_contents(out: &mut Output, done: &Value) -> io::Result<()> {
     for guessed in done["by_length"].as_array().map_or(&[][..], Vec::as_slice) {
-        let (files, algorithm) = (&guessed["files"], in_words(&guessed["algorithm"]));
-        let files = counted(files, "file");
-        writeln!(out, "{files} described ({algorithm}, by the length of the checksums)")?;
+        writeln!(out, "{}", in_a_line(guessed))?;
     }
     if done["contents_compared"] == false {
         writeln!(out, "contents were not compared: --etag compares the ETags of the objects")?;

@@ -25,6 +25,10 @@ const INCOMPLETE: &str = "name the files of all pages";
 /// `program` is how a command begins.
 pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
     if let Some(hint) = error.hint() {
+        // How the input is read cannot be expected.
+        if error.kind() == ErrorKind::Input {
+            return hint.to_owned();
+        }
         return format!("{hint}; if it is right, `{command}` makes exactly this change");
     }
     let option = match error.kind() {

@@ -10,8 +10,9 @@ use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser};
 
 use super::command::Command;
 use super::error::{Error, Exit, Result};
+use super::input_file::InputFile;
 use super::page::page;
-use super::reading::{CitationText, InputFile};
+use super::references::CitationText;
 use super::session::{REGISTRY, RunOptions, Session};
 use super::short_help::with_short_help;
 

@@ -1,107 +1,27 @@
-//! The files that a command names: lists of granules, histories, payment ids, and citations.
+//! The listings of granules that a command names.
 
 use std::cell::RefCell;
-use std::convert::Infallible;
-use std::ffi::OsString;
 use std::fs::File;
-use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::str::FromStr;
+use std::io::Read;
+use std::path::Path;
 
 use accession::ListingOptions;
-use accession::citation::Reference;
-use accession::citation::record;
-use accession::dataset::DatasetMetadata;
 use accession::listing::{
-    self, DirectoryListing, FileRead, Findings, InputFormat, ListedDirectory, ListedRecords,
-    OpenedFile, Record, Records,
+    DirectoryListing, FileRead, Findings, ListedDirectory, ListedRecords, Record, Records,
 };
-use accession::mirror::Primary;
-use accession::mirror::PrimaryOptions;
-use accession::proof::Policy;
 use accession::text::quoted;
 use accession::{
-    DatasetName, ErrorDetail, ErrorKind, GranuleId, Import, Listing, ListingBuilder, ListingEntry,
-    SourceLocation,
+    DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, SourceLocation,
 };
-use accession::{ParseError, Timestamp, Warning, WarningKind};
+use accession::{Warning, WarningKind};
 
-use super::error::{Context, Error, Result};
+use super::error::{Error, Result};
+use super::input_file::{InputFile, open};
 use super::listing_guard::ListingGuard;
 use super::output::{Progress, plural};
 use super::paths::PathArgs;
+use super::same_id::{add_path, refuse_same_id};
 use super::session::Session;
-
-/// An input file.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum InputFile {
-    /// Standard input, which is named `-`.
-    StandardInput,
-    /// A file by its path.
-    Path(PathBuf),
-}
-
-impl From<OsString> for InputFile {
-    fn from(argument: OsString) -> Self {
-        if argument == "-" { InputFile::StandardInput } else { InputFile::Path(argument.into()) }
-    }
-}
-
-impl InputFile {
-    /// The path. `None` means standard input.
-    pub fn path(&self) -> Option<&Path> {
-        match self {
-            InputFile::StandardInput => None,
-            InputFile::Path(path) => Some(path),
-        }
-    }
-
-    /// Whether it is a directory, whose files are listed.
-    pub fn is_directory(&self) -> bool {
-        self.path().is_some_and(Path::is_dir)
-    }
-
-    /// The name of the file in messages.
-    pub fn name(&self) -> String {
-        match self {
-            InputFile::StandardInput => "standard input".to_owned(),
-            InputFile::Path(path) => path.to_string_lossy().into_owned(),
-        }
-    }
-}
-
-/// Citations to check.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CitationText {
-    /// Standard input, which is named `-`.
-    StandardInput,
-    /// The citations themselves.
-    Text(String),
-}
-
-impl FromStr for CitationText {
-    type Err = Infallible;
-
-    fn from_str(text: &str) -> Result<Self, Infallible> {
-        Ok(match text {
-            "-" => CitationText::StandardInput,
-            text => CitationText::Text(text.to_owned()),
-        })
-    }
-}
-
-/// Opens a file to read it once, and returns it with the name that messages use.
-pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
-    let name = file.name();
-    let Some(path) = file.path() else { return Ok((Box::new(io::stdin()), name)) };
-    if path.is_dir() {
-        let message = format!("{} is a directory, not a file", quoted(&name));
-        return Err(Error::new(ErrorKind::Io, message).with_hint("name a file in it"));
-    }
-    let opened = File::open(path).with_context(|| format!("cannot read {}", quoted(&name)))?;
-    Ok((Box::new(opened), name))
-}
 
 /// The granules of arguments and then of listings, in their order. A listing is a file, or a directory, whose
 /// files are granules. Granules that a file marks as deleted or replaced are skipped. After each listing its
@@ -370,7 +290,7 @@ impl<'a> Entries<'a> {
                 self.findings.not_a_list()
             }
         };
-        Ok(ReadListings { findings: self.findings, refusal, guard: self.missing.guard() })
+        Ok(ReadListings::new(self.findings, refusal, self.missing))
     }
 }
 
@@ -390,7 +310,16 @@ pub struct ReadListings<'a> {
     guard: Option<&'a ListingGuard>,
 }
 
-impl ReadListings<'_> {
+impl<'a> ReadListings<'a> {
+    /// Listings with these findings, which a reason refuses, or the guard of the missing pages.
+    pub fn new(
+        findings: Findings,
+        refusal: Option<accession::Error>,
+        missing: MissingPages<'a>,
+    ) -> Self {
+        ReadListings { findings, refusal, guard: missing.guard() }
+    }
+
     /// What is in the listings beside the granules, unless they are refused by it. If they have a guard, it
     /// refuses the change of them in place of that.
     ///
@@ -429,7 +358,8 @@ impl ReadListings<'_> {
                 None => false,
             };
             if !known {
-                self.check(Some(Findings::guessed(algorithm, files, dataset)))?;
+                let command = session.again(&[("--algorithm", algorithm.as_str())]);
+                self.check(Some(Findings::guessed(algorithm, files, dataset, &command)))?;
             }
         }
         Ok(self.findings)
@@ -445,49 +375,6 @@ impl ReadListings<'_> {
             (Some(refusal), None) => Err(refusal.into()),
         }
     }
-}
-
-/// Adds the path of which a part is the id of a granule, so that another path with this part is found.
-fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Record) -> Result<()> {
-    let hash = |text: &str| {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        hasher.finish()
-    };
-    let listed = record.granule_id.as_str();
-    let listed = listed.strip_prefix("./").unwrap_or(listed);
-    let name = listed.rsplit('/').next().unwrap_or_default();
-    // Sorted, the paths that give one id and have one name are next to each other. Files of different names with
-    // one stem are those of one granule.
-    let key = format!("{:016x}{:016x}{:016x}", hash(granule_id.as_str()), hash(name), hash(listed));
-    paths.add(ListingEntry {
-        granule_id: GranuleId::new(key)?,
-        producer_granule: Some(record.granule_id.clone()),
-        content: None,
-        location: Some(record.location.clone()),
-    })?;
-    Ok(())
-}
-
-/// Refuses two paths that give one id.
-fn refuse_same_id(paths: &Listing) -> Result<()> {
-    let mut before: Option<ListingEntry> = None;
-    for entry in paths.entries()? {
-        let entry = entry?;
-        if let Some(before) = &before
-            && before.granule_id != entry.granule_id
-            && before.granule_id.as_str()[..32] == entry.granule_id.as_str()[..32]
-        {
-            let path = |entry: &ListingEntry| {
-                entry.producer_granule.as_ref().map_or(String::new(), ToString::to_string)
-            };
-            let (one, other) = (path(before), path(&entry));
-            let id = one.rsplit('/').next().unwrap_or_default();
-            return Err(Findings::same_id(id, [&one, &other], entry.location.clone()).into());
-        }
-        before = Some(entry);
-    }
-    Ok(())
 }
 
 /// The bytes at the beginning of a file that show whether it is text.
@@ -517,58 +404,6 @@ pub fn warn_of_repeated(session: &Session, repeated: u64) {
     }
 }
 
-/// Reads the events of a file, or of what a directory publishes of the dataset, into an import.
-pub fn import_events(
-    dataset: &DatasetName,
-    file: &InputFile,
-    options: &ListingOptions,
-    missing: MissingPages<'_>,
-    session: &Session,
-    import: &mut Import,
-) -> Result<()> {
-    let progress = Progress::new();
-    progress.begin("reading", "granules", None);
-    let now = session.now()?;
-    let published = file.path().map(|path| Primary::of_directory(path, dataset, now));
-    if let Some(published) = published.transpose()?.flatten() {
-        options.check_log().with_context(|| file.name())?;
-        return import_log(&published, dataset, (import, now), &progress);
-    }
-    let (reader, name) = open(file)?;
-    let file = OpenedFile::open(reader, &name)?;
-    if file.format(options)? == InputFormat::Manifest {
-        options.check_log().with_context(|| name.clone())?;
-        let manifest = Primary::from_reader(file.unzipped()?, &name, PrimaryOptions::default())?;
-        return import_log(&manifest, dataset, (import, now), &progress);
-    }
-    let mut events = file.events(options)?;
-    for event in events.by_ref() {
-        import.add(event?)?;
-        progress.advance_row();
-    }
-    progress.end();
-    session.warn_all(events.records().warnings());
-    let mut findings = Findings::new(options.stated_total());
-    events.records().add_to(&mut findings, &name);
-    session.warn_all(findings.warnings(&name));
-    import.left_out = events.left_out();
-    import.until = events.left_out_since();
-    let refusal = findings.refusal();
-    ReadListings { findings, refusal, guard: missing.guard() }.accepted().map(|_| ())
-}
-
-fn import_log(
-    log: &Primary,
-    dataset: &DatasetName,
-    (import, now): (&mut Import, Timestamp),
-    progress: &Progress,
-) -> Result<()> {
-    log.read_into(dataset, import, now, |events| {
-        progress.advance(events);
-    })?;
-    Ok(())
-}
-
 /// What to do with a search result of which pages are missing.
 #[derive(Debug, Clone, Copy)]
 pub enum MissingPages<'a> {
@@ -589,138 +424,5 @@ impl<'a> MissingPages<'a> {
             MissingPages::Guard(guard) | MissingPages::WarnAndGuard(guard) => Some(guard),
             MissingPages::Refuse | MissingPages::Warn => None,
         }
-    }
-}
-
-/// A limit for citations and lists of references.
-const MAX_TEXT_BYTES: u64 = 64 * 1_024 * 1_024;
-
-/// Reads the references of a file: BibTeX, RIS, CSL-JSON, or text.
-///
-/// # Errors
-///
-/// The file cannot be read or is too long, or contains no reference of the kind that the extension of its
-/// name says.
-pub fn read_references(file: &InputFile) -> Result<Vec<Reference>> {
-    let text = read_citations(file)?;
-    let references = Reference::find_all(&text);
-    let extension = file.path().and_then(|path| path.extension()).and_then(|it| it.to_str());
-    let extension = extension.unwrap_or_default().to_ascii_lowercase();
-    let is_of_records = ["bib", "ris", "json"].contains(&extension.as_str());
-    let is_list = text.trim().is_empty() || references.iter().any(|reference| reference.is_record);
-    if is_of_records && !is_list {
-        let message = format!("there is no reference in this .{extension} file");
-        let location = SourceLocation::Line { source: file.name().into(), line: 1 };
-        return Err(Error::input(message, location));
-    }
-    Ok(references)
-}
-
-/// Reads a file with the record of a dataset, and returns its text, which [`record::read`] accepts.
-pub fn read_record(file: &InputFile) -> Result<String> {
-    /// A limit for the file, far longer than any record.
-    const MAX_BYTES: u64 = 16 * 1_024 * 1_024;
-    let (reader, name) = open(file)?;
-    let text = read_small_text(reader, MAX_BYTES);
-    let text = text.with_context(|| format!("cannot read {}", quoted(&name)))?;
-    let nothing = "D".parse().expect("D is a name");
-    record::read(&text, &mut DatasetMetadata::named(nothing)).map_err(|error| {
-        Error::usage(format!("{name}: {}", accession::Error::chain_of(&error))).with_hint(
-            "the file must be CSL-JSON or DataCite JSON, as doi.org and DataCite provide it",
-        )
-    })?;
-    Ok(text)
-}
-
-/// Reads a file to its end, as text.
-///
-/// # Errors
-///
-/// The file cannot be read or is too long.
-pub fn read_citations(file: &InputFile) -> Result<String> {
-    let (reader, name) = open(file)?;
-    let bytes = listing::unzipped(reader).and_then(|(text, _)| read_small(text, MAX_TEXT_BYTES));
-    Ok(decoded(&bytes.with_context(|| format!("cannot read {}", quoted(&name)))?))
-}
-
-/// Decodes UTF-8, or UTF-16 with a byte order mark, which some editors write. Invalid bytes are
-/// replaced: they do not make the identifiers around them unreadable.
-fn decoded(bytes: &[u8]) -> String {
-    let utf_16 = |unit: fn([u8; 2]) -> u16| {
-        let units: Vec<u16> =
-            bytes[2..].chunks_exact(2).map(|pair| unit([pair[0], pair[1]])).collect();
-        String::from_utf16_lossy(&units)
-    };
-    match bytes {
-        [0xff, 0xfe, ..] => utf_16(u16::from_le_bytes),
-        [0xfe, 0xff, ..] => utf_16(u16::from_be_bytes),
-        _ => String::from_utf8_lossy(bytes).into_owned(),
-    }
-}
-
-/// The longest policy that is read.
-const MAX_POLICY_BYTES: u64 = 256 * 1_024;
-
-/// The text of a policy, which is one.
-pub fn read_policy(file: &InputFile) -> Result<(String, Policy)> {
-    let text = read_text(file, MAX_POLICY_BYTES)?;
-    let policy = parsed(&text, file)?;
-    Ok((text, policy))
-}
-
-/// What the text of a file says.
-pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
-    text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
-}
-
-/// Reads a small file whole.
-///
-/// # Errors
-///
-/// It cannot be read, or is longer than `most_bytes`.
-fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    file.take(most_bytes.saturating_add(1)).read_to_end(&mut content)?;
-    if content.len() as u64 > most_bytes {
-        let what = format!("it is longer than {most_bytes} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
-    }
-    Ok(content)
-}
-
-/// Reads a small text whole.
-///
-/// # Errors
-///
-/// It cannot be read, is longer than `most_bytes`, or is not UTF-8.
-pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
-    let text = String::from_utf8(read_small(file, most_bytes)?);
-    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
-}
-
-/// Reads a small file whole, as text.
-///
-/// # Errors
-///
-/// The file cannot be read, or is longer than `most_bytes`.
-pub fn read_text(file: &InputFile, most_bytes: u64) -> Result<String> {
-    let (reader, name) = open(file)?;
-    let text = read_small_text(reader, most_bytes);
-    text.with_context(|| format!("cannot read {}", quoted(&name)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn utf_16_is_decoded_after_its_byte_order_mark() {
-        for unit in [u16::to_le_bytes, u16::to_be_bytes] {
-            let bytes: Vec<u8> = "\u{feff}{ é }".encode_utf16().flat_map(unit).collect();
-            assert_eq!(decoded(&bytes), "\u{feff}{ é }".trim_start_matches('\u{feff}'));
-            assert_eq!(decoded(&[&bytes[..], b"x"].concat()), "{ é }");
-        }
-        assert_eq!(decoded("{ é }\u{0}".as_bytes()), "{ é }\u{0}");
-        assert_eq!(decoded(b"\xff\xfd"), "\u{fffd}\u{fffd}");
     }
 }

@@ -5,10 +5,13 @@ use accession::{
     ChangeOptions, Clock, DatasetName, ErrorKind, IfMissing, Limits, Listing, ListingBuilder,
     ListingOptions, Registry, Resolution, Selection, Set, SetSpec, Snapshot, Source,
 };
+use serde_json::Value;
 
+use crate::by_length::{by_length, in_a_line};
 use crate::error::{Error, Result};
+use crate::input_file::InputFile;
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages};
+use crate::reading::{Entries, MissingPages};
 use crate::session::Session;
 
 /// What a [`SetSpec`] names.
@@ -70,17 +73,32 @@ pub fn refuse_unread(given: Option<&'static str>) -> Result<()> {
     })
 }
 
-/// Reads a listing, and returns it with the name of its source.
+/// A listing that was read.
+pub struct ListedSource {
+    /// The name of its source.
+    pub source: String,
+    /// Its granules.
+    pub listing: Listing,
+    /// The algorithms that follow only from the length of its checksums, each with the number of files, as JSON.
+    pub by_length: Vec<Value>,
+}
+
+/// Reads a listing. As text, algorithms that follow only from the length of checksums are said on stderr: what is
+/// printed on stdout may become part of a paper.
 pub fn listed(
     session: &Session,
     file: InputFile,
     (options, paths): (ListingOptions, &PathArgs),
-) -> Result<(String, Listing)> {
+) -> Result<ListedSource> {
     let (name, mut builder) = (file.name(), ListingBuilder::new());
     let files = [file];
     let entries = Entries::new(session, &[], &files, options, paths, MissingPages::Refuse);
-    entries.read(|entry| Ok(builder.add(entry)?))?.accepted()?;
-    Ok((name, builder.finish()))
+    let findings = entries.read(|entry| Ok(builder.add(entry)?))?.accepted()?;
+    let by_length = by_length(&findings);
+    if !session.is_json() && !session.is_quiet() {
+        by_length.iter().for_each(|guessed| session.note(&in_a_line(guessed)));
+    }
+    Ok(ListedSource { source: name, listing: builder.finish(), by_length })
 }
 
 /// Makes a listing the set of a temporary registry, so that it is read as any other set.

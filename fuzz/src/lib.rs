@@ -4,12 +4,17 @@
 #![allow(missing_docs, clippy::unwrap_used, reason = "a broken property is a panic")]
 
 mod citations;
+#[allow(dead_code, reason = "the paths of files are of the command line")]
+#[path = "../../cli/src/command/dates_in_names.rs"]
+mod dates_in_names;
+mod inputs;
 mod minting;
 mod readers;
 mod seal;
 mod values;
 
 pub use citations::{creator, pasted, pattern, record};
+pub use inputs::{shapes, times_in_names, totals};
 pub use minting::{payment_id, unique_granule_id};
 pub use readers::{
     changes, checksums, cmr_json, csv, detected, gzip, lines, manifest, ndjson, old_payment_ids,

@@ -17,7 +17,7 @@ use std::path::Path;
 use super::Row;
 use super::content::{self, WrittenFile};
 use super::error::granule_id;
-use super::findings::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind};
 use super::format::ListingOptions;
 use crate::error::{Error, ErrorKind};
 use crate::model::{Algorithm, SourceLocation, quoted};
@@ -181,6 +181,18 @@ impl Checksums {
             (false, true) => percent_decoded(path),
             (false, false) => path.to_vec(),
         };
+        if let Some(named) = self.algorithm.as_ref().filter(|_| algorithm.is_none())
+            && let Some(bytes) = named.checksum_bytes()
+            && !checksum.is_empty()
+            && checksum.len() != bytes * 2
+        {
+            let message = format!(
+                "the name of the file says {named}, and {} is no checksum of it",
+                quoted(checksum)
+            );
+            let hint = "--algorithm NAME says what the checksums are, or rename the file (inputs.md, Algorithms)";
+            return Err(Error::new(ErrorKind::NotAList, message).with_hint(hint));
+        }
         if path == b"-" {
             let message = "- is what was read from standard input, and not a file: name the files";
             return Err(Error::input(message));

@@ -3,9 +3,9 @@
 use struson::reader::{JsonReader, JsonStreamReader, ReaderError, ValueType};
 
 use super::checksums;
+use super::csv_rows;
 use super::error::refuse_foreign;
 use super::format::{InputFormat, USUAL_COLUMNS, parse_time};
-use super::table;
 use crate::error::{Error, ErrorDetail, ErrorKind};
 
 impl InputFormat {
@@ -58,7 +58,10 @@ impl InputFormat {
             return Err(Error::input(message));
         } else if column.is_none() && checksums::has_checksums(beginning, None) {
             InputFormat::Checksums
-        } else if column.is_some() || table::is_header(first_line) || table::has_rows(beginning) {
+        } else if column.is_some()
+            || csv_rows::is_header(first_line)
+            || csv_rows::has_rows(beginning)
+        {
             // A table without the column that was asked for, or a usual one, is an error. Read as
             // lines, each of its rows would become a granule.
             InputFormat::Csv

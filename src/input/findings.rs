@@ -5,95 +5,15 @@
 //! of them refuse the listing, which are warnings, and what a result says.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
+use super::finding::Finding;
 use super::format::InputFormat;
+use super::pages::{INCOMPLETE, Pages, Totals};
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     Algorithm, DatasetName, SourceLocation, Timestamp, Warning, WarningKind, plural, quoted,
 };
 use crate::registry::ListedDirectory;
-
-/// A kind of suspicious input.
-#[derive(Debug, PartialEq, Eq)]
-pub struct FindingKind {
-    /// Its code, which docs/reference/inputs.md lists.
-    pub name: &'static str,
-    /// The kind of the error by which the listing is refused.
-    pub refused_as: ErrorKind,
-    /// The heading of docs/reference/inputs.md that explains it.
-    pub heading: &'static str,
-    /// What is wrong with the example.
-    pub what: &'static str,
-    /// What to do about it.
-    pub hint: &'static str,
-}
-
-/// Something suspicious, with the first example.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
-    /// Its kind.
-    pub kind: &'static FindingKind,
-    /// Where it was read first.
-    pub location: SourceLocation,
-    /// What was read there, or what was counted. Empty means that the kind says it.
-    pub example: Example,
-    /// In how many lines.
-    pub lines: u64,
-}
-
-/// The example of a finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Example {
-    /// A text that was read, which messages quote.
-    Text(String),
-    /// The sentence.
-    Sentence(String),
-}
-
-/// The greatest length of an example, in characters.
-const MAX_EXAMPLE_CHARS: usize = 100;
-
-impl Finding {
-    /// Something that is said in a sentence.
-    pub(super) fn new(
-        kind: &'static FindingKind,
-        location: SourceLocation,
-        sentence: impl Into<String>,
-    ) -> Self {
-        Finding { kind, location, example: Example::Sentence(sentence.into()), lines: 1 }
-    }
-
-    /// The hint: what to do, and where it is explained.
-    fn hint(&self) -> String {
-        format!("{} (inputs.md, {})", self.kind.hint, self.kind.heading)
-    }
-
-    /// The error that refuses the listing.
-    pub(super) fn error(&self) -> Error {
-        Error::new(self.kind.refused_as, self.to_string())
-            .with_hint(self.hint())
-            .at(self.location.clone())
-    }
-}
-
-/// The sentence, without the location.
-impl fmt::Display for Finding {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.example {
-            Example::Sentence(sentence) => f.write_str(sentence)?,
-            Example::Text(text) => {
-                let shown: String = text.chars().take(MAX_EXAMPLE_CHARS).collect();
-                let cut = if shown.len() < text.len() { " …" } else { "" };
-                write!(f, "{}{cut} {}", quoted(&shown), self.kind.what)?;
-            }
-        }
-        match self.lines {
-            0 | 1 => Ok(()),
-            lines => write!(f, " ({lines} such lines)"),
-        }
-    }
-}
 
 /// What a reader left out, and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -127,17 +47,6 @@ impl Skipped {
             Skipped::NotSelected => format!("{} that --only does not select", plural(count, "row")),
         }
     }
-}
-
-/// What a file states of how much a search found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Totals {
-    /// How many granules the search found.
-    pub hits: Option<u64>,
-    /// How many granules are before those of the file. `None` means that it is not stated.
-    pub start: Option<u64>,
-    /// Whether the file refers to a next page.
-    pub has_next_page: bool,
 }
 
 /// What one file has beside its granules.
@@ -202,47 +111,6 @@ pub struct FileRead {
 /// How many files are named as read: others are counted.
 const MAX_FILES_READ: usize = 20;
 
-/// The pages of search results.
-#[derive(Debug, Default)]
-struct Pages {
-    /// The greatest number of granules that a search found.
-    found: u64,
-    /// How many granules the searches found together of which the first page was read.
-    begun: u64,
-    contained: u64,
-    /// The files that state no number, and their elements.
-    silent: u64,
-    /// How many of them have as many elements as a page, and the number of the last of them.
-    full: u64,
-    silent_elements: u64,
-    /// How many pages refer to a next one.
-    next_pages: u64,
-    pages: u64,
-    /// The first file.
-    location: Option<SourceLocation>,
-}
-
-/// The sizes of pages that catalogues return unless another is requested.
-const PAGE_SIZES: [u64; 7] = [10, 20, 50, 100, 1_000, 2_000, 10_000];
-
-/// Pages of a search result are missing, or can be.
-static INCOMPLETE: FindingKind = FindingKind {
-    name: "incomplete",
-    refused_as: ErrorKind::Incomplete,
-    heading: "Incomplete search results",
-    what: "is not the whole search result",
-    hint: "name the files of all pages in one command",
-};
-
-/// A response has as many granules as a page, and states no total.
-static POSSIBLE_PAGE: FindingKind = FindingKind {
-    name: "possible-page",
-    refused_as: ErrorKind::Incomplete,
-    heading: "Incomplete search results",
-    what: "may be one page of a search result",
-    hint: "--total N states how many granules the search found; CMR sends the number in the header CMR-Hits",
-};
-
 impl Findings {
     /// Creates the findings of a listing of which a caller may know how many granules it has.
     pub fn new(total: impl Into<Option<u64>>) -> Self {
@@ -275,6 +143,14 @@ impl Findings {
             let (name, format) = (name.to_owned(), format.to_string());
             self.add_read(FileRead { name, format, ids: file.ids, ends: file.ends });
         }
+    }
+
+    /// Adds how the contents of another listing can be compared, which is complete in itself.
+    pub fn add_contents(&mut self, other: &Findings) {
+        for (algorithm, files) in &other.guessed {
+            *self.guessed.entry(algorithm.clone()).or_default() += files;
+        }
+        self.lacks_checksums |= other.lacks_checksums;
     }
 
     /// When the listing was made: the latest time that a file states. `None` means that none does.
@@ -314,14 +190,19 @@ impl Findings {
     }
 
     /// The refusal of checksums of which only the length says what the algorithm is, in a dataset that has none of
-    /// this algorithm.
-    pub fn guessed(algorithm: &Algorithm, files: u64, dataset: &DatasetName) -> Error {
+    /// this algorithm. `command` is the same command with this algorithm.
+    pub fn guessed(
+        algorithm: &Algorithm,
+        files: u64,
+        dataset: &DatasetName,
+        command: &str,
+    ) -> Error {
         let checksums = plural(files, "checksum");
         let message = format!(
             "only the length of {checksums} says that the algorithm is {algorithm}, and {dataset} has no checksum of it"
         );
         let hint = format!(
-            "--algorithm {algorithm} says so; `b3sum`, `sha3sum` and `xxh128sum` print checksums of the same lengths (inputs.md, Algorithms)"
+            "if they are, `{command}`; `b3sum`, `sha3sum` and `xxh128sum` print checksums of the same lengths (inputs.md, Algorithms)"
         );
         Error::new(ErrorKind::Input, message).with_hint(hint)
     }
@@ -363,54 +244,21 @@ impl Findings {
     }
 
     fn incomplete(&self) -> Option<Finding> {
-        let location = self.pages.location.clone();
+        let (kind, sentence) = match self.total {
+            Some(total) if total == self.entries => return None,
+            Some(total) => {
+                let (total, entries) = (plural(total, "granule"), self.entries);
+                let sentence = format!("--total states {total}, and the listing has {entries}");
+                (&INCOMPLETE, sentence)
+            }
+            None => self.pages.missing()?,
+        };
         let begin = || {
             let source = self.read.first().map_or("", |read| &read.name);
             SourceLocation::Line { source: source.into(), line: 1 }
         };
-        let incomplete = |kind, sentence: String| {
-            Some(Finding::new(kind, location.clone().unwrap_or_else(begin), sentence))
-        };
-        if let Some(total) = self.total {
-            let entries = self.entries;
-            if total != entries {
-                return incomplete(
-                    &INCOMPLETE,
-                    format!(
-                        "--total states {}, and the listing has {entries}",
-                        plural(total, "granule")
-                    ),
-                );
-            }
-        }
-        let Pages {
-            found, begun, contained, silent, full, silent_elements, next_pages, pages, ..
-        } = self.pages;
-        let found = found.max(begun);
-        let is_stated = self.total.is_some();
-        if found > contained && !is_stated {
-            return incomplete(
-                &INCOMPLETE,
-                format!(
-                    "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"
-                ),
-            );
-        }
-        // The last page of a search has no next one, so one page less than all refers to a next one.
-        if next_pages > 0 && next_pages == pages && !is_stated {
-            let sentence = "the search result names a next page, which is missing".to_owned();
-            return incomplete(&INCOMPLETE, sentence);
-        }
-        // The last page is mostly not full.
-        if full > 0 && full == silent && silent == pages && !is_stated {
-            return incomplete(
-                &POSSIBLE_PAGE,
-                format!(
-                    "the response has exactly {silent_elements} granules, which is the size of a page, and does not state how many the search found"
-                ),
-            );
-        }
-        None
+        let location = self.pages.location.clone().unwrap_or_else(begin);
+        Some(Finding::new(kind, location, sentence))
     }
 
     /// The warnings: what was skipped, in one sentence.
@@ -435,31 +283,5 @@ impl Findings {
             warnings.push(Warning::new(WarningKind::NoChecksum, message));
         }
         warnings
-    }
-}
-
-impl Pages {
-    fn add(&mut self, name: &str, totals: Totals, elements: u64) {
-        let Totals { hits, start, has_next_page } = totals;
-        if self.location.is_none() {
-            self.location = Some(SourceLocation::Line { source: name.into(), line: 1 });
-        }
-        match hits {
-            Some(hits) => {
-                self.found = self.found.max(hits);
-                self.begun += if start == Some(0) { hits } else { 0 };
-                self.contained += elements;
-            }
-            None if !has_next_page => {
-                self.silent += 1;
-                if PAGE_SIZES.contains(&elements) {
-                    self.full += 1;
-                    self.silent_elements = elements;
-                }
-            }
-            None => {}
-        }
-        self.pages += 1;
-        self.next_pages += u64::from(has_next_page);
     }
 }

@@ -19,12 +19,12 @@ use percent_encoding::percent_decode;
 use serde::Deserialize;
 
 use super::content::{ETAG, S3_ETAG, WrittenFile, scalar};
+use super::csv_rows::CsvRows;
 use super::error::granule_id;
 use super::file::OpenedFile;
 use super::findings::{FileFindings, Skipped};
 use super::format::ListingOptions;
 use super::lines::FOLDER_MARKER;
-use super::table::CsvRows;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::disk::open_regular;
 use crate::error::{Error, ErrorDetail};

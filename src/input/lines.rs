@@ -9,7 +9,8 @@ use super::checksums::{self, Checksums};
 use super::content;
 use super::error::granule_id;
 use super::file::NumberedLines;
-use super::findings::{FileFindings, Finding, FindingKind, Skipped};
+use super::finding::{Finding, FindingKind};
+use super::findings::{FileFindings, Skipped};
 use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
@@ -184,6 +185,12 @@ impl Rows for LineReader {
                 paths.has_nested = memchr(b'/', path).is_some();
             }
             let row = row.map_err(|error| lines.fail(error))?;
+            if matches!(self.content, LineContent::Checksum(_))
+                && let Some(kind) = directory(row.record.granule_id.as_str().as_bytes())
+            {
+                self.skip(kind);
+                continue;
+            }
             if !paths.is_of_find {
                 return Ok(Some(row));
             }

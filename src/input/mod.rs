@@ -43,21 +43,33 @@
 
 mod catalogues;
 mod checksums;
+mod columns;
 mod content;
+mod csv_rows;
 mod detect;
 mod directory;
 mod error;
 mod file;
+mod finding;
 mod findings;
 mod format;
 mod inventory;
 mod json;
+mod json_items;
+mod line_columns;
+mod line_messages;
+mod line_text;
 mod lines;
 mod listing;
 mod occurrences;
 mod old_payment_ids;
+mod pages;
+mod paging_keys;
 mod pdr;
 mod records;
+mod replicas;
+mod response;
+mod selection;
 mod shapes;
 mod table;
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! How often something was seen, and where first.
 
-use super::findings::{Example, Finding, FindingKind};
+use super::finding::{Example, Finding, FindingKind};
 use crate::model::SourceLocation;
 
 /// How often something was seen, and where first.
@@ -30,6 +30,12 @@ impl Occurrences {
     /// The finding of this kind. `None` means that it was not seen.
     pub(super) fn finding(&self, kind: &'static FindingKind) -> Option<Finding> {
         let (location, example) = self.first.clone()?;
-        Some(Finding { kind, location, example: Example::Text(example), lines: self.lines })
+        Some(Finding {
+            kind,
+            location,
+            example: Example::Text(example),
+            lines: self.lines,
+            hint: None,
+        })
     }
 }

@@ -1,18 +1,21 @@
 //! Reads a file in any format: its granules, and their ingests and deletions.
 
 use std::io::Read;
+use std::path::Path;
 use std::sync::Arc;
 
-use super::catalogues::{self, Response};
+use super::catalogues;
 use super::checksums::{self, Checksums};
 use super::content::{FileReading, StatedFile};
 use super::detect;
 use super::file::OpenedFile;
-use super::findings::{FileFindings, Finding, FindingKind, Findings};
+use super::finding::{Finding, FindingKind};
+use super::findings::{FileFindings, Findings};
 use super::format::{InputFormat, ListingOptions};
 use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
 use super::pdr::Pdr;
+use super::response::Response;
 use super::table::TableReader;
 use super::warning::WarningCollector;
 use super::{Record, Row, Rows};
@@ -190,13 +193,36 @@ static NOT_CHECKSUMS: FindingKind = FindingKind {
 
 /// What is wrong with the name of a file that has no checksums.
 fn odd_name(format: InputFormat, name: &Arc<str>, options: &ListingOptions) -> Option<Finding> {
+    let location = || SourceLocation::Line { source: name.clone(), line: 1 };
+    if format == InputFormat::Lines && is_data(name) {
+        let sentence = "the name of the file says that it has data, not a list";
+        return Some(Finding::new(&DATA_FILE, location(), sentence));
+    }
     let is_text = matches!(format, InputFormat::Lines | InputFormat::Csv);
     if !is_text || options.column.is_some() || checksums::of_name(name).is_none() {
         return None;
     }
-    let location = SourceLocation::Line { source: name.clone(), line: 1 };
     let sentence = "the name of the file says that it has checksums, and its lines have none";
-    Some(Finding::new(&NOT_CHECKSUMS, location, sentence))
+    Some(Finding::new(&NOT_CHECKSUMS, location(), sentence))
+}
+
+/// A file is named like one of data, and a list of ids was read from it.
+static DATA_FILE: FindingKind = FindingKind {
+    name: "data-file",
+    refused_as: ErrorKind::NotAList,
+    heading: "Text and data",
+    what: "is a file of data, not a list",
+    hint: "`--id ID` names one granule, and a directory in place of the listing its files",
+};
+
+/// Whether a file is named like one of data.
+fn is_data(name: &str) -> bool {
+    const EXTENSIONS: [&str; 24] = [
+        "bil", "bufr", "cdf", "cdl", "fit", "fits", "grb", "grb2", "grib", "grib2", "h5", "hdf",
+        "hdf5", "he5", "hdr", "jp2", "nc", "nc4", "ncml", "npy", "png", "tif", "tiff", "zarr",
+    ];
+    let extension = Path::new(name).extension().and_then(|it| it.to_str()).unwrap_or_default();
+    EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
 }
 
 impl Records {
@@ -231,7 +257,9 @@ impl Records {
         if error.detail() != Some(ErrorDetail::NotAGranuleId) {
             return error;
         }
-        self.warnings.shape().map_or(error, |finding| finding.error())
+        let is_data = self.odd_name.as_ref().filter(|odd_name| odd_name.kind == &DATA_FILE);
+        let shape = is_data.cloned().or_else(|| self.warnings.shape());
+        shape.map_or(error, |finding| finding.error())
     }
 
     fn observe_end(&mut self, granule_id: &GranuleId) {
@@ -275,7 +303,11 @@ impl Records {
         if let Some(shape) = self.warnings.shape() {
             found.suspicious.insert(0, shape);
         }
-        found.suspicious.extend(self.odd_name.clone());
+        if let Some(odd_name) = self.odd_name.clone() {
+            // That a file of data was named is a better reason than what its lines look like.
+            let index = if odd_name.kind == &DATA_FILE { 0 } else { found.suspicious.len() };
+            found.suspicious.insert(index, odd_name);
+        }
         found.format = Some(self.format);
         found.ids = self.count;
         found.ends = self.ends();
@@ -294,9 +326,15 @@ impl Records {
     /// use accession::ListingOptions;
     /// use accession::listing::Records;
     ///
-    /// let mut records = Records::open(&b"A\nB\n"[..], "list.txt", &ListingOptions::default())?;
-    /// assert_eq!(records.by_ref().count(), 2);
-    /// assert!(records.warnings().is_empty());
+    /// let file = "A\n B\nC\n D\n".as_bytes();
+    /// let mut records = Records::open(file, "list.txt", &ListingOptions::default())?;
+    /// assert!(records.by_ref().all(|record| record.is_ok()));
+    /// let [warning] = &records.warnings()[..] else { panic!("one kind of warning") };
+    /// assert_eq!(warning.kind.name(), "edge-space");
+    /// assert_eq!(
+    ///     warning.message,
+    ///     "list.txt:2: \" B\" begins or ends with a space, which is part of the id, and so does 1 more line"
+    /// );
     /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {

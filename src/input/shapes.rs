@@ -3,9 +3,19 @@
 //! Each shape is data: a name, the lines that it needs, a test of a line, and a hint. A line is tested only if one
 //! of its bytes allows a shape, so a plain list costs three searches for bytes a line.
 
-use memchr::{memchr, memchr3};
+use memchr::memchr3;
 
-use super::findings::{Finding, FindingKind};
+use super::finding::{Finding, FindingKind, argument};
+use super::line_columns::{
+    has_address_and_size, has_checksum, has_date_and_size, has_name_and_number,
+    has_name_date_and_size, has_number_and_name, has_permissions, has_size_and_date,
+    has_time_and_name, is_drawn, is_ruler,
+};
+use super::line_messages::{is_command, is_log, is_message};
+use super::line_text::{
+    comment_prefix, has_several_ids, has_value, is_comment, is_json, is_line_of_ids, is_quoted,
+    is_remark, is_script, is_sentence, is_signed_address, unquoted,
+};
 use super::occurrences::Occurrences;
 use crate::error::ErrorKind;
 use crate::model::SourceLocation;
@@ -45,19 +55,22 @@ const fn shape(
     Shape { kind, quorum, test }
 }
 
+const SCRIPT: &str = "run the script, or read the catalogue that made it: `accession sync DATASET response.json` reads the search result of ESGF";
+const OF_DATA: &str = "a listing has one id a line; `--id ID` names one granule, and a directory in place of the listing its files";
 const FIND: &str = "`find DIR -type f` prints one path a line, and nothing else";
 const PLAIN_KEYS: &str = "print names only, as `rclone lsf -R --files-only REMOTE:PATH`, `aws s3api list-objects-v2 --bucket NAME` (its JSON is read) and `find DIR -type f` do";
 
 /// The shapes, the most telling first: the first that has its lines names what the file is.
-static SHAPES: [Shape; 20] = [
+static SHAPES: [Shape; 28] = [
     shape(
         "script",
         "Scripts",
         Quorum::First,
         is_script,
         "is the first line of a script, not an id",
-        "run the script, or read the catalogue that made it: `accession sync DATASET response.json` reads the search result of ESGF",
+        SCRIPT,
     ),
+    shape("commands", "Scripts", Quorum::Most, is_command, "is a command, not an id", SCRIPT),
     shape(
         "permissions",
         "Columns",
@@ -134,10 +147,11 @@ static SHAPES: [Shape; 20] = [
         "bars",
         "Columns",
         Quorum::Most,
-        |line| line.contains(" | ") || line.contains(" │ "),
+        |line| line.contains(" | ") || line.contains(" │ ") || line.matches('|').count() > 1,
         "is a row of a drawn table, not an id",
         "print the table as CSV, or names only",
     ),
+    shape("drawn", "Columns", Quorum::Any, is_drawn, "is drawn, as `tree` draws directories", FIND),
     shape(
         "checksum-and-name",
         "Checksum lists",
@@ -171,6 +185,14 @@ static SHAPES: [Shape; 20] = [
         "--comment PREFIX skips the lines that begin with PREFIX",
     ),
     shape(
+        "remark",
+        "Comments",
+        Quorum::Any,
+        is_remark,
+        "is a comment, not an id",
+        "--comment '#' skips the lines that begin with #",
+    ),
+    shape(
         "quoted",
         "Quoted lines",
         Quorum::Every,
@@ -195,6 +217,30 @@ static SHAPES: [Shape; 20] = [
         PLAIN_KEYS,
     ),
     shape(
+        "time-and-name",
+        "Columns",
+        Quorum::Most,
+        has_time_and_name,
+        "has a time and a name, not an id",
+        PLAIN_KEYS,
+    ),
+    shape(
+        "name-and-number",
+        "Columns",
+        Quorum::Most,
+        has_name_and_number,
+        "has a name and numbers, not an id",
+        PLAIN_KEYS,
+    ),
+    shape(
+        "values",
+        "Text and data",
+        Quorum::Most,
+        has_value,
+        "has a name and a value, not an id",
+        OF_DATA,
+    ),
+    shape(
         "several-ids",
         "Several ids in a line",
         Quorum::Most,
@@ -210,6 +256,15 @@ static SHAPES: [Shape; 20] = [
         "is the only line, and has several ids",
         "write one id a line, as `tr -s ', ' '\\n'` does",
     ),
+    shape(
+        "blanks",
+        "Columns",
+        Quorum::Most,
+        |line| line.trim().contains("  "),
+        "has columns between blanks, not an id",
+        PLAIN_KEYS,
+    ),
+    shape("sentences", "Text and data", Quorum::Most, is_sentence, "is text, not an id", OF_DATA),
 ];
 
 /// Counts the lines of each shape, and keeps the first of each.
@@ -250,7 +305,28 @@ impl ShapeCounts {
                 Quorum::Only => count == 1 && lines == 1,
             }
         });
-        found.and_then(|(shape, seen)| seen.finding(&shape.kind))
+        found.and_then(|(Shape { kind, .. }, seen)| {
+            let hint = seen.first().and_then(|(_, example)| hint_of(kind.name, example));
+            Some(seen.finding(kind)?.with_hint(hint))
+        })
+    }
+}
+
+/// What to do about an example of a shape, as an option to paste.
+fn hint_of(shape: &str, example: &str) -> Option<String> {
+    match shape {
+        "comment" => {
+            let prefix = comment_prefix(example);
+            let option = argument(prefix)?;
+            Some(format!("--comment {option} skips the lines that begin with {prefix}"))
+        }
+        "quoted" => {
+            let name = argument(unquoted(example))?;
+            Some(format!(
+                "if it is a table of one column, --column {name} names it; otherwise remove the quotes"
+            ))
+        }
+        _ => None,
     }
 }
 
@@ -279,367 +355,63 @@ fn can_have_shape(line: &[u8]) -> bool {
                 | b'+'
                 | b'|'
                 | b'*'
+                | b'<'
                 | 0x80..
         )
     };
     line.first().is_some_and(is_marked)
         || line.last().is_some_and(|last| matches!(last, b':' | b';'))
         || memchr3(b' ', b',', b'?', line).is_some()
-        || memchr(b';', line).is_some()
-}
-
-fn words(line: &str) -> impl Iterator<Item = &str> {
-    line.split(' ').filter(|word| !word.is_empty())
-}
-
-fn is_script(line: &str) -> bool {
-    line.starts_with("#!") || line.to_ascii_lowercase().starts_with("@echo")
-}
-
-fn is_comment(line: &str) -> bool {
-    let line = line.trim_start();
-    line.starts_with(['#', ';', '%']) || line.starts_with("//") || line.starts_with("/*")
-}
-
-fn is_json(line: &str) -> bool {
-    let line = line.trim();
-    line.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
-}
-
-fn is_quoted(line: &str) -> bool {
-    let line = line.trim_end_matches(',');
-    let is_between =
-        |open, close| line.len() > 1 && line.starts_with(open) && line.ends_with(close);
-    [('"', '"'), ('\'', '\''), ('`', '`'), ('‘', '’'), ('“', '”'), ('«', '»')]
-        .into_iter()
-        .any(|(open, close)| is_between(open, close))
-}
-
-fn is_ruler(line: &str) -> bool {
-    let is_drawn =
-        |it: char| matches!(it, '-' | '=' | '+' | '|' | '_' | ' ' | '─' | '┼' | '├' | '┤' | '═');
-    line.matches(['-', '=', '─', '═']).count() >= 3 && line.chars().all(is_drawn)
-}
-
-/// Whether a word is what `ls -l` prints of permissions: `-rw-r--r--`, perhaps with a mark of an access list.
-fn is_permissions(word: &str) -> bool {
-    let word = match word.len() {
-        11 => word.strip_suffix(['.', '+', '@']).unwrap_or_default(),
-        _ => word,
-    };
-    let mut letters = word.bytes();
-    word.len() == 10
-        && letters.next().is_some_and(|it| b"-dlbcpsDCMn".contains(&it))
-        && letters.all(|it| b"-rwxsStTlL".contains(&it))
-}
-
-/// Whether a word is a date, perhaps with a time after it: `2024-01-02`, `2024/01/02`, `02.01.2024`,
-/// `2024-01-02T03:04:05Z`, `2-Jan-2024`.
-fn is_date(word: &str) -> bool {
-    let word = word.strip_prefix('[').unwrap_or(word);
-    let mut parts = word.splitn(3, ['-', '/', '.']);
-    let (Some(first), Some(second), Some(rest)) = (parts.next(), parts.next(), parts.next()) else {
-        return false;
-    };
-    let is_number = |text: &str, digits: std::ops::RangeInclusive<usize>| {
-        digits.contains(&text.len()) && text.bytes().all(|it| it.is_ascii_digit())
-    };
-    let end = rest.bytes().position(|it| !it.is_ascii_digit()).unwrap_or(rest.len());
-    let (third, rest) = rest.split_at(end);
-    let is_month = is_number(second, 1..=2) || is_month_name(second);
-    let is_year_first = is_number(first, 4..=4) && is_number(third, 1..=2);
-    let is_year_last =
-        is_number(first, 1..=2) && (is_number(third, 4..=4) || is_number(third, 2..=2));
-    let is_time = match rest.strip_prefix(['T', '.', '_']) {
-        Some(time) => time.starts_with(|it: char| it.is_ascii_digit()),
-        None => rest.trim_end_matches([']', ',']).is_empty(),
-    };
-    is_month && (is_year_first || is_year_last) && is_time
-}
-
-fn is_month_name(word: &str) -> bool {
-    const MONTHS: [&str; 12] =
-        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
-    MONTHS.contains(&word.to_ascii_lowercase().as_str())
-}
-
-/// Whether a word is a time of the day, or belongs to one: `03:04`, `03:04:05.678`, `AM`, `UTC`, `+0000`.
-fn is_time(word: &str) -> bool {
-    let word = word.trim_end_matches([']', ',']);
-    let is_clock = word.contains(':')
-        && word.starts_with(|it: char| it.is_ascii_digit())
-        && word.bytes().all(|it| it.is_ascii_digit() || b":.,ZAPMapm+-".contains(&it));
-    let is_offset = word.len() == 5
-        && word.starts_with(['+', '-'])
-        && word[1..].bytes().all(|it| it.is_ascii_digit());
-    is_clock || is_offset || ["AM", "PM", "am", "pm", "UTC", "GMT", "CET", "CEST"].contains(&word)
-}
-
-/// Whether a word is a size: `1234`, `1,234`, `1.2K`, `12KiB`, `-`, `DIR`.
-fn is_size(word: &str) -> bool {
-    let end = word
-        .bytes()
-        .position(|it| !(it.is_ascii_digit() || matches!(it, b'.' | b',')))
-        .unwrap_or(word.len());
-    let (number, unit) = word.split_at(end);
-    if number.is_empty() {
-        return ["-", "DIR", "<DIR>", "PRE"].contains(&word);
-    }
-    let unit = unit.trim_end_matches(['B', 'b']).trim_end_matches('i');
-    matches!(unit, "" | "K" | "k" | "M" | "m" | "G" | "g" | "T" | "t" | "P" | "E")
-        && number.starts_with(|it: char| it.is_ascii_digit())
-}
-
-fn is_number(word: &str) -> bool {
-    word.starts_with(|it: char| it.is_ascii_digit())
-        && word.bytes().all(|it| it.is_ascii_digit() || it == b',')
-}
-
-fn has_permissions(line: &str) -> bool {
-    let mut words = words(line);
-    // `find -ls` has an inode and blocks before, `ls -lis` too.
-    let found = words.by_ref().take(3).find(|word| is_permissions(word) || !is_size(word));
-    found.is_some_and(is_permissions) && words.next().is_some()
-        || line.len() > 4
-            && line.as_bytes()[4] == b' '
-            && line.bytes().take(4).all(|it| b"-drwx".contains(&it))
-            && words_after_first(line).next().is_some_and(is_date)
-}
-
-fn words_after_first(line: &str) -> impl Iterator<Item = &str> {
-    words(line).skip(1)
-}
-
-fn has_date_and_size(line: &str) -> bool {
-    let mut words = words(line).peekable();
-    match words.next() {
-        // What `aws s3 ls` prints of a prefix.
-        Some("PRE") => return line.starts_with("  ") && words.next().is_some(),
-        Some(first) if is_date(first) => {}
-        _ => return false,
-    }
-    while words.next_if(|word| is_time(word)).is_some() {}
-    words.next().is_some_and(is_size) && words.next().is_some()
-}
-
-fn has_size_and_date(line: &str) -> bool {
-    let mut words = words(line);
-    let has_size = words.next().is_some_and(is_size);
-    let mut next = words.next();
-    // A unit, as in `1.2 KiB`.
-    if next.is_some_and(|word| {
-        ["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"].contains(&word)
-    }) {
-        next = words.next();
-    }
-    has_size && next.is_some_and(is_date) && words.next().is_some()
-}
-
-/// An index of a web server, and others that have the name first. A date alone may be part of a name.
-fn has_name_date_and_size(line: &str) -> bool {
-    let words: Vec<&str> = words(line).collect();
-    let is_clock = |word: &str| word.contains(':') && is_time(word);
-    match words.as_slice() {
-        [_, .., date, time, size] => is_date(date) && is_clock(time) && is_size(size),
-        _ => false,
-    }
-}
-
-fn has_address_and_size(line: &str) -> bool {
-    let mut words = words(line);
-    let is_length = |word: &str| word == "-" || word.bytes().all(|it| it.is_ascii_digit());
-    words.next().is_some_and(|first| first.contains("://"))
-        && words.next().is_some_and(is_length)
-        && words.next().is_some()
-}
-
-/// The names of programs that list, before their messages.
-const PROGRAMS: [&str; 30] = [
-    "aws",
-    "azcopy",
-    "bash",
-    "cat",
-    "cp",
-    "curl",
-    "du",
-    "fatal",
-    "find",
-    "fd",
-    "gsutil",
-    "gcloud",
-    "grep",
-    "gzip",
-    "hadoop",
-    "hdfs",
-    "lfs",
-    "ls",
-    "md5sum",
-    "rclone",
-    "rsync",
-    "s3cmd",
-    "s5cmd",
-    "sh",
-    "sha256sum",
-    "ssh",
-    "stat",
-    "tar",
-    "tree",
-    "wget",
-];
-
-/// What systems say of an error, in lower case.
-const FAILURES: [&str; 20] = [
-    "access denied",
-    "connection refused",
-    "connection reset by peer",
-    "connection timed out",
-    "device or resource busy",
-    "file name too long",
-    "host is down",
-    "input/output error",
-    "is a directory",
-    "no space left on device",
-    "no such file or directory",
-    "not a directory",
-    "operation not permitted",
-    "operation timed out",
-    "permission denied",
-    "remote i/o error",
-    "stale file handle",
-    "structure needs cleaning",
-    "too many levels of symbolic links",
-    "transport endpoint is not connected",
-];
-
-fn is_message(line: &str) -> bool {
-    let Some((first, rest)) = line.split_once(' ') else { return false };
-    if first == "total" && is_size(rest.trim()) || first == "Found" && rest.ends_with(" items") {
-        return true;
-    }
-    if line.starts_with("Traceback (most recent") || line.starts_with("An error occurred (") {
-        return true;
-    }
-    if let Some(name) = first.strip_suffix(':') {
-        let program = name.rsplit('/').next().unwrap_or_default();
-        let is_label = ["error", "warning", "warn", "fatal error", "total", "usage"]
-            .iter()
-            .any(|label| name.eq_ignore_ascii_case(label));
-        if PROGRAMS.contains(&program) || is_label {
-            return true;
-        }
-    }
-    if !line.contains(": ") && !line.contains('(') {
-        // All that a program printed: no name of a file comes before it.
-        let text = line.trim().trim_end_matches(['.', '!']);
-        return FAILURES.iter().any(|failure| text.eq_ignore_ascii_case(failure));
-    }
-    let text = line.trim_end_matches(['.', ')', '!']).to_ascii_lowercase();
-    FAILURES.iter().any(|failure| text.ends_with(failure))
-}
-
-/// A line of a log: a date, a time, and how serious it is.
-fn is_log(line: &str) -> bool {
-    const LEVELS: [&str; 9] =
-        ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", "INFO:"];
-    let mut words = words(line).skip_while(|word| is_date(word) || is_time(word));
-    let has_date = words_after_first(line).next().is_some() && words_of_time(line) > 0;
-    words.next().is_some_and(|word| {
-        let bare = word.trim_matches(['[', ']', ':']);
-        LEVELS.contains(&bare) && (has_date || word.ends_with(':') || word.starts_with('['))
-    })
-}
-
-fn words_of_time(line: &str) -> usize {
-    words(line).take_while(|word| is_date(word) || is_time(word)).count()
-}
-
-fn has_checksum(line: &str) -> bool {
-    let is_checksum = |word: &str| {
-        let word = word.trim_end_matches([':', ',', ';']);
-        let word = word.rsplit([':', '=']).next().unwrap_or_default();
-        word.len() >= 32 && word.bytes().all(|it| it.is_ascii_hexdigit())
-    };
-    words(line).any(is_checksum) && words(line).nth(1).is_some()
-}
-
-/// Parameters of addresses that expire, in lower case.
-const SIGNATURES: [&str; 21] = [
-    "sig",
-    "signature",
-    "x-amz-signature",
-    "x-amz-security-token",
-    "awsaccesskeyid",
-    "x-goog-signature",
-    "googleaccessid",
-    "x-oss-signature",
-    "ossaccesskeyid",
-    "x-obs-signature",
-    "q-signature",
-    "temp_url_sig",
-    "key-pair-id",
-    "hdnts",
-    "hdnea",
-    "token",
-    "access_token",
-    "auth_token",
-    "sas_token",
-    "jwt",
-    "x-amz-credential",
-];
-
-fn is_signed_address(line: &str) -> bool {
-    let Some((address, query)) = line.split_once('?') else { return false };
-    let is_signature = |parameter: &str| {
-        let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        parameter.contains('=') && SIGNATURES.contains(&name.as_str())
-    };
-    address.contains("://") && query.split(['&', ';']).any(is_signature)
-}
-
-fn has_number_and_name(line: &str) -> bool {
-    let mut words = words(line);
-    words.next().is_some_and(is_number) && words.next().is_some()
-}
-
-/// Whether a word can be an id by its look: it has a digit, and one of the characters that separate parts of
-/// names.
-fn looks_like_id(word: &str) -> bool {
-    word.len() >= 3
-        && word.bytes().any(|it| it.is_ascii_digit())
-        && word.bytes().any(|it| matches!(it, b'.' | b'_' | b'-' | b'/'))
-}
-
-/// Whether a line has several ids, wherever it is.
-fn has_several_ids(line: &str) -> bool {
-    let list = line.trim_end_matches([',', ';', ' ']);
-    let by_commas = || list.split([',', ';']).map(str::trim).all(looks_like_id);
-    let is_spaced = || words(line).nth(2).is_some() || line.trim().contains("  ");
-    list.contains([',', ';']) && by_commas() || is_spaced() && words(line).all(looks_like_id)
-}
-
-/// Whether the only line of a file has several ids: of one line, less is sufficient.
-fn is_line_of_ids(line: &str) -> bool {
-    if has_several_ids(line) {
-        return true;
-    }
-    let list = line.trim_end_matches([',', ';', ' ']);
-    let is_word = |part: &str| !part.is_empty() && !part.contains(' ');
-    if list.contains([',', ';']) && list.split([',', ';']).map(str::trim).all(is_word) {
-        return true;
-    }
-    let ending = |word: &str| word.rsplit_once('.').map(|(_, end)| end.to_owned());
-    let mut endings = words(line).map(ending);
-    let first = endings.next().flatten();
-    let is_extension = first.as_ref().is_some_and(|it| {
-        (1..=5).contains(&it.len()) && it.bytes().any(|it| it.is_ascii_alphabetic())
-    });
-    let mut others = endings.peekable();
-    is_extension && others.peek().is_some() && others.all(|other| other == first)
+        || memchr3(b';', b'|', b'@', line).is_some()
 }
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    fn shape_of(lines: &[String]) -> Option<&'static str> {
+        let mut counts = ShapeCounts::default();
+        for (line, text) in (1..).zip(lines) {
+            counts.observe(text, &SourceLocation::Line { source: "list.txt".into(), line });
+        }
+        counts.finding().map(|finding| finding.kind.name)
+    }
+
+    proptest! {
+        #[test]
+        fn names_without_blanks_and_marks_have_no_shape(
+            lines in prop::collection::vec("[A-Za-z0-9_][A-Za-z0-9._/-]{0,40}[A-Za-z0-9_]", 1..30)
+        ) {
+            prop_assert_eq!(shape_of(&lines), None);
+        }
+
+        #[test]
+        fn a_line_that_is_no_id_is_found_wherever_it_is(
+            mut lines in prop::collection::vec("[A-Za-z0-9_]{1,20}( [a-z]{1,8})?\\.nc", 0..30),
+            place in any::<prop::sample::Index>(),
+            (wrong, shape) in prop::sample::select(vec![
+                ("-rw-r--r-- 1 foo foo 1234 Jan 12 03:04 A.nc", "permissions"),
+                ("2024-01-02 03:04:05 1234 sub/A.nc", "date-and-size"),
+                ("1234 2024-01-02 03:04:05.000000000 sub/A.nc", "size-and-date"),
+                ("A.nc 2024-01-02 03:04 1.2M", "name-and-date"),
+                ("https://x.example.org/A.nc 3 data/A.nc", "address-and-size"),
+                ("2024/01/02 03:04:05 ERROR : x: failed", "log"),
+                ("find: './x': Permission denied", "message"),
+                ("sub:", "directory-heading"),
+                ("--- ---", "ruler"),
+                ("├── A.nc", "drawn"),
+                ("https://x.example.org/A.nc?sig=00", "signed-address"),
+                ("# end", "remark"),
+            ])
+        ) {
+            lines.insert(place.index(lines.len() + 1), wrong.to_owned());
+            let found = shape_of(&lines);
+            // A first line can be a comment, too.
+            prop_assert!(found == Some(shape) || found == Some("comment"), "{found:?}");
+        }
+    }
 
     #[test]
     fn the_reference_has_the_heading_and_the_code_of_every_shape() {

@@ -8,18 +8,20 @@ use std::sync::Arc;
 use csv::ByteRecord;
 
 use super::checksums;
+use super::columns::{find_column, index_of};
 use super::content::WrittenFile;
-use super::error::{MAX_LISTED_COLUMNS, granule_id};
-use super::file::{Ration, Rationed};
-use super::findings::{FileFindings, Finding, FindingKind, Skipped, Totals};
+use super::csv_rows::{CsvRows, delimiter};
+use super::error::granule_id;
+use super::findings::{FileFindings, Skipped};
 use super::format::{
-    DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, PRODUCER_COLUMN, RowFilter, USUAL_COLUMNS,
-    parse_time, selects,
+    DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, PRODUCER_COLUMN, RowFilter, parse_time,
+    selects,
 };
-use super::values::Values;
+use super::pages::Totals;
+use super::selection::{Selection, Watched};
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
-use crate::error::{Error, ErrorDetail, ErrorKind};
-use crate::model::{SourceLocation, WrittenTime, quoted};
+use crate::error::{Error, ErrorDetail};
+use crate::model::{SourceLocation, WrittenTime};
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct TableReader {
@@ -46,219 +48,11 @@ pub(super) struct TableReader {
     count: u64,
 }
 
-/// Which rows are read, and the columns that may say that others should not be.
-#[derive(Default)]
-struct Selection {
-    /// The columns of `--only`, with their names.
-    only: Vec<(usize, String)>,
-    filters: Vec<RowFilter>,
-    /// The column with the status of a granule in an inventory of Cumulus.
-    status: Option<usize>,
-    /// The columns that are not read, and are named like a status or a collection.
-    watched: Vec<Watched>,
-}
-
-/// A column that is not read, and its values.
-struct Watched {
-    index: usize,
-    name: String,
-    kind: &'static FindingKind,
-    values: Values,
-}
-
-/// A column looks like a status, and its values differ.
-static STATUS_COLUMN: FindingKind = FindingKind {
-    name: "status-column",
-    refused_as: ErrorKind::NotAList,
-    heading: "Status columns",
-    what: "is a status that is not read",
-    hint: "--only COLUMN=VALUE reads the rows with this value, and --only 'COLUMN=*' all",
-};
-
-/// A column names collections, and its values differ.
-static COLLECTION_COLUMN: FindingKind = FindingKind {
-    name: "several-collections",
-    refused_as: ErrorKind::NotAList,
-    heading: "Several collections",
-    what: "is of several collections",
-    hint: "--only COLUMN=VALUE reads the rows of one collection, and --only 'COLUMN=*' all",
-};
-
-/// The names of columns with a status, in lower case without separators.
-const STATUSES: [&str; 24] = [
-    "active",
-    "availability",
-    "available",
-    "deleted",
-    "hidden",
-    "isactive",
-    "iscurrent",
-    "isdeleted",
-    "islatest",
-    "ispublished",
-    "isretracted",
-    "iswithdrawn",
-    "latest",
-    "obsolete",
-    "published",
-    "publicationstate",
-    "quarantined",
-    "released",
-    "replaced",
-    "retracted",
-    "state",
-    "status",
-    "superseded",
-    "withdrawn",
-];
-
-/// The names of columns with a collection, written likewise.
-const COLLECTIONS: [&str; 8] = [
-    "collection",
-    "collectionconceptid",
-    "collectionid",
-    "collectionname",
-    "collectionshortname",
-    "datasetid",
-    "entrytitle",
-    "parentcollection",
-];
-
-/// The name of a column in lower case, without separators.
-fn bare(name: &[u8]) -> String {
-    let name = String::from_utf8_lossy(name);
-    name.chars().filter(|it| it.is_alphanumeric()).collect::<String>().to_ascii_lowercase()
-}
-
-/// The rows of a file that are not empty, with one in memory at a time.
-pub(super) struct CsvRows {
-    reader: csv::Reader<Rationed>,
-    ration: Ration,
-    name: Arc<str>,
-    /// How many lines of the file are before the rows.
-    lines_before: u64,
-    /// The beginning of the first cell of a comment.
-    comment: Option<Vec<u8>>,
-    /// What was left out.
-    skipped: BTreeMap<Skipped, u64>,
-    /// The present row.
-    pub row: ByteRecord,
-}
-
 /// A column of dates.
 struct DateColumn {
     index: usize,
     /// The last date that was read, and its spelling: neighbouring rows mostly have the same one.
     last: Option<(Vec<u8>, WrittenTime)>,
-}
-
-/// Whether a first line is the header of a table: one of its cells is a usual name for granule ids,
-/// in any case, or it has several cells, all quoted.
-pub(super) fn is_header(line: &[u8]) -> bool {
-    let bare = line.trim_ascii_end();
-    if bare.starts_with(b"\"")
-        && bare.ends_with(b"\"")
-        && bare.windows(3).any(|cut| cut == b"\",\"")
-    {
-        return true;
-    }
-    let mut header = ByteRecord::new();
-    let mut reader =
-        csv::ReaderBuilder::new().has_headers(false).delimiter(delimiter(line)).from_reader(line);
-    let is_read = reader.read_byte_record(&mut header).unwrap_or(false);
-    is_read
-        && header
-            .iter()
-            .map(<[u8]>::trim_ascii_end)
-            .any(|cell| USUAL_COLUMNS.iter().any(|name| cell.eq_ignore_ascii_case(name.as_bytes())))
-}
-
-/// Whether the beginning of a file has several rows with the same number of cells, more than one.
-pub(super) fn has_rows(beginning: &[u8]) -> bool {
-    SEPARATORS.into_iter().any(|separator| {
-        if !beginning.contains(&separator) {
-            return false;
-        }
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .delimiter(separator)
-            .from_reader(beginning);
-        let mut cells: Vec<usize> = reader.byte_records().flatten().map(|row| row.len()).collect();
-        // Only the beginning of the last row may have been read.
-        if cells.len() > 2 {
-            cells.pop();
-        }
-        cells.len() > 1 && cells[0] > 1 && cells.iter().all(|count| *count == cells[0])
-    })
-}
-
-/// The characters that may separate cells, with the most certain sign of a table first.
-const SEPARATORS: [u8; 3] = [b'\t', b',', b';'];
-
-/// The character that separates the cells of a header.
-fn delimiter(header: &[u8]) -> u8 {
-    SEPARATORS.into_iter().find(|separator| header.contains(separator)).unwrap_or(b',')
-}
-
-impl CsvRows {
-    pub(super) fn new(file: Reader, name: Arc<str>, delimiter: u8) -> Self {
-        let (file, ration) = Rationed::new(file);
-        let reader = csv::ReaderBuilder::new()
-            .delimiter(delimiter)
-            .has_headers(false)
-            .flexible(true)
-            // Rows end at LF only, and `advance` removes a CR before it: with rows that end at CR,
-            // the csv crate counts the line of the following row too low.
-            .terminator(csv::Terminator::Any(b'\n'))
-            .buffer_capacity(65_536)
-            .from_reader(file);
-        CsvRows {
-            reader,
-            ration,
-            name,
-            lines_before: 0,
-            comment: None,
-            skipped: BTreeMap::new(),
-            row: ByteRecord::new(),
-        }
-    }
-
-    fn skip(&mut self, kind: Skipped) {
-        *self.skipped.entry(kind).or_default() += 1;
-    }
-
-    /// Reads the next row. Returns `false` at the end of the file.
-    pub(super) fn advance(&mut self) -> Result<bool, Error> {
-        loop {
-            self.ration.renew();
-            let is_read = self.reader.read_byte_record(&mut self.row).map_err(|error| {
-                let line = self.reader.position().line() + self.lines_before;
-                from_csv(&self.name, line, error)
-            })?;
-            if !is_read {
-                return Ok(false);
-            }
-            if let Some(prefix) = &self.comment
-                && self.row.get(0).is_some_and(|cell| cell.starts_with(prefix))
-            {
-                self.skip(Skipped::Comment);
-                continue;
-            }
-            if self.row.iter().next_back().is_some_and(|cell| cell.ends_with(b"\r")) {
-                self.row = without_last_byte(&self.row);
-            }
-            if self.row.len() > 1 || self.row.get(0).is_some_and(|cell| !cell.is_empty()) {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Where the present row begins.
-    pub(super) fn location(&self) -> SourceLocation {
-        let line = self.row.position().map_or(0, csv::Position::line) + self.lines_before;
-        SourceLocation::Line { source: self.name.clone(), line }
-    }
 }
 
 impl TableReader {
@@ -289,8 +83,8 @@ impl TableReader {
         let fail = |error: Error| error.at_line(&name, lines_before + 1);
         let delimiter = delimiter(&header);
         let file = Box::new(Cursor::new(header).chain(file));
-        let mut rows =
-            CsvRows { lines_before, skipped, ..CsvRows::new(file, name.clone(), delimiter) };
+        let mut rows = CsvRows::new(file, name.clone(), delimiter);
+        (rows.lines_before, rows.skipped) = (lines_before, skipped);
         rows.advance()?;
         // The header may begin with what begins a comment.
         rows.comment = options.comment.as_ref().map(|prefix| prefix.clone().into_bytes());
@@ -470,51 +264,6 @@ impl TableReader {
     }
 }
 
-impl Selection {
-    /// Watches the columns that are not read and are named like a status or a collection. In an inventory of
-    /// Cumulus, the status is read.
-    fn watch(&mut self, header: &ByteRecord, read: &[usize]) {
-        let has = |name: &str| index_of(header, name).is_some();
-        let is_cumulus = (has("granuleUr") || has("granuleId"))
-            && ["collectionId", "createdAt", "status", "provider"].into_iter().all(has);
-        let status = index_of(header, "status").filter(|status| !read.contains(status));
-        self.status = status.filter(|_| is_cumulus);
-        for (index, name) in header.iter().enumerate() {
-            if read.contains(&index) || self.status == Some(index) {
-                continue;
-            }
-            let bare = bare(name);
-            let is_status = STATUSES.contains(&bare.as_str()) || bare.ends_with("status");
-            let kind = match () {
-                () if is_status => &STATUS_COLUMN,
-                () if COLLECTIONS.contains(&bare.as_str()) => &COLLECTION_COLUMN,
-                () => continue,
-            };
-            let name = String::from_utf8_lossy(name).into_owned();
-            self.watched.push(Watched { index, name, kind, values: Values::default() });
-        }
-    }
-
-    fn findings(&self, location: &SourceLocation) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for Watched { name, kind, values, .. } in &self.watched {
-            let is_status = *kind == &STATUS_COLUMN;
-            let is_suspicious = match values.distinct() {
-                0 | 1 => false,
-                distinct => !is_status || distinct <= MAX_STATUSES,
-            };
-            if is_suspicious {
-                let sentence = format!("the column {} has several values: {values}", quoted(name));
-                findings.push(Finding::new(kind, location.clone(), sentence));
-            }
-        }
-        findings
-    }
-}
-
-/// A column with more values than this is not a status.
-const MAX_STATUSES: usize = 10;
-
 /// Why a line before the header is left out.
 struct Preamble;
 
@@ -592,95 +341,6 @@ impl DateColumn {
     }
 }
 
-/// The row without the last byte of its last cell, at the same position.
-fn without_last_byte(row: &ByteRecord) -> ByteRecord {
-    let last = row.len() - 1;
-    let cells = row.iter().enumerate();
-    let mut without: ByteRecord = cells
-        .map(|(index, cell)| if index == last { &cell[..cell.len() - 1] } else { cell })
-        .collect();
-    without.set_position(row.position().cloned());
-    without
-}
-
-/// The index of the first column of this name.
-fn index_of(header: &ByteRecord, name: &str) -> Option<usize> {
-    header.iter().position(|cell| cell == name.as_bytes())
-}
-
-/// The index of the requested column, or of the first of the usual ones. Its name must match
-/// exactly or, if none does, in any case.
-fn find_column(header: &ByteRecord, column: Option<&str>, no_header: bool) -> Result<usize, Error> {
-    if no_header {
-        return column_number(header, column);
-    }
-    type Comparison = fn(&[u8], &[u8]) -> bool;
-    let exactly: Comparison = |cell, name| cell == name;
-    let in_any_case: Comparison = <[u8]>::eq_ignore_ascii_case;
-    let has =
-        |name: &str, is_same: Comparison| header.iter().any(|cell| is_same(cell, name.as_bytes()));
-    let usual = |is_same| {
-        let name = USUAL_COLUMNS.into_iter().find(|name| has(name, is_same));
-        name.map(|name| (name, is_same))
-    };
-    let columns = || -> Vec<String> {
-        let first = header.iter().take(MAX_LISTED_COLUMNS + 1);
-        first.map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
-    };
-    let (name, is_same) = match column {
-        Some(name) if has(name, exactly) => (name, exactly),
-        None if usual(exactly).or_else(|| usual(in_any_case)).is_some() => usual(exactly)
-            .or_else(|| usual(in_any_case))
-            .ok_or_else(|| Error::no_usual_column(&columns()))?,
-        _ if header.iter().any(looks_like_data) => return Err(Error::no_header()),
-        Some(name) => return Err(Error::no_column(name, &columns())),
-        None => usual(exactly)
-            .or_else(|| usual(in_any_case))
-            .ok_or_else(|| Error::no_usual_column(&columns()))?,
-    };
-    let mut same = header.iter().enumerate().filter(|(_, cell)| is_same(cell, name.as_bytes()));
-    match (same.next(), same.next()) {
-        (Some((index, _)), None) => Ok(index),
-        _ => Err(Error::input(format!("there are two columns named {}", quoted(name)))),
-    }
-}
-
-/// The index of the column with this number, from 1.
-fn column_number(row: &ByteRecord, column: Option<&str>) -> Result<usize, Error> {
-    let columns = row.len();
-    let number = column.and_then(|column| column.parse::<usize>().ok());
-    match number.filter(|number| (1..=columns).contains(number)) {
-        Some(number) => Ok(number - 1),
-        None => {
-            let named = column.map_or("no column is named".to_owned(), |column| {
-                format!("{} is not the number of a column", quoted(column))
-            });
-            let message = format!("{named}: without a header, the columns are 1 to {columns}");
-            Err(Error::new(ErrorDetail::NoColumn, message)
-                .with_hint("name the column with the ids by its number, such as --column 1"))
-        }
-    }
-}
-
-/// Whether a cell of a first row is data, and not the name of a column.
-fn looks_like_data(cell: &[u8]) -> bool {
-    let is_number = !cell.is_empty()
-        && cell.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':'));
-    let is_hash = cell.len() >= 32 && cell.iter().all(u8::is_ascii_hexdigit);
-    let has_path = cell.contains(&b'/') && cell.iter().any(u8::is_ascii_digit);
-    let is_address = cell.windows(3).any(|cut| cut == b"://") || cell.starts_with(b"urn:");
-    is_number || is_hash || has_path || is_address
-}
-
 fn counted(cells: usize) -> String {
     if cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") }
-}
-
-fn from_csv(name: &Arc<str>, line: u64, error: csv::Error) -> Error {
-    let error = match error.into_kind() {
-        csv::ErrorKind::Io(cause) => Error::unreadable(&cause),
-        // A reader of bytes that takes rows of any length returns no other kind.
-        other => Error::input(format!("the file cannot be read: {other:?}")),
-    };
-    error.at_line(name, line)
 }

@@ -49,19 +49,36 @@ impl Values {
         self.add(&String::from_utf8_lossy(value));
     }
 
+    /// The value that was counted most often. `None` means that no value was counted.
+    pub(super) fn most_frequent(&self) -> Option<&str> {
+        // Of several, the first.
+        let most = self.counts.iter().rev().max_by_key(|(_, count)| *count);
+        most.map(|(value, _)| value.as_str())
+    }
+
     /// How many distinct values there are. More than ten are eleven.
     pub(super) fn distinct(&self) -> usize {
         self.counts.len() + usize::from(self.has_more)
     }
 }
 
+/// The most values that a message has, and the greatest length of one in characters.
+const MAX_SHOWN: usize = 3;
+const MAX_SHOWN_CHARS: usize = 40;
+
 /// The values with their counts: `"completed" (2), "failed" (1)`.
 impl fmt::Display for Values {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, (value, count)) in self.counts.iter().enumerate() {
+        for (place, (value, count)) in self.counts.iter().take(MAX_SHOWN).enumerate() {
             let separator = if place == 0 { "" } else { ", " };
-            write!(f, "{separator}{} ({count})", quoted(value))?;
+            let shown: String = value.chars().take(MAX_SHOWN_CHARS).collect();
+            let cut = if shown.len() < value.len() { " …" } else { "" };
+            write!(f, "{separator}{}{cut} ({count})", quoted(&shown))?;
         }
-        if self.has_more { f.write_str(", and others") } else { Ok(()) }
+        match self.counts.len().saturating_sub(MAX_SHOWN) {
+            _ if self.has_more => f.write_str(" and others"),
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
     }
 }

@@ -3,7 +3,7 @@
 
 use memchr::memchr2;
 
-use super::findings::Finding;
+use super::finding::Finding;
 use super::occurrences::Occurrences;
 use super::shapes::ShapeCounts;
 use crate::model::{GranuleId, SourceLocation, Warning, WarningKind, quoted};

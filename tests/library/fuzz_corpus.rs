@@ -9,7 +9,7 @@ use crate::properties;
 type Property = fn(&[u8]);
 
 /// The targets.
-const PROPERTIES: [(&str, Property); 25] = [
+const PROPERTIES: [(&str, Property); 28] = [
     ("changes", properties::changes),
     ("checksums", properties::checksums),
     ("cmr_json", properties::cmr_json),
@@ -31,8 +31,11 @@ const PROPERTIES: [(&str, Property); 25] = [
     ("pattern", properties::pattern),
     ("payment_id", properties::payment_id),
     ("pdr", properties::pdr),
+    ("shapes", properties::shapes),
     ("stac", properties::stac),
+    ("times_in_names", properties::times_in_names),
     ("timestamp", properties::timestamp),
+    ("totals", properties::totals),
     ("umm_json", properties::umm_json),
     ("unique_granule_id", properties::unique_granule_id),
 ];

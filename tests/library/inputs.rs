@@ -97,6 +97,65 @@ fn lines_that_are_no_ids_are_refused_in_any_spelling() {
 }
 
 #[test]
+fn other_spellings_of_what_is_no_list_are_refused_as_well() {
+    all_refused(
+        ErrorKind::NotAList,
+        &[
+            // What other tools print of names, sizes and times.
+            ".rw-r--r-- 1.2k foo  2 Jan 03:04 A.nc\n",
+            "A.nc    1234\nB.nc    99\n",
+            "A.nc 1234\nB.nc 99\n",
+            "sub/A 1234 1704164645\nsub/B 99 1704164645\n",
+            "A.nc 2024-01-02\nB.nc 2024-01-03\n",
+            "2024-01-02T03:04:05Z A.nc\n2024-01-03T03:04:05Z B.nc\n",
+            "2024-01-02 03:04 A\n2024-01-03 03:04 B\n",
+            "1704164645.0000000000 1234 ./A.nc\n1704164646.0000000000 1234 ./B.nc\n",
+            "A.nc|1234|2024-01-02\nB.nc|99|2024-01-02\n",
+            "FOO   BAR\nBAR   FOO\n",
+            ".\n├── A.nc\n└── sub\n    └── B.nc\n\n1 directory, 2 files\n",
+            "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0= A.nc\n",
+            // Commands, and what they print.
+            "wget https://x.example.org/A.nc\nwget https://x.example.org/B.nc\n",
+            "rm -f A.nc\nrm -f B.nc\n",
+            "upload: ./A.nc to s3://b/A.nc\nupload: ./B.nc to s3://b/B.nc\n",
+            "'A.nc' -> 'x/A.nc'\n'B.nc' -> 'x/B.nc'\n",
+            ">f+++++++++ A.nc\n>f+++++++++ B.nc\n",
+            // Comments and quotes.
+            "! list\nA.nc\n",
+            "REM list\nA.nc\n",
+            "-- list\nA.nc\n",
+            "--- a\n+++ b\n@@ -1 +1 @@\n-A.nc\n+B.nc\n",
+            "A.nc\n# end\n",
+            "['A.nc',\n 'B.nc']\n",
+            // Secrets.
+            "https://x.example.org/A.nc?edl_token=xyz\n",
+            "https://user:secret@x.example.org/A.nc\n",
+            // Messages and counts.
+            "A.nc\nFatal error: Unable to locate credentials\n",
+            "A.nc\nUnable to locate credentials\n",
+            "CommandException: One or more URLs matched no objects.\nA.nc\n",
+            "A.nc\nSegmentation fault (core dumped)\n",
+            "A.nc\nB.nc\n2 files\n",
+            "A.nc\n(2 rows)\n",
+            // Several ids.
+            "A_1.nc B_2.nc\nC_3.nc D_4.nc\n",
+            "G1 G2 G3 G4\n",
+            // Text and data.
+            "This product has the daily mean.\nPlease cite it as described.\nContact: foo@example.org\n",
+            "GROUP = FOO\n  A = 3\nEND_GROUP = FOO\nEND\n",
+            "name: foo\nversion: 1\n",
+            "SIMPLE  =                    T / conforms to FITS standard\n",
+            "1964 001  0.123  4.5 NaN\n1964 002  0.124  4.6 NaN\n",
+        ],
+    );
+    let dump = "netcdf foo {\ndimensions:\n\tlat = 10 ;\n}\n";
+    for (name, text) in [("a.nc", dump), ("b.NC4", "A\n"), ("x/c.tif", "A\nB\n")] {
+        let refused = ids(name, text).unwrap_err();
+        assert!(refused.contains("has data, not a list"), "{refused}");
+    }
+}
+
+#[test]
 fn odd_but_real_ids_are_read() {
     for text in [
         "AST_L1A#00311092015232127_11102015081255.hdf",
@@ -110,8 +169,33 @@ fn odd_but_real_ids_are_read() {
         "2024-01-02",
         "-A.nc",
         "x/[1]/A.nc",
+        "100%.nc",
+        "year=2024/month=01/A.parquet",
+        "doi:10.5067/ABC",
+        "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6",
+        "Ärger.nc",
+        "日本語.nc",
+        "A (copy).nc",
+        "my file.nc",
+        "data/total 12.nc",
+        "Permission denied.pdf",
+        "Sample 12",
+        "MOD 021KM 2024 001.hdf",
+        "https://x.example.org/get?file=A.nc&format=nc",
     ] {
         assert_eq!(ids("list.txt", &format!("{text}\n")), Ok(vec![text.to_owned()]));
+    }
+    for texts in [
+        &["FOO 001", "FOO 002"][..],
+        &["a;b.nc", "c.nc"],
+        &["total.nc", "error.log"],
+        &["A B", "C", "D", "E"],
+        &["2024-01-02 report A.nc", "2024-01-03 report A.nc"],
+        &["12345", "67890"],
+    ] {
+        let mut list: Vec<String> = texts.iter().map(|text| (*text).to_owned()).collect();
+        list.sort();
+        assert_eq!(ids("list.txt", &texts.join("\n")), Ok(list));
     }
 }
 
@@ -154,6 +238,11 @@ fn a_checksum_list_is_read_in_any_spelling_and_file() {
         ("delivery.sha1", "A\nB\n"),
         ("SHA512SUMS", "A\nB\n"),
         ("x.md5", &format!("{MD5}   A\n{MD5}  B\n")),
+        // Checksums of another algorithm than the name says.
+        ("x.sha256", &format!("{MD5}  A\n")),
+        ("x.md5", &format!("{MD5}:A\n")),
+        ("list.txt", &format!("A.nc , {MD5}\n")),
+        ("signed.txt", &format!("-----BEGIN PGP SIGNED MESSAGE-----\n\n{MD5}  A\n")),
     ] {
         assert!(ids(name, text).unwrap_err().starts_with("not-a-list"), "{name}");
     }
@@ -165,6 +254,11 @@ fn directories_are_left_out_of_lists_of_paths() {
     assert_eq!(ids("list.txt", "sub/\nsub/A.nc\n"), files());
     assert_eq!(ids("list.txt", ".\nsub/A.nc\nsub/\n"), files());
     assert_eq!(ids("list.txt", "sub_$folder$\nsub/A.nc\n"), files());
+    let sums =
+        "900150983cd24fb0d6963f7d28e17f72  sub/\n900150983cd24fb0d6963f7d28e17f72  sub/A.nc\n";
+    assert_eq!(ids("list.txt", sums), files());
+    assert_eq!(ids("list.txt", "./sub/\n./sub/A.nc\n"), Ok(vec!["./sub/A.nc".to_owned()]));
+    assert_eq!(ids("list.txt", "s3://b/x/\ns3://b/x/A\n"), Ok(vec!["s3://b/x/A".to_owned()]));
     all_refused(ErrorKind::Incomplete, &["sub/\nA.nc\n", "a/\nb/\n"]);
     let json = r#"[{"Path":"A","IsDir":false},{"Path":"sub","IsDir":true}]"#;
     all_refused(ErrorKind::Incomplete, &[json]);
@@ -192,12 +286,24 @@ fn tables_are_read_with_a_preamble_without_a_header_and_by_rows() {
     assert_eq!(read(text, ListingOptions::new().only(only(&["Status=ok", "Status=fine"]))), both());
     assert_eq!(read(text, ListingOptions::new().only(only(&["Status=*"]))).unwrap().len(), 3);
     for text in [
+        "id,IsDeleted\nA,true\nB,false\n",
+        "id,publication_state\nA,public\nB,private\n",
+        "id,retracted\nA,\nB,true\n",
+        "id,Processing_Status\nA,1\nB,2\n",
+        "id,entry_title\nA,X\nB,Y\n",
         "id,collectionId\nA,X\nB,Y\n",
         "id,collection\nA,X\nB,Y\n",
         "id\tcollection_id\nA\tX\nB\tY\n",
     ] {
         assert!(read(text, ListingOptions::new()).unwrap_err().starts_with("not-a-list"), "{text}");
     }
+    // A title of its own in each row is that of the row.
+    let rows: String = (0..11).map(|row| format!("G{row},title {row}\n")).collect();
+    let titles = read(&format!("id,EntryTitle\n{rows}"), ListingOptions::new());
+    assert_eq!(titles.unwrap().len(), 11);
+    assert_eq!(read("id,latest\nA,true\nB,true\n", ListingOptions::new()), both());
+    assert_eq!(read("id,QA flag\nA,1\nB,2\n", ListingOptions::new()), both());
+    assert_eq!(read("sep=,\nid,x\nA,1\nB,2\n", ListingOptions::new().skip_lines(1)), both());
     let files = column("run")
         .size_column("s".to_owned())
         .checksum_column("m".to_owned())
@@ -222,6 +328,51 @@ fn a_response_as_long_as_a_page_needs_its_total() {
     assert!(of(11).unwrap_err().starts_with("incomplete"));
     let rows: String = (0..10).map(|it| format!("G{it},x\n")).collect();
     all_refused(ErrorKind::Incomplete, &[&format!("Granule UR,Producer Granule ID\n{rows}")]);
+    let page = |beside: &str| {
+        format!(r#"{{"type":"FeatureCollection",{beside}"features":[{{"id":"A"}},{{"id":"B"}}]}}"#)
+    };
+    for beside in [
+        r#""meta":{"found":9,"returned":2},"#,
+        r#""page":1,"pages":5,"#,
+        r#""page":{"totalPages":5,"number":0},"#,
+        r#""pagination":{"next_cursor":"x"},"#,
+        r#""properties":{"exceededTransferLimit":true},"#,
+    ] {
+        all_refused(ErrorKind::Incomplete, &[&page(beside)]);
+    }
+    for beside in [r#""page":1,"pages":1,"#, r#""context":{"limit":2,"matched":null},"#] {
+        assert_eq!(ids("p.json", &page(beside)).unwrap().len(), 2, "{beside}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_option_that_reads_the_file() {
+    let hint = |text: &str| {
+        let text = std::io::Cursor::new(text.as_bytes().to_vec());
+        let refused = Listing::from_reader(text, "list.txt", &ListingOptions::new()).unwrap_err();
+        refused.hint().unwrap().to_owned()
+    };
+    for (text, option) in [
+        ("## x\nA\n", "--comment '##' "),
+        ("// x\nA\n", "--comment '//' "),
+        ("REM x\nA\n", "--comment REM "),
+        ("\"key\"\n\"A\"\n", "--column key "),
+        ("id,status\nA,failed\nB,completed\nC,completed\n", "--only status=completed "),
+        ("id,collection\nA,X 1\nB,Y\n", "--only 'collection=X 1' "),
+        (
+            r#"{"type":"FeatureCollection","features":[{"id":"A","collection":"x"},{"id":"B","collection":"y"}]}"#,
+            "--only collection=x ",
+        ),
+    ] {
+        assert!(hint(text).contains(option), "{}", hint(text));
+    }
+}
+
+#[test]
+fn of_many_values_three_are_named() {
+    let rows: String = (0..9).map(|row| format!("G{row},{}{row}\n", "c".repeat(50))).collect();
+    let refused = ids("t.csv", &format!("id,collection\n{rows}")).unwrap_err();
+    assert!(refused.ends_with(" and 6 more") && refused.len() < 300, "{refused}");
 }
 
 #[test]
@@ -238,6 +389,14 @@ fn a_document_is_refused_by_what_it_is() {
             "a STAC collection",
         ),
         (r#"{"id":"x","results":[{"a":1}]}"#, "one document with lists"),
+    ] {
+        let refused = ids("x.json", text).unwrap_err();
+        assert!(refused.starts_with("not-a-list") && refused.contains(what), "{refused}");
+    }
+    for (text, what) in [
+        (r#"{"type":"Catalog","id":"x","stac_version":"1.0.0","links":[]}"#, "a STAC catalogue"),
+        (r#"{"@context":"x","@graph":[{"@type":"File","@id":"A"}]}"#, "a crate of linked data"),
+        (r#"{"data":[{"id":"A"}]}"#, "one document with lists"),
     ] {
         let refused = ids("x.json", text).unwrap_err();
         assert!(refused.starts_with("not-a-list") && refused.contains(what), "{refused}");

@@ -219,9 +219,9 @@ fn a_file_and_a_stream_are_read_in_any_format() {
         assert_eq!((sizes(&listing), listing.count()), (expected.to_vec(), 3));
         assert_eq!(listing.warnings(), []);
     }
-    let odd = Listing::from_reader(&b"A\n# March\n"[..], "ids", &ListingOptions::new()).unwrap();
+    let odd = Listing::from_reader(&b"A\n#March\n"[..], "ids", &ListingOptions::new()).unwrap();
     assert_eq!((odd.count(), odd.warnings().len()), (2, 1));
-    let odd = Listing::from_reader(&b"# March\nA\n"[..], "ids", &ListingOptions::new());
+    let odd = Listing::from_reader(&b"#March\nA\n"[..], "ids", &ListingOptions::new());
     assert_eq!(odd.unwrap_err().kind(), ErrorKind::NotAList);
     let error = Listing::from_reader(&b"a\x01b\n"[..], "ids", &ListingOptions::new()).unwrap_err();
     assert!(error.to_string().starts_with("ids:1: "), "{error}");

@@ -9,9 +9,10 @@ use accession::{DatasetName, ErrorKind, Listing, ListingOptions};
 
 use super::granules::{FileArgs, FormatArgs};
 use crate::error::{Context, Error, Result};
+use crate::input_file::InputFile;
 use crate::output::for_shell;
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages};
+use crate::reading::{Entries, MissingPages};
 use crate::session::Session;
 
 /// Listings as arguments.

@@ -13,8 +13,8 @@ use accession::text::quoted;
 use clap::builder::RangedU64ValueParser;
 
 use crate::error::{Error, Result};
+use crate::input_file::InputFile;
 use crate::output::{json, one_line};
-use crate::reading::InputFile;
 use crate::session::Session;
 
 /// A primary.

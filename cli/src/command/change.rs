@@ -8,16 +8,17 @@ use accession::{
     SetSpec, Timestamp,
 };
 
-use super::listings::refuse_dated;
+use super::dated_files::refuse_dated;
 use crate::applied::{Application, apply};
 use crate::args::{
     ChangeArgs, ChecksumArgs, FileArgs, IdArgs, ListingArgs, Reading, ReadingArgs, if_missing,
     refuse_missing,
 };
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::listing_guard::ListingGuard;
 use crate::paths::with_hint_of_paths;
-use crate::reading::{InputFile, MissingPages, Recording};
+use crate::reading::{MissingPages, Recording};
 use crate::session::{ChangeTime, Session};
 
 /// Add granules

@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::args::SiteArgs;
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::output::{Output, counted, in_words, json, lines_below, one_line, plural, selected_in};
-use crate::reading::{CitationText, InputFile, read_references};
+use crate::references::{CitationText, read_references};
 use crate::session::Session;
 use crate::temporary_file;
 

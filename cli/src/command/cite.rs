@@ -13,10 +13,12 @@ use serde_json::Value;
 
 use crate::args::{DetectedListArgs, FileArgs, SiteArgs, named_path};
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::output::{Output, counted, in_words, to_value};
-use crate::reading::{Entries, InputFile, read_record, warn_of_repeated};
+use crate::reading::{Entries, warn_of_repeated};
+use crate::references::read_record;
 use crate::session::Session;
-use crate::sources::{Named, listed, refuse_unread, snapshot};
+use crate::sources::{ListedSource, Named, listed, refuse_unread, snapshot};
 
 /// Print a citation
 ///
@@ -189,7 +191,8 @@ impl Args {
                 .with_hint("--of names the dataset: its DOI, a name, or a file with its metadata")
         })?;
         let options = self.files.reading(self.lists.options());
-        let (_, listing) = listed(session, file, (options, &self.lists.paths))?;
+        let ListedSource { listing, by_length, .. } =
+            listed(session, file, (options, &self.lists.paths))?;
         if listing.is_empty() {
             return Err(Error::usage("the list has no granules: there is nothing to cite"));
         }
@@ -197,7 +200,7 @@ impl Args {
         warn_of_repeated(session, list.repeated);
         let citation = Citation::of_list(dataset, &list, session.now()?);
         let text = self.text(&citation, || Ok(listing.files()?))?;
-        let printed = object!({
+        let mut printed = object!({
             "format": self.format.name(),
             "citation": text,
             "annotations": Vec::<Annotation>::new(),
@@ -205,6 +208,9 @@ impl Args {
             "identifier": list.identifier,
             "granules": list.granules,
         });
+        if !by_length.is_empty() {
+            printed.0.push(("by_length", by_length.into()));
+        }
         session.present(&printed, write_citation)
     }
 

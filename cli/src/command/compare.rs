@@ -20,14 +20,15 @@ use serde_json::{Value, json};
 
 use crate::args::ListArgs;
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::output::{
     Column, MarkedLines, MarkedList, Object, Output, Progress, Streamed, counted, for_shell,
     in_words, plural, write_fields, write_rows,
 };
 use crate::paths::OF_PATHS;
-use crate::reading::{InputFile, warn_of_repeated};
+use crate::reading::warn_of_repeated;
 use crate::session::Session;
-use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
+use crate::sources::{ListedSource, Named, as_set, listed, refuse_unread, snapshot};
 
 /// Show how sets, listings or directories differ
 ///
@@ -97,6 +98,9 @@ enum Compared {
         source: String,
         identifier: Identifier,
         granules: u64,
+        /// The algorithms that follow only from the length of its checksums.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        by_length: Vec<Value>,
     },
 }
 
@@ -140,6 +144,7 @@ struct Scanned {
 struct Listed {
     source: String,
     listing: Listing,
+    by_length: Vec<Value>,
     /// Its path, if it is a directory.
     directory: Option<PathBuf>,
 }
@@ -219,7 +224,8 @@ impl Compare {
                     self.with_listing(session, (&registry, &set), second, places, limit)?;
                 let of_set = &set[0].set;
                 let (identifier, granules) = (of_set.identifier(), of_set.granule_count());
-                let of_set = Compared::List { source: first.source, identifier, granules };
+                let Listed { source, by_length, .. } = first;
+                let of_set = Compared::List { source, identifier, granules, by_length };
                 if is_swapped {
                     report(session, [list, of_set], &sides.swapped(), false, self.summary)
                 } else {
@@ -246,13 +252,14 @@ impl Compare {
         &self,
         session: &Session,
         (registry, set): (&Registry, &[HeldContents]),
-        Listed { source, listing, directory }: Listed,
+        Listed { source, listing, by_length, directory }: Listed,
         places: [&str; 2],
         limit: u64,
     ) -> Result<([Compared; 2], TwoSides)> {
         let directory = directory.filter(|_| !self.lists.names_only());
         let listing = described(session, registry, set, listing, directory)?;
-        compare_with(session, (registry, set), (source, &listing), places, limit)
+        let listed = Listed { source, listing, by_length, directory: None };
+        compare_with(session, (registry, set), listed, places, limit)
     }
 
     /// Compares a dataset with a listing that took time to make.
@@ -280,7 +287,8 @@ impl Compare {
                 registry.snapshot()?.present_name(&dataset.dataset(&registry.snapshot()?)?)?;
             (name, file, is_swapped)
         };
-        let (source, listing) = listed(session, file, self.lists.reading())?;
+        let ListedSource { source, listing, by_length } =
+            listed(session, file, self.lists.reading())?;
         let mut differences = registry.compare_scanned(&name, scan, &listing)?;
         let places = if is_swapped { [PLACES[1], PLACES[0]] } else { PLACES };
         let mut sides = TwoSides::lists(differences.by_ref(), places, limit)?;
@@ -291,7 +299,7 @@ impl Compare {
         let selection = Selection::Dataset { name, at: Some(Moment::Instant(scan.end())) };
         let held = registry.snapshot()?.select(&selection)?.set.instance().clone();
         let set = Compared::Set { instance: Box::new(held), held: None };
-        let list = Compared::List { source, identifier: sides.counts.right, granules };
+        let list = Compared::List { source, identifier: sides.counts.right, granules, by_length };
         let scanned = Scanned { start: scan.start(), end: scan.end(), changed: counts.changed };
         let (compared, sides) = match is_swapped {
             true => ([list, set], sides.swapped()),
@@ -337,8 +345,9 @@ impl Compare {
                 if let Some(directory) = directory.as_deref().filter(|it| is_published(it)) {
                     return published(session, directory);
                 }
-                let (source, listing) = listed(session, file, self.lists.reading())?;
-                Ok(Side::Listing(Listed { source, listing, directory }))
+                let ListedSource { source, listing, by_length } =
+                    listed(session, file, self.lists.reading())?;
+                Ok(Side::Listing(Listed { source, listing, by_length, directory }))
             }
         };
         found.into_iter().map(read).collect()
@@ -422,21 +431,21 @@ fn has_checksums(listing: &Listing) -> Result<bool> {
 fn compare_with(
     session: &Session,
     (registry, contents): (&Registry, &[HeldContents]),
-    (source, listing): (String, &Listing),
+    Listed { source, listing, by_length, .. }: Listed,
     places: [&str; 2],
     limit: u64,
 ) -> Result<([Compared; 2], TwoSides)> {
-    let nearest = registry.nearest_to(contents, listing)?;
-    let differences = registry.compare_with(&contents[nearest].set, listing)?;
+    let nearest = registry.nearest_to(contents, &listing)?;
+    let differences = registry.compare_with(&contents[nearest].set, &listing)?;
     let sides = TwoSides::read(differences, places, limit)?;
     let counts = sides.counts;
     let granules = counts.matched + counts.only_right;
-    if counts.matched == 0 && granules > 0 && has_paths(listing)? {
+    if counts.matched == 0 && granules > 0 && has_paths(&listing)? {
         let what = format!("none of the listed ids is held, and they are paths: {OF_PATHS}");
         session.warn(WarningKind::IdsFromPaths, &what);
     }
     warn_of_repeated(session, listing.repeated(granules)?);
-    let list = Compared::List { source, identifier: sides.counts.right, granules };
+    let list = Compared::List { source, identifier: sides.counts.right, granules, by_length };
     Ok(([compared(contents, nearest, &sides), list], sides))
 }
 

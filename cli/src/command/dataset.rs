@@ -18,8 +18,9 @@ use super::export::ExportArgs;
 use crate::applied::Created;
 use crate::args::{ClockArgs, Refusal, edit, edit_as};
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::output::{Column, annotation_in, in_words, plural, write_fields};
-use crate::reading::{InputFile, read_record};
+use crate::references::read_record;
 use crate::session::{Create, Session};
 
 commands! {

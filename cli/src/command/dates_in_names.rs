@@ -163,11 +163,25 @@ fn offset_at(text: &str, is_marked: bool) -> Option<String> {
     {
         return Some(format!("{}{hours}:{minutes}", &text[..1]));
     }
+    if is_half_day_or_zone(text) {
+        return None;
+    }
     let after = text.strip_prefix(['-', '_', '.', ',', '+']).unwrap_or(text);
     match is_digit(text) || is_digit(after) && date_at(after).is_none() {
         true => None,
         false => Some("Z".to_owned()),
     }
+}
+
+/// Whether a text begins with a half of the day or a time zone other than UTC, after which a time means another one.
+fn is_half_day_or_zone(text: &str) -> bool {
+    const ZONES: [&str; 22] = [
+        "AEDT", "AEST", "AKST", "AM", "BST", "CDT", "CEST", "CET", "CST", "EDT", "EEST", "EET",
+        "EST", "HST", "IST", "JST", "MDT", "MSK", "MST", "PDT", "PM", "PST",
+    ];
+    let word = text.strip_prefix(['-', '_', '.', ' ']).unwrap_or(text);
+    let end = word.find(|it: char| !it.is_alphanumeric()).unwrap_or(word.len());
+    ZONES.iter().any(|zone| word[..end].eq_ignore_ascii_case(zone))
 }
 
 fn is_time(hour: &str, minute: &str, second: &str) -> bool {
@@ -183,7 +197,43 @@ fn digits(text: &str, number: usize) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #[test]
+        fn a_time_is_the_same_in_every_spelling(seconds in 0_i64..4_000_000_000) {
+            let at = Timestamp::from_micros(seconds * 1_000_000).unwrap();
+            let text = at.to_string();
+            let (date, time) = (&text[..10], &text[11..19]);
+            let (compact_date, compact_time) = (date.replace('-', ""), time.replace(':', ""));
+            let hyphens = time.replace(':', "-");
+            for name in [
+                format!("{date}T{time}Z"),
+                format!("list_{date}T{time}.000Z.txt"),
+                format!("list-{date}T{hyphens}.txt"),
+                format!("list_{date}_{hyphens}.csv.gz"),
+                format!("{date} {hyphens}.txt"),
+                format!("l{compact_date}T{compact_time}Z.json"),
+                format!("{compact_date}-{compact_time}.txt"),
+                format!("{compact_date}_{compact_time}"),
+                format!("{compact_date}{compact_time}.txt"),
+                format!("{date}T{time}+00:00.txt"),
+            ] {
+                prop_assert_eq!(times_in(&name), Ok(vec![at]), "{}", name);
+            }
+        }
+
+        #[test]
+        fn any_name_has_times_or_a_reason(name in ".{0,40}", digits in "[0-9T:_.+Z-]{0,20}") {
+            for name in [name.clone(), format!("{name}2024-01-02{digits}")] {
+                if let Err(shown) = times_in(&name) {
+                    prop_assert!(name.contains(&shown), "{shown}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_name_of_a_listing_has_its_date() {
@@ -209,6 +259,8 @@ mod tests {
             ("r-20240102T231023,5.txt", "2024-01-02T23:10:23.500000Z"),
             ("r-20240102T231023+0100.txt", "2024-01-02T22:10:23Z"),
             ("r-2024-01-02T23:10:23-05:00.txt", "2024-01-03T04:10:23Z"),
+            ("20240102_230000_UTC.txt", "2024-01-02T23:00:00Z"),
+            ("20240102_230000_pmel.txt", "2024-01-02T23:00:00Z"),
             ("2016-04-05_20160405.txt", "2016-04-05T00:00:00Z"),
             ("20160405-20160406.txt", "2016-04-05T00:00:00Z 2016-04-06T00:00:00Z"),
             // Longer numbers, other separators, and days that do not exist.
@@ -236,6 +288,9 @@ mod tests {
             ("2024-01-02T2310235.txt", "2024-01-02T2310235"),
             ("20240102-23.txt", "20240102-23"),
             ("2024-01-02T23-10-23-05.txt", "2024-01-02T23-10-23-05"),
+            ("20240102_230000_CET.txt", "20240102_230000"),
+            ("2024-01-02T110005PM.txt", "2024-01-02T110005"),
+            ("2024-01-02 11.00.05 pm.txt", "2024-01-02"),
         ] {
             assert_eq!(times_in(name), Err(shown.to_owned()), "{name}");
         }

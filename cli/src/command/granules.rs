@@ -17,7 +17,7 @@ use crate::args::{DetectedListArgs, KnownAtArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
 use crate::output::{Column, Progress, in_words};
 use crate::session::Session;
-use crate::sources::{Named, as_set, listed, refuse_unread, snapshot};
+use crate::sources::{ListedSource, Named, as_set, listed, refuse_unread, snapshot};
 
 /// List the granules of a set
 ///
@@ -172,7 +172,7 @@ impl Args {
             Named::Listing(file) => {
                 drop(snapshot);
                 self.known_at.refuse_for_listing()?;
-                let (_, listing) =
+                let ListedSource { listing, .. } =
                     listed(session, file, (self.lists.options(), &self.lists.paths))?;
                 let (registry, set) = as_set(session, &listing)?;
                 return Ok(Listed { registry, set, url: None });

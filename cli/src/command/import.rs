@@ -16,15 +16,17 @@ use super::dates_in_names::times_of;
 use super::history::INSTANCES;
 use super::listings::DatedArgs;
 use crate::applied::{
-    Application, Created, counts_in_words, hint_of_dry_run, write_created, write_dry_run,
-    write_identifier, write_kept, write_overruled, write_unchanged,
+    Application, Created, counts_in_words, hint_of_dry_run, reading, write_contents, write_created,
+    write_dry_run, write_identifier, write_kept, write_overruled, write_read, write_unchanged,
 };
 use crate::args::{DryRunArgs, ExpectArgs, if_missing};
 use crate::args::{FileArgs, FormatArgs, HttpArgs};
 use crate::error::{Context, Error, Exit, Result};
+use crate::events::import_events;
+use crate::input_file::InputFile;
 use crate::listing_guard::ListingGuard;
 use crate::output::{Object, Output, counted, in_words};
-use crate::reading::{InputFile, MissingPages, import_events};
+use crate::reading::MissingPages;
 use crate::session::{Create, Session};
 
 /// Build a history from dated listings, or a table of dates
@@ -147,9 +149,10 @@ impl ImportArgs {
         import.not_after = Some(now);
         let options = self.options(now);
         let replica = self.replica(file, session, &options, &mut import)?;
-        if replica.is_none() {
-            import_events(&self.dataset, file, &options, missing, session, &mut import)?;
-        }
+        let findings = match replica {
+            Some(_) => None,
+            None => import_events(&self.dataset, file, &options, missing, session, &mut import)?,
+        };
         self.listings.refuse_for_history()?;
         import.options = guard.guarding(import.options);
         let times = import.count_times();
@@ -161,7 +164,7 @@ impl ImportArgs {
                 ),
             );
         }
-        let application = self.application();
+        let application = Application { findings: findings.as_ref(), ..self.application() };
         let (imported, created) = application.make(session, |registry| match &replica {
             Some(replica) => Ok(replica.import(registry, &self.dataset, &import)?),
             None => Ok(registry.import(&self.dataset, &import)?),
@@ -198,8 +201,10 @@ impl ImportArgs {
             Some(&why_none),
             also,
             |out, done| {
+                write_read(out, done)?;
                 write_created(out, done)?;
                 write_imported(out, done)?;
+                write_contents(out, done)?;
                 write_unchanged(out, done)?;
                 write_dry_run(out, done)
             },
@@ -242,9 +247,9 @@ impl ImportArgs {
     fn import_listings(&self, session: &mut Session) -> Result<Exit> {
         self.refuse_for_listings()?;
         let (now, change) = (session.now()?, self.change_options());
-        let reading = (&self.format, self.content.reading(self.format.options()));
+        let how = (&self.format, self.content.reading(self.format.options()));
         let change = (change, self.expect.set());
-        let listings = self.listings.of(&self.files, &self.dataset, reading, change, now)?;
+        let listings = self.listings.of(&self.files, &self.dataset, how, change, now)?;
         let is_new = session.new_registry(Create::when(self.create))?.is_some();
         let taken = match self.dry_run.dry_run {
             true => listings.try_out(session)?,
@@ -257,10 +262,13 @@ impl ImportArgs {
         let created = Created { registry, dataset: applied.created_dataset };
         let mut also = changes_of(applied);
         also.0.push(("listings", listings.summary(&taken).into()));
+        also.0.extend(reading(&taken.findings, true).0);
         self.application().report(session, applied, created, None, also, |out, done| {
+            write_read(out, done)?;
             write_created(out, done)?;
             writeln!(out, "{}", in_words(&done["listings"]))?;
             write_imported(out, done)?;
+            write_contents(out, done)?;
             write_dry_run(out, done)
         })?;
         if session.is_json() {

@@ -1,14 +1,13 @@
 //! Dated listings, by each of which `import` syncs a dataset at its date.
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use accession::ListingOptions;
 use accession::Selection;
 use accession::history::ChangeExamples;
+use accession::listing::Findings;
 use accession::text::{plural, quoted};
 use accession::{
     ChangeOptions, ChangeReport, Clock, DatasetName, ErrorKind, Expected, Instance, Limits,
@@ -16,13 +15,15 @@ use accession::{
 };
 use accession::{Warning, WarningKind};
 
-use super::dates_in_names::{times_in, times_of};
+use super::dated_files::{Dated, Undated, date, dated_of, paths_in, paths_of};
+use super::dates_in_names::times_of;
 use crate::args::FormatArgs;
 use crate::error::{Context, Error, Result};
+use crate::input_file::InputFile;
 use crate::listing_guard::ListingGuard;
-use crate::output::{Progress, for_shell};
+use crate::output::Progress;
 use crate::paths::PathArgs;
-use crate::reading::{Entries, InputFile, MissingPages, Recording};
+use crate::reading::{Entries, MissingPages, Recording};
 use crate::session::{Create, Session};
 
 /// The options of `import` that dated listings have.
@@ -52,12 +53,6 @@ pub struct Listings<'a> {
     dated: Vec<Dated>,
 }
 
-/// A listing, and the time at which the dataset was as it says.
-struct Dated {
-    at: Timestamp,
-    file: InputFile,
-}
-
 /// What became of the listings.
 #[derive(Default)]
 pub struct Taken {
@@ -70,20 +65,15 @@ pub struct Taken {
     pub known: u64,
     /// How many changed nothing.
     pub unchanged: u64,
+    /// What was read, of the first change of the dataset or, if the listings are only tried, of all; and how contents
+    /// were compared.
+    pub findings: Findings,
+    /// Whether the listings are only tried.
+    is_trial: bool,
     /// Whether one led to the expected set.
     meets_expectation: bool,
     /// Why one was refused, and those after it were not read. `None` means that all were taken.
     pub stopped: Option<Error>,
-}
-
-impl Dated {
-    /// Whether its file is at a path, or ends with it. An inventory is its directory.
-    fn is_at(&self, path: &Path) -> bool {
-        self.file.path().is_some_and(|own| {
-            let directory = own.parent().filter(|_| own.ends_with("manifest.json"));
-            own.ends_with(path) || directory.is_some_and(|directory| directory.ends_with(path))
-        })
-    }
 }
 
 impl DatedArgs {
@@ -165,106 +155,6 @@ impl DatedArgs {
     }
 }
 
-/// What becomes of a hidden file or a directory without a date in its name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Undated {
-    /// It is skipped: it was found in a directory.
-    Skipped,
-    /// It is refused: it was named.
-    Refused,
-}
-
-/// The entries of a directory.
-fn paths_in(directory: &Path) -> Result<Vec<PathBuf>> {
-    let cannot = || format!("cannot read {}", quoted(&directory.to_string_lossy()));
-    let mut paths = Vec::new();
-    for entry in fs::read_dir(directory).with_context(cannot)? {
-        paths.push(entry.with_context(cannot)?.path());
-    }
-    Ok(paths)
-}
-
-/// The paths of files that were named.
-fn paths_of(files: &[InputFile]) -> Result<Vec<PathBuf>> {
-    let path = |file: &InputFile| match file {
-        InputFile::Path(path) => Ok(path.clone()),
-        InputFile::StandardInput => Err(Error::usage("standard input has no date in its name")
-            .with_hint("save it in a file with a date in its name, such as 2016-04-05.txt")),
-    };
-    files.iter().map(path).collect()
-}
-
-/// Refuses files with different dates in their names, which are not parts of one listing.
-///
-/// # Errors
-///
-/// There are such files.
-pub fn refuse_dated(files: &[InputFile], dataset: &DatasetName, session: &Session) -> Result<()> {
-    let paths = files.iter().filter_map(InputFile::path).filter(|path| !path.is_dir());
-    let times = |path| times_of(path).unwrap_or_default();
-    let mut dated = paths.map(|path| (path, times(path))).filter(|(_, times)| !times.is_empty());
-    let Some((first, times)) = dated.next() else { return Ok(()) };
-    let Some((other, _)) = dated.find(|(_, others)| *others != times) else { return Ok(()) };
-    let [first, other] = [first, other].map(|path| path.to_string_lossy().into_owned());
-    let named: Vec<String> = match files {
-        [_, _] | [_, _, _] => files.iter().map(|file| for_shell(&file.name())).collect(),
-        _ => vec!["FILE...".to_owned()],
-    };
-    let message =
-        format!("{} and {} have different dates in their names", quoted(&first), quoted(&other));
-    Err(Error::usage(message).with_hint(format!(
-        "`{} import {dataset} {}` records a change for each date",
-        session.program(),
-        named.join(" ")
-    )))
-}
-
-/// The dated listings among paths, in order of time. An inventory of S3 is a directory with a manifest.
-fn dated_of(mut paths: Vec<PathBuf>, undated: Undated) -> Result<Vec<Dated>> {
-    let mut dated = BTreeMap::new();
-    paths.sort();
-    for path in paths {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let shown = quoted(&path.to_string_lossy()).to_string();
-        let refused = |message: String| {
-            Err(Error::usage(message).with_hint(
-                "nothing was changed; the name of each listing has one date, such as 2016-04-05, and no two have the same",
-            ))
-        };
-        let times = match times_in(&name) {
-            Ok(times) => times,
-            Err(digits) => {
-                return refused(format!(
-                    "{shown}: the digits after the date in {} are not understood as a time",
-                    quoted(&digits)
-                ));
-            }
-        };
-        let at = match times.as_slice() {
-            [at] => *at,
-            // What is hidden, and the data files of inventories.
-            [] if undated == Undated::Skipped && (name.starts_with('.') || path.is_dir()) => {
-                continue;
-            }
-            [] => return refused(format!("{shown} has no date in its name")),
-            [_, ..] => return refused(format!("{shown} has several dates in its name")),
-        };
-        let file = if path.is_dir() { path.join("manifest.json") } else { path };
-        if let Some(other) = dated.insert(at, file) {
-            let other = other.to_string_lossy().into_owned();
-            return refused(format!("{} and {shown} are both of {}", quoted(&other), date(at)));
-        }
-    }
-    let dated = dated.into_iter();
-    Ok(dated.map(|(at, path)| Dated { at, file: InputFile::Path(path) }).collect())
-}
-
-/// A time as the names of listings have it: a date where it is the first instant of one.
-fn date(at: Timestamp) -> Moment {
-    let day = at.day();
-    if day.start() == at { Moment::Day(day) } else { Moment::Instant(at) }
-}
-
 impl Listings<'_> {
     /// Syncs the dataset by each listing, one change after the other. The first that is refused ends the work: by
     /// a guard, or because it is not after the last change, unless it is what the dataset held then.
@@ -275,7 +165,7 @@ impl Listings<'_> {
     /// accepted, they are kept ([`Taken::stopped`]).
     pub fn take(&self, session: &Session) -> Result<Taken> {
         session.write(Create::when(self.change.creates_dataset()), None, |registry, session| {
-            self.sync_each(registry, session)
+            self.sync_each(registry, session, Taken::default())
         })
     }
 
@@ -292,11 +182,11 @@ impl Listings<'_> {
             None => session.open()?.observed_by(unnoted()).temporary_copy()?,
         };
         let copy = session.recording(&copy, None)?;
-        self.sync_each(&copy.observed_by(unnoted()), session)
+        let copy = copy.observed_by(unnoted());
+        self.sync_each(&copy, session, Taken { is_trial: true, ..Taken::default() })
     }
 
-    fn sync_each(&self, registry: &Registry, session: &Session) -> Result<Taken> {
-        let mut taken = Taken::default();
+    fn sync_each(&self, registry: &Registry, session: &Session, mut taken: Taken) -> Result<Taken> {
         taken.applied.in_force = registry.snapshot()?.latest_change(self.dataset)?;
         for dated in &self.dated {
             let last = taken.applied.in_force.as_ref().map(|latest| latest.timestamp);
@@ -384,7 +274,11 @@ impl Listings<'_> {
         let read = entries.read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
         let recording = Recording { session, dataset: self.dataset };
-        read.accepted_for(recording, || listing.listed_directory())?;
+        let findings = read.accepted_for(recording, || listing.listed_directory())?;
+        taken.findings.add_contents(&findings);
+        if taken.is_trial || taken.applied.in_force.is_none() {
+            findings.read().iter().for_each(|read| taken.findings.add_read(read.clone()));
+        }
         for warning in warnings.into_inner() {
             match taken.warnings.iter_mut().find(|(known, _)| known.kind == warning.kind) {
                 Some((_, listings)) => *listings += 1,
@@ -445,7 +339,11 @@ impl Listings<'_> {
             return error.with_continuation(format!("`{without}` continues without it"));
         };
         let with = session.again(&[("--expect", &expect.to_string())]);
-        let hint = if refusal.kind() == ErrorKind::ClockAhead {
+        let hint = if refusal.kind() == ErrorKind::Input {
+            // How the input is read cannot be expected.
+            let own = refusal.hint().map_or(String::new(), |hint| format!("{hint}; "));
+            format!("{own}`{without}` continues without it")
+        } else if refusal.kind() == ErrorKind::ClockAhead {
             format!(
                 "correct the clock; if it is right, `{with}` records this listing and continues"
             )

@@ -7,6 +7,7 @@ mod cite;
 mod compare;
 mod correct;
 mod dataset;
+mod dated_files;
 mod dates_in_names;
 mod export;
 mod facts;

@@ -19,7 +19,7 @@ use crate::output::{
 };
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
-use crate::sources::{Named, listed, refuse_unread, snapshot};
+use crate::sources::{ListedSource, Named, listed, refuse_unread, snapshot};
 
 /// Describe a dataset, identifier, citation, listing or directory
 ///
@@ -100,6 +100,9 @@ struct ShownListing {
     source: String,
     #[serde(flatten)]
     summary: ListingSummary,
+    /// The algorithms that follow only from the length of its checksums.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    by_length: Vec<Value>,
 }
 
 impl Args {
@@ -129,10 +132,11 @@ impl Args {
             Named::Listing(file) => {
                 drop(snapshot);
                 self.known_at.refuse_for_listing()?;
-                let (source, listing) = listed(session, file, self.lists.reading())?;
+                let ListedSource { source, listing, by_length } =
+                    listed(session, file, self.lists.reading())?;
                 let summary = listing.identify_watched(&session.watcher())?;
                 warn_of_repeated(session, summary.repeated);
-                return Ok(Shown::Listing(ShownListing { source, summary }));
+                return Ok(Shown::Listing(ShownListing { source, summary, by_length }));
             }
         };
         let Some(snapshot) = snapshot else {

@@ -14,6 +14,7 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
         ("umm.json", "incomplete"),
         ("/dev/null", "empty"),
         ("with-unlike.txt", "unlike"),
+        ("odd.txt", "not-a-list"),
     ]
     .into_iter()
     .enumerate()

@@ -59,8 +59,9 @@ impl Archive {
         archive.write("others.txt", &ids(0..11));
         archive.write("many.txt", &ids(0..1_100));
         archive.write("new.txt", &ids(40..1_100));
-        archive.write("unlike.txt", "cannot read /data\nretry later\n");
-        archive.write("with-unlike.txt", &format!("{}cannot read /data\n", ids(0..40)));
+        archive.write("unlike.txt", "nothing-listed\nretry_later\n");
+        archive.write("odd.txt", &format!("{}G0041 copy.nc\n", ids(0..46)));
+        archive.write("with-unlike.txt", &format!("{}nothing-listed\n", ids(0..40)));
         let sums = |digit: char| {
             lines((0..40).map(|n| format!("{}  G{n:04}.nc", digit.to_string().repeat(64))))
         };
@@ -183,6 +184,8 @@ pub fn each_guard_names_the_set_and_its_command_makes_exactly_this_change(archiv
         (&[], "sync D /dev/null", "empty", "sync D few.txt"),
         (&[], "ingest D unlike.txt", "unlike", "sync D more.txt"),
         (&[], "sync D with-unlike.txt", "unlike", "sync D more.txt"),
+        (&[], "sync D odd.txt", "not-a-list", "sync D more.txt"),
+        (&[], "ingest D odd.txt --skip-existing", "not-a-list", "sync D more.txt"),
         (
             &["sync D /dev/null --expect DI:d41d8cd98f00b204e9800998ecf8427e", "sync D more.txt"],
             "revert D",

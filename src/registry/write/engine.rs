@@ -514,7 +514,7 @@ impl<'a> Entry<'a> {
                 more => refusal.continued(&format!(", and {more} more of this change")),
             });
         }
-        let refusal = self.guard.refusal(self.target);
+        let refusal = self.guard.refusal(self.target)?;
         self.applied.replaces_former = self.guard.has_replacements();
         let Some(pass) = self.pass.take() else {
             let unchanged = ChangeReport { in_force: self.target.latest.clone(), ..self.applied };

@@ -4,6 +4,7 @@
 //! A guard does not end a change: its refusal is returned when the result is known ([`Target::accept`]), so that
 //! it can name the set that would have to be expected.
 
+use super::odd_ids::OddIds;
 use super::target::{Conduct, Target};
 use super::unlike::Likeness;
 use crate::error::{Error, ErrorKind, Result};
@@ -23,6 +24,8 @@ pub(super) struct Guard {
     deleted: Side,
     added: Side,
     likeness: Likeness,
+    /// The new ids with a blank. `None` means that they are not guarded.
+    odd_ids: Option<OddIds>,
     replacements: Option<Replacements>,
 }
 
@@ -42,6 +45,7 @@ impl Guard {
             Conduct::Change(_) => Guard {
                 limits,
                 likeness: Likeness::with(target, limits.is_some()),
+                odd_ids: limits.map(|_| OddIds::default()),
                 replacements: Some(Replacements::default()),
                 ..Guard::default()
             },
@@ -68,6 +72,9 @@ impl Guard {
             EventKind::Ingested => {
                 self.added.add(name);
                 self.likeness.compare(target, &event.granule_id)?;
+                if let Some(odd_ids) = &mut self.odd_ids {
+                    odd_ids.observe(event);
+                }
             }
             // The engine knows which of them replace something.
             EventKind::Described | EventKind::Replaced => {}
@@ -88,12 +95,19 @@ impl Guard {
     }
 
     /// Why the change is refused. `None` means that it is not.
-    pub fn refusal(&self, target: &Target<'_>) -> Option<Error> {
+    pub fn refusal(&self, target: &Target<'_>) -> Result<Option<Error>> {
         let of_numbers = self.limits.and_then(|limits| self.refusal_of_numbers(target, limits));
-        of_numbers.or_else(|| self.refusal_of_unlike(target)).or_else(|| {
-            let limits = target.options.limits.unwrap_or_default().or(target.limits);
-            self.replacements.as_ref()?.refusal(target, limits)
-        })
+        if let Some(refusal) = of_numbers.or_else(|| self.refusal_of_unlike(target)) {
+            return Ok(Some(refusal));
+        }
+        if let Some(odd_ids) = &self.odd_ids
+            && let Some(refusal) = odd_ids.refusal(target)?
+        {
+            return Ok(Some(refusal));
+        }
+        let limits = target.options.limits.unwrap_or_default().or(target.limits);
+        let replacements = self.replacements.as_ref();
+        Ok(replacements.and_then(|replacements| replacements.refusal(target, limits)))
     }
 
     fn refusal_of_numbers(&self, target: &Target<'_>, limits: Limits) -> Option<Error> {

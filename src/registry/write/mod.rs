@@ -14,6 +14,7 @@ mod guard;
 mod import;
 mod imported_subsets;
 mod mirror_sources;
+mod odd_ids;
 mod payment;
 mod record;
 mod replace;

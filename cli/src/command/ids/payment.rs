@@ -7,8 +7,8 @@ use accession::ids::payment::{Layout, PaymentId, Scheme};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 
 use crate::error::{Exit, Result};
+use crate::input_file::{InputFile, open};
 use crate::output::{Column, in_words};
-use crate::reading::{InputFile, open};
 use crate::session::Session;
 
 /// The layout and epoch of payment ids.

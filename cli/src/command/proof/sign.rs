@@ -16,9 +16,10 @@ use serde_json::Value;
 
 use crate::args::timeout;
 use crate::error::{Error, Exit, Result};
+use crate::input_file::InputFile;
 use crate::key_file::{self, KeyInUse};
 use crate::output::{Output, counted, in_words, plural};
-use crate::reading::{InputFile, read_policy};
+use crate::references::read_policy;
 use crate::session::Session;
 
 /// Add the new sets to the log of statements, and sign it

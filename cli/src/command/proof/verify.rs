@@ -11,8 +11,9 @@ use serde_json::Value;
 
 use crate::args::moment;
 use crate::error::{Context, Error, Exit, Result};
+use crate::input_file::{InputFile, open, parsed, read_text};
 use crate::output::{Output, in_words};
-use crate::reading::{InputFile, open, parsed, read_policy, read_text};
+use crate::references::read_policy;
 use crate::session::Session;
 
 /// Verify a proof of what an archive stated

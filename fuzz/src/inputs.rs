@@ -1,0 +1,95 @@
+//! What a file must not be mistaken for: lines that are no ids, a page of a search, and the time in a name.
+
+use std::io::Cursor;
+
+use accession::listing::InputFormat;
+use accession::{ErrorKind, Listing, ListingOptions};
+
+use super::dates_in_names::times_in;
+use super::text;
+
+/// Lines that refuse a list, wherever they are.
+const NONSENSE: [&str; 6] = [
+    "-rw-r--r-- 1 foo foo 1234 Jan 12 03:04 A.nc",
+    "2024-01-02 03:04:05 1234 sub/A.nc",
+    "1234 2024-01-02 03:04:05.000000000 sub/A.nc",
+    "find: './lost+found': Permission denied",
+    "https://x.example.org/A.nc?X-Amz-Signature=00",
+    "sub:",
+];
+
+/// The number of granules of a list. An error is the kind of the refusal.
+fn listed(file: &[u8], options: &ListingOptions) -> Result<u64, ErrorKind> {
+    let listing = Listing::from_reader(Cursor::new(file.to_vec()), "list.txt", options);
+    listing.map(|listing| listing.count()).map_err(|error| error.kind())
+}
+
+/// A list that is accepted is refused with one more line that is not an id, before its lines and after them. A list
+/// of letters, digits and `_` is accepted.
+pub fn shapes(bytes: &[u8]) {
+    let options = ListingOptions::new().format(InputFormat::Lines);
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'\n');
+    let has_long_line = bytes.split(|byte| *byte == b'\n').any(|line| line.len() > 1_000);
+    let is_accepted = listed(bytes, &options).is_ok();
+    if !has_long_line && bytes.iter().all(is_plain) {
+        assert!(is_accepted, "a plain list is refused");
+    }
+    let is_text = !bytes.starts_with(&[0x1f, 0x8b]) && !bytes.starts_with(b"\xef\xbb\xbf");
+    if !is_accepted || !is_text {
+        return;
+    }
+    for nonsense in NONSENSE {
+        let line = nonsense.as_bytes();
+        let after = [bytes, b"\n", line, b"\n"].concat();
+        assert_eq!(listed(&after, &options), Err(ErrorKind::NotAList), "after: {nonsense}");
+        let before = [line, b"\n", bytes].concat();
+        assert_eq!(listed(&before, &options), Err(ErrorKind::NotAList), "before: {nonsense}");
+    }
+}
+
+/// A response that is accepted is refused if it states one granule more, or names a next page.
+pub fn totals(bytes: &[u8]) {
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(bytes) else { return };
+    let Some(elements) = value.get("features").and_then(|list| list.as_array()) else { return };
+    // An item that has a list of this name is an item.
+    if value.get("type").is_some_and(|kind| kind == "Feature") {
+        return;
+    }
+    let options = ListingOptions::new().format(InputFormat::Stac);
+    if listed(bytes, &options).is_err() {
+        return;
+    }
+    let one_more = elements.len() + 1;
+    let rest = text(bytes).trim_start().strip_prefix('{').unwrap_or_default();
+    for member in [
+        format!(r#""numberMatched":{one_more}"#),
+        format!(r#""context":{{"matched":{one_more}}}"#),
+        format!(r#""hits":{{"total":{{"value":{one_more}}}}}"#),
+        format!(r#""@odata.count":"{one_more}""#),
+        r#""next":"x""#.to_owned(),
+        r#""links":[{"rel":"self"},{"rel":"next"}]"#.to_owned(),
+        r#""_links":{"next":{"href":"x"}}"#.to_owned(),
+    ] {
+        let page = format!("{{{member},{rest}");
+        assert_eq!(listed(page.as_bytes(), &options), Err(ErrorKind::Incomplete), "{page}");
+    }
+}
+
+/// Each time in a name is of a date in the name. An extension changes nothing, and digits after a date that are no
+/// time are an error.
+pub fn times_in_names(bytes: &[u8]) {
+    let name = text(bytes);
+    let found = times_in(name);
+    assert_eq!(times_in(&format!("{name}.txt")).ok(), found.clone().ok());
+    assert!(times_in(&format!("{name} 20240102_0001")).is_err());
+    for time in found.unwrap_or_default() {
+        // An offset can lead to the day before or after.
+        let day_micros = 24 * 60 * 60 * 1_000_000;
+        let is_written = [-day_micros, 0, day_micros].into_iter().any(|micros| {
+            let other = accession::Timestamp::from_micros(time.as_micros() + micros);
+            let date = other.map_or(String::new(), |other| other.day().to_string());
+            !date.is_empty() && (name.contains(&date) || name.contains(&date.replace('-', "")))
+        });
+        assert!(is_written, "{time}");
+    }
+}

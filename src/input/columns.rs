@@ -1,0 +1,81 @@
+//! The columns of a table, which are found by their names or numbers in its first row.
+
+use csv::ByteRecord;
+
+use super::error::MAX_LISTED_COLUMNS;
+use super::format::USUAL_COLUMNS;
+use crate::error::{Error, ErrorDetail};
+use crate::model::quoted;
+
+/// The index of the first column of this name.
+pub(super) fn index_of(header: &ByteRecord, name: &str) -> Option<usize> {
+    header.iter().position(|cell| cell == name.as_bytes())
+}
+
+/// The index of the requested column, or of the first of the usual ones. Its name must match
+/// exactly or, if none does, in any case.
+pub(super) fn find_column(
+    header: &ByteRecord,
+    column: Option<&str>,
+    no_header: bool,
+) -> Result<usize, Error> {
+    if no_header {
+        return column_number(header, column);
+    }
+    type Comparison = fn(&[u8], &[u8]) -> bool;
+    let exactly: Comparison = |cell, name| cell == name;
+    let in_any_case: Comparison = <[u8]>::eq_ignore_ascii_case;
+    let has =
+        |name: &str, is_same: Comparison| header.iter().any(|cell| is_same(cell, name.as_bytes()));
+    let usual = |is_same| {
+        let name = USUAL_COLUMNS.into_iter().find(|name| has(name, is_same));
+        name.map(|name| (name, is_same))
+    };
+    let columns = || -> Vec<String> {
+        let first = header.iter().take(MAX_LISTED_COLUMNS + 1);
+        first.map(|cell| String::from_utf8_lossy(cell).into_owned()).collect()
+    };
+    let (name, is_same) = match column {
+        Some(name) if has(name, exactly) => (name, exactly),
+        None if usual(exactly).or_else(|| usual(in_any_case)).is_some() => usual(exactly)
+            .or_else(|| usual(in_any_case))
+            .ok_or_else(|| Error::no_usual_column(&columns()))?,
+        _ if header.iter().any(looks_like_data) => return Err(Error::no_header()),
+        Some(name) => return Err(Error::no_column(name, &columns())),
+        None => usual(exactly)
+            .or_else(|| usual(in_any_case))
+            .ok_or_else(|| Error::no_usual_column(&columns()))?,
+    };
+    let mut same = header.iter().enumerate().filter(|(_, cell)| is_same(cell, name.as_bytes()));
+    match (same.next(), same.next()) {
+        (Some((index, _)), None) => Ok(index),
+        _ => Err(Error::input(format!("there are two columns named {}", quoted(name)))),
+    }
+}
+
+/// The index of the column with this number, from 1.
+fn column_number(row: &ByteRecord, column: Option<&str>) -> Result<usize, Error> {
+    let columns = row.len();
+    let number = column.and_then(|column| column.parse::<usize>().ok());
+    match number.filter(|number| (1..=columns).contains(number)) {
+        Some(number) => Ok(number - 1),
+        None => {
+            let named = column.map_or("no column is named".to_owned(), |column| {
+                format!("{} is not the number of a column", quoted(column))
+            });
+            let message = format!("{named}: without a header, the columns are 1 to {columns}");
+            Err(Error::new(ErrorDetail::NoColumn, message)
+                .with_hint("name the column with the ids by its number, such as --column 1"))
+        }
+    }
+}
+
+/// Whether a cell of a first row is data, and not the name of a column.
+fn looks_like_data(cell: &[u8]) -> bool {
+    let is_number = !cell.is_empty()
+        && cell.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':'));
+    let is_hash = cell.len() >= 32 && cell.iter().all(u8::is_ascii_hexdigit);
+    let has_path = cell.contains(&b'/') && cell.iter().any(u8::is_ascii_digit);
+    let is_address = cell.windows(3).any(|cut| cut == b"://") || cell.starts_with(b"urn:");
+    is_number || is_hash || has_path || is_address
+}

@@ -1,0 +1,159 @@
+//! Lines that are scripts, comments, text, values or addresses, and lines with several ids.
+
+use super::line_columns::{is_file_name, words};
+
+/// Whether a line is the first of a script.
+pub(super) fn is_script(line: &str) -> bool {
+    line.starts_with("#!") || line.to_ascii_lowercase().starts_with("@echo")
+}
+
+/// Whether a first line is a comment.
+pub(super) fn is_comment(line: &str) -> bool {
+    const WORDS: [&str; 5] = ["!", "--", "---", "::", "REM"];
+    let line = line.trim_start();
+    let first = line.split(' ').next().unwrap_or_default();
+    line.starts_with(['#', ';', '%'])
+        || line.starts_with("//")
+        || line.starts_with("/*")
+        || line.starts_with("-----")
+        || WORDS.iter().any(|word| first.eq_ignore_ascii_case(word)) && first.len() < line.len()
+}
+
+/// The characters with which a comment begins.
+pub(super) fn comment_prefix(line: &str) -> &str {
+    let first = line.split(' ').next().unwrap_or_default();
+    let end = line.find(|it: char| !"#;%/!*-:".contains(it)).unwrap_or(line.len());
+    if end == 0 { first } else { &line[..end] }
+}
+
+/// The text within the quotes of a line.
+pub(super) fn unquoted(line: &str) -> &str {
+    line.trim_matches([' ', '[', ']', '(', ')', ',', ';', '"', '\'', '`'])
+}
+
+/// Whether a line is a comment, wherever it is: an id can begin with `#`, but not with `# `.
+pub(super) fn is_remark(line: &str) -> bool {
+    line.starts_with("# ")
+}
+
+/// Whether a line is a document.
+pub(super) fn is_json(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
+}
+
+/// Whether a line is quoted, perhaps as an element of an array.
+pub(super) fn is_quoted(line: &str) -> bool {
+    let line = line.trim_matches([' ', '[', ']', '(', ')', ',', ';']);
+    let is_between =
+        |open, close| line.len() > 1 && line.starts_with(open) && line.ends_with(close);
+    [('"', '"'), ('\'', '\''), ('`', '`'), ('‘', '’'), ('“', '”'), ('«', '»')]
+        .into_iter()
+        .any(|(open, close)| is_between(open, close))
+}
+
+/// Whether a line is a name and a value: `GROUP = FOO`, `name: foo`.
+pub(super) fn has_value(line: &str) -> bool {
+    let mut words = words(line);
+    let has_label = words.next().is_some_and(|first| {
+        first.len() > 1 && first.ends_with([':', '=']) && !first.contains("://")
+    });
+    line.contains(" = ") || has_label && words.next().is_some()
+}
+
+/// Whether a line is a sentence: it has four words or more, of which none names a file or has a digit.
+pub(super) fn is_sentence(line: &str) -> bool {
+    words(line).nth(3).is_some()
+        && words(line).all(|word| {
+            let word = word.trim_end_matches(['.', ',', ':', ';', '!', '?']);
+            !is_file_name(word) && !word.bytes().any(|it| it.is_ascii_digit())
+        })
+}
+
+/// Parameters of addresses that expire, in lower case.
+const SIGNATURES: [&str; 21] = [
+    "sig",
+    "signature",
+    "x-amz-signature",
+    "x-amz-security-token",
+    "awsaccesskeyid",
+    "x-goog-signature",
+    "googleaccessid",
+    "x-oss-signature",
+    "ossaccesskeyid",
+    "x-obs-signature",
+    "q-signature",
+    "temp_url_sig",
+    "key-pair-id",
+    "hdnts",
+    "hdnea",
+    "token",
+    "access_token",
+    "auth_token",
+    "sas_token",
+    "jwt",
+    "x-amz-credential",
+];
+
+/// Whether a line is an address with a secret: a signature, a token or a password.
+pub(super) fn is_signed_address(line: &str) -> bool {
+    let authority = line.split_once("://").map_or("", |(_, rest)| rest).split('/').next();
+    if authority.and_then(|it| it.split_once('@')).is_some_and(|(user, _)| user.contains(':')) {
+        return true;
+    }
+    let Some((address, query)) = line.split_once('?') else { return false };
+    let is_signature = |parameter: &str| {
+        let name = parameter.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        let is_known = SIGNATURES.contains(&name.as_str());
+        let is_secret = name.ends_with("token") || name.ends_with("signature");
+        parameter.contains('=') && (is_known || is_secret)
+    };
+    address.contains("://") && query.split(['&', ';']).any(is_signature)
+}
+
+/// Whether a word can be an id by its look: it has a digit, and one of the characters that separate parts of
+/// names.
+fn looks_like_id(word: &str) -> bool {
+    word.len() >= 3
+        && word.bytes().any(|it| it.is_ascii_digit())
+        && word.bytes().any(|it| matches!(it, b'.' | b'_' | b'-' | b'/'))
+}
+
+/// Whether a line has several ids, wherever it is.
+pub(super) fn has_several_ids(line: &str) -> bool {
+    let list = line.trim_end_matches([',', ';', ' ']);
+    let by_commas = || list.split([',', ';']).map(str::trim).all(looks_like_id);
+    let is_spaced = || words(line).nth(2).is_some() || line.trim().contains("  ");
+    list.contains([',', ';']) && by_commas()
+        || is_spaced() && words(line).all(looks_like_id)
+        || have_one_extension(line)
+}
+
+/// Whether a line has two words or more, all of which end with the same extension.
+fn have_one_extension(line: &str) -> bool {
+    let ending = |word: &str| word.rsplit_once('.').map(|(_, end)| end.to_owned());
+    let mut endings = words(line).map(ending);
+    let first = endings.next().flatten();
+    let is_extension = first.as_ref().is_some_and(|it| {
+        (1..=5).contains(&it.len()) && it.bytes().any(|it| it.is_ascii_alphabetic())
+    });
+    let mut others = endings.peekable();
+    is_extension && others.peek().is_some() && others.all(|other| other == first)
+}
+
+/// Whether the only line of a file has several ids: of one line, less is sufficient.
+pub(super) fn is_line_of_ids(line: &str) -> bool {
+    if has_several_ids(line) {
+        return true;
+    }
+    let list = line.trim_end_matches([',', ';', ' ']);
+    let is_word = |part: &str| !part.is_empty() && !part.contains(' ');
+    if list.contains([',', ';']) && list.split([',', ';']).map(str::trim).all(is_word) {
+        return true;
+    }
+    let has_letter_and_digit = |word: &str| {
+        word.starts_with(|it: char| it.is_ascii_alphabetic())
+            && word.bytes().any(|it| it.is_ascii_digit())
+    };
+    words(line).nth(2).is_some() && words(line).all(has_letter_and_digit)
+}

@@ -1,0 +1,134 @@
+//! The pages of search results, and whether some are missing.
+
+use super::finding::FindingKind;
+use crate::error::ErrorKind;
+use crate::model::SourceLocation;
+
+/// What a file states of how much a search found.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Totals {
+    /// How many granules the search found.
+    pub hits: Option<u64>,
+    /// How many granules are before those of the file. `None` means that it is not stated.
+    pub start: Option<u64>,
+    /// How many pages the search has. `None` means that it is not stated.
+    pub pages: Option<u64>,
+    /// Whether the file refers to a next page.
+    pub has_next_page: bool,
+}
+
+/// The pages of search results.
+#[derive(Debug, Default)]
+pub(super) struct Pages {
+    /// The greatest number of granules that a search found.
+    found: u64,
+    /// How many granules the searches found together of which the first page was read.
+    begun: u64,
+    contained: u64,
+    /// The files that state no number, and their elements.
+    silent: u64,
+    /// How many of them have as many elements as a page, and the number of the last of them.
+    full: u64,
+    silent_elements: u64,
+    /// The greatest number of pages that a search has.
+    stated: u64,
+    /// How many pages refer to a next one.
+    next_pages: u64,
+    pages: u64,
+    /// The first file.
+    pub location: Option<SourceLocation>,
+}
+
+/// The sizes of pages that catalogues return unless another is requested.
+const PAGE_SIZES: [u64; 7] = [10, 20, 50, 100, 1_000, 2_000, 10_000];
+
+/// Pages of a search result are missing, or can be.
+pub(super) static INCOMPLETE: FindingKind = FindingKind {
+    name: "incomplete",
+    refused_as: ErrorKind::Incomplete,
+    heading: "Incomplete search results",
+    what: "is not the whole search result",
+    hint: "name the files of all pages in one command",
+};
+
+/// A response has as many granules as a page, and states no total.
+static POSSIBLE_PAGE: FindingKind = FindingKind {
+    name: "possible-page",
+    refused_as: ErrorKind::Incomplete,
+    heading: "Incomplete search results",
+    what: "may be one page of a search result",
+    hint: "--total N states how many granules the search found; CMR sends the number in the header CMR-Hits",
+};
+
+impl Pages {
+    /// Adds a page, which messages call `name`.
+    pub(super) fn add(&mut self, name: &str, totals: Totals, elements: u64) {
+        let Totals { hits, start, pages, has_next_page } = totals;
+        if self.location.is_none() {
+            self.location = Some(SourceLocation::Line { source: name.into(), line: 1 });
+        }
+        match hits {
+            Some(hits) => {
+                self.found = self.found.max(hits);
+                self.begun += if start == Some(0) { hits } else { 0 };
+                self.contained += elements;
+            }
+            None if !has_next_page => {
+                self.silent += 1;
+                if PAGE_SIZES.contains(&elements) {
+                    self.full += 1;
+                    self.silent_elements = elements;
+                }
+            }
+            None => {}
+        }
+        self.stated = self.stated.max(pages.unwrap_or(0));
+        self.pages += 1;
+        self.next_pages += u64::from(has_next_page);
+    }
+
+    /// What is missing, in words. `None` means that nothing is known to be missing.
+    pub(super) fn missing(&self) -> Option<(&'static FindingKind, String)> {
+        let Pages {
+            found,
+            begun,
+            contained,
+            silent,
+            full,
+            silent_elements,
+            stated,
+            next_pages,
+            pages,
+            ..
+        } = *self;
+        let found = found.max(begun);
+        if found > contained {
+            return Some((
+                &INCOMPLETE,
+                format!(
+                    "the search found {found} granules, but the files contain only {contained} of them: other pages are missing"
+                ),
+            ));
+        }
+        if stated > pages {
+            let sentence =
+                format!("the search result has {stated} pages, and the files are {pages} of them");
+            return Some((&INCOMPLETE, sentence));
+        }
+        // The last page of a search has no next one, so one page less than all refers to a next one.
+        if next_pages > 0 && next_pages == pages {
+            let sentence = "the search result names a next page, which is missing".to_owned();
+            return Some((&INCOMPLETE, sentence));
+        }
+        // The last page is mostly not full.
+        if full > 0 && full == silent && silent == pages {
+            return Some((
+                &POSSIBLE_PAGE,
+                format!(
+                    "the response has exactly {silent_elements} granules, which is the size of a page, and does not state how many the search found"
+                ),
+            ));
+        }
+        None
+    }
+}
