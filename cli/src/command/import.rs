@@ -101,6 +101,15 @@ const MANY_TIMES: u64 = 3_000;
 
 impl ImportArgs {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
+        self.import_files(session).map_err(|error| {
+            match error.kind() == ErrorKind::DatasetUnknown {
+                true => error.with_hint("add --create if it is a new dataset"),
+                false => error,
+            }
+        })
+    }
+
+    fn import_files(&self, session: &mut Session) -> Result<Exit> {
         let [file] = self.files.as_slice() else { return self.import_listings(session) };
         let is_published = |path: &Path| {
             Ok::<_, Error>(Primary::of_directory(path, &self.dataset, session.now()?)?.is_some())

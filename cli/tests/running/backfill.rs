@@ -70,6 +70,11 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
             }
         }
     }
+    for import in ["nights-0", "nights-0/2001-01-05.sha256"] {
+        let missing = archive.error(&format!("accession import MISSING {import}"), 2);
+        assert_eq!(missing["kind"], "dataset-unknown", "{missing}");
+        assert_eq!(missing["hint"], "add --create if it is a new dataset", "{missing}");
+    }
     let unknown =
         archive.error("accession import N nights-0 --create --skip nights-0/2001-02-01.txt", 2);
     assert_eq!(unknown["kind"], "usage", "{unknown}");
