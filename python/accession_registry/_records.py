@@ -172,11 +172,6 @@ class Checked:
     line: int | None
 
 
-PUBLIC = (Record, Instance, Period, File, FileCheck, Status, Verification, Checked)
-for _class in PUBLIC:
-    _class.__module__ = "accession_registry"
-
-
 # The fields of each class.
 _hints: Callable[[Any], dict[str, Any]] = cache(get_type_hints)
 

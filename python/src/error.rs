@@ -1,13 +1,14 @@
 //! Errors as Python raises them. The package makes an exception of the JSON of an error.
 
+use accession_cli::{Exit, Outcome};
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// Why a call fails.
 #[derive(Debug)]
 pub enum Failure {
-    /// An error of a command, as `--json` prints it.
-    Command(Value),
+    /// A command that failed, or what ends as one.
+    Command(Outcome),
     /// An exception of Python.
     Python(PyErr),
 }
@@ -15,15 +16,19 @@ pub enum Failure {
 impl Failure {
     /// An error of this module: its kind, its message and what to do.
     pub fn new(kind: &str, message: impl Into<String>, hint: &str) -> Self {
-        Failure::Command(json!({ "kind": kind, "message": message.into(), "hint": hint }))
+        Failure::of(json!({ "kind": kind, "message": message.into(), "hint": hint }))
     }
 
     /// An error in a table, in a row from 1.
     pub fn in_row(row: u64, message: &str, hint: &str) -> Self {
         let message = format!("listing:{row}: {message}");
-        Failure::Command(json!({
+        Failure::of(json!({
             "kind": "input", "message": message, "hint": hint, "file": "listing", "line": row,
         }))
+    }
+
+    fn of(error: Value) -> Self {
+        Failure::Command(Outcome { exit: Exit::Trouble, warnings: Vec::new(), error: Some(error) })
     }
 
     /// A closed registry is used.
@@ -58,14 +63,27 @@ impl From<std::io::Error> for Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let error = match failure {
+        let Outcome { exit, error, .. } = match failure {
             Failure::Python(error) => return error,
-            Failure::Command(error) => error.to_string(),
+            Failure::Command(outcome) => outcome,
         };
+        let (error, is_refused) = (error.unwrap_or_default().to_string(), exit == Exit::Refused);
         Python::attach(|py| {
             let made = py.import("accession_registry._errors");
-            let raised = made.and_then(|errors| errors.call_method1("error", (error,)));
+            let raised = made.and_then(|errors| errors.call_method1("error", (error, is_refused)));
             raised.map_or_else(|error| error, PyErr::from_value)
         })
+    }
+}
+
+/// The warnings of a command, as JSON.
+///
+/// # Errors
+///
+/// The command failed.
+pub fn warnings_of(outcome: Outcome) -> Result<Vec<String>, Failure> {
+    match outcome.error {
+        Some(_) => Err(Failure::Command(outcome)),
+        None => Ok(outcome.warnings.iter().map(ToString::to_string).collect()),
     }
 }

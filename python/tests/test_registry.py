@@ -344,7 +344,7 @@ def test_an_address_is_shown_without_its_password(address: str) -> None:
     with ar.open(with_password, create=True) as registry:
         held = registry.dataset("D").sync(["A"], at="2001-01-02", create=True).set
         assert "secret" not in registry.address + repr(registry) + registry._repr_html_()
-        assert ("secret" in str(held.__reduce__())) == ("://" in address)
+        assert (b"secret" in pickle.dumps(held)) == ("://" in address)
 
 
 def test_values_say_what_they_are_and_never_raise(file: ar.Registry) -> None:
