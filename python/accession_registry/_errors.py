@@ -67,12 +67,12 @@ _KINDS: dict[type[Error], str] = {
 _CLASSES = {kind: raised for raised, kinds in _KINDS.items() for kind in kinds.split()}
 
 
-def error(text: str, is_refused: bool = False) -> Error:
+def error(text: str) -> Error:
     """The exception for the JSON of an error. Its text has the hint in a line of its own."""
     problem: dict[str, Any] = json.loads(text)
     message, expect = problem["message"], problem.get("expect", "")
     hint = f"if this is right, repeat the call with expect={expect!r}" if expect else in_python(problem.get("hint") or "")
-    kind = Refused if is_refused else _CLASSES.get(problem["kind"], Error)
+    kind = Refused if expect else _CLASSES.get(problem["kind"], Error)
     raised = kind(f"{message}\nhint: {hint}" if hint else message)
     raised.kind, raised.hint, raised.granule = problem["kind"], hint or None, problem.get("granule")
     raised.file, raised.line = problem.get("file"), problem.get("line")

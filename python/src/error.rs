@@ -1,14 +1,14 @@
 //! Errors as Python raises them. The package makes an exception of the JSON of an error.
 
-use accession_cli::{Exit, Outcome};
+use accession_cli::Outcome;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 /// Why a call fails.
 #[derive(Debug)]
 pub enum Failure {
-    /// A command that failed, or what ends as one.
-    Command(Outcome),
+    /// An error of a command, as `--json` prints it.
+    Command(Value),
     /// An exception of Python.
     Python(PyErr),
 }
@@ -16,19 +16,15 @@ pub enum Failure {
 impl Failure {
     /// An error of this module: its kind, its message and what to do.
     pub fn new(kind: &str, message: impl Into<String>, hint: &str) -> Self {
-        Failure::of(json!({ "kind": kind, "message": message.into(), "hint": hint }))
+        Failure::Command(json!({ "kind": kind, "message": message.into(), "hint": hint }))
     }
 
     /// An error in a table, in a row from 1.
     pub fn in_row(row: u64, message: &str, hint: &str) -> Self {
         let message = format!("listing:{row}: {message}");
-        Failure::of(json!({
+        Failure::Command(json!({
             "kind": "input", "message": message, "hint": hint, "file": "listing", "line": row,
         }))
-    }
-
-    fn of(error: Value) -> Self {
-        Failure::Command(Outcome { exit: Exit::Trouble, warnings: Vec::new(), error: Some(error) })
     }
 
     /// A closed registry is used.
@@ -63,14 +59,13 @@ impl From<std::io::Error> for Failure {
 
 impl From<Failure> for PyErr {
     fn from(failure: Failure) -> Self {
-        let Outcome { exit, error, .. } = match failure {
+        let error = match failure {
             Failure::Python(error) => return error,
-            Failure::Command(outcome) => outcome,
+            Failure::Command(error) => error.to_string(),
         };
-        let (error, is_refused) = (error.unwrap_or_default().to_string(), exit == Exit::Refused);
         Python::attach(|py| {
             let made = py.import("accession_registry._errors");
-            let raised = made.and_then(|errors| errors.call_method1("error", (error, is_refused)));
+            let raised = made.and_then(|errors| errors.call_method1("error", (error,)));
             raised.map_or_else(|error| error, PyErr::from_value)
         })
     }
@@ -83,7 +78,7 @@ impl From<Failure> for PyErr {
 /// The command failed.
 pub fn warnings_of(outcome: Outcome) -> Result<Vec<String>, Failure> {
     match outcome.error {
-        Some(_) => Err(Failure::Command(outcome)),
+        Some(error) => Err(Failure::Command(error)),
         None => Ok(outcome.warnings.iter().map(ToString::to_string).collect()),
     }
 }

@@ -136,7 +136,7 @@ fn opened(location: &Location, create: bool) -> accession::Result<Registry> {
 
 /// An error of the library, with the hint of the program.
 fn of_library(error: accession::Error) -> Failure {
-    Failure::Command(Outcome::failed_with(error))
+    Failure::Command(Outcome::failed_with(error).error.unwrap_or_default())
 }
 
 /// Whether a command ended because its work was cancelled.

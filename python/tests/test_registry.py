@@ -361,19 +361,3 @@ def test_values_say_what_they_are_and_never_raise(file: ar.Registry) -> None:
     for value in values:
         shown = getattr(value, "_repr_html_", value.__repr__)()
         assert shown and repr(value), "a closed registry"
-
-
-def test_a_refused_change_is_shown_and_accepted_by_what_it_expects(registry: ar.Registry) -> None:
-    dataset = seeded(registry)
-    held = registry.show(NAME)
-    with raises("too-many-deletions", ar.Refused, match="expect=") as refused:
-        dataset.sync(lines("us-2001-01-02.txt")[:1], at="2001-02-01")
-    change = refused.value.change
-    assert (change.removed, change.added, change.expect) == (11, 0, refused.value.expect)
-    assert registry.show(NAME) == held and change.set.identifier in refused.value.expect
-    with raises("not-as-expected"):
-        dataset.sync(["A"], at="2001-02-01", expect=refused.value.expect)
-    accepted = dataset.sync(lines("us-2001-01-02.txt")[:1], at="2001-02-01", expect=refused.value.expect)
-    assert accepted.set == registry.show(NAME) and accepted.removed == 11
-    planned = dataset.ingest(["A"], at="2001-02-02", dry_run=True)
-    assert dataset.ingest(["A"], at="2001-02-02", expect=planned.expect).set.identifier == planned.set.identifier
