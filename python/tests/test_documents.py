@@ -24,6 +24,7 @@ EXAMPLES = PACKAGE / "examples"
 def test_the_examples_of_documents_run(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "earthaccess", recorded)
+    recorded.inventory(tmp_path / "inventory")
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     with recorded.stac_api() as address:
         names = {"stac_api": address}

@@ -82,6 +82,17 @@ def test_sets_are_compared_with_sets_lists_and_directories(registry: ar.Registry
     assert not ar.compare(f"DI:{first.identifier}", ["A"]).identical
 
 
+def test_a_listing_that_took_hours_is_compared_with_each_moment_of_it(registry: ar.Registry) -> None:
+    dataset = registry.dataset("D")
+    dataset.sync(["A", "B", "C"], at="2024-03-01", create=True)
+    dataset.ingest(["D"], delete=["B"], at="2024-03-05T03:00Z")
+    for listed, left, right in ((["A", "B", "C"], [], []), (["A", "X"], ["C"], ["X"])):
+        assert not registry.compare(dataset, listed).identical
+        compared = registry.compare(dataset, listed, scanned="2024-03-05T01:00/2024-03-05T07:30")
+        assert (list(compared.only_left), list(compared.only_right)) == (left, right)
+        assert compared.identical == compared.names_identical == (not left)
+
+
 def test_a_set_of_another_registry_is_compared_by_its_granules(registry: ar.Registry, tmp_path: Path) -> None:
     seeded(registry)
     with ar.open(tmp_path / "other.db", create=True) as other:
