@@ -1,8 +1,8 @@
 //! Transcripts: Markdown files whose `console` blocks are run and must print what they show.
 //!
 //! A line that begins with `$ ` is run by the shell; a `\` at its end continues it on the next
-//! line. It is followed by what it prints, in the order in which a terminal shows both streams, then by
-//! `? N` if the exit status N is not 0.
+//! line. It is followed by what it prints, in the order in which a terminal shows both streams, then by `? N` if
+//! the exit status N is not 0. If the program pipes its output to another command, stderr comes first.
 //! All blocks of a file share one directory, which contains `fixtures/` and is printed as `/archive`. Times that
 //! depend on the clock are masked on both sides. `UPDATE_TRANSCRIPTS=1 cargo test` updates the files to what is
 //! printed.
@@ -203,7 +203,11 @@ impl Sandbox {
             let stray = output.stdout().lines().find(|line| is_for_people(line)).map(str::to_owned);
             assert_eq!(stray, None, "{command}: this is for stderr, and was written to stdout");
         }
-        let mut printed = output.both();
+        let mut printed = match is_piped_on(command) {
+            // The processes of a pipe do not wait for each other.
+            true => output.stderr() + &output.stdout(),
+            false => output.both(),
+        };
         // The directory has another name in every run.
         for path in [self.path().canonicalize().unwrap(), self.path().to_owned()] {
             printed = printed.replace(path.to_str().unwrap(), DIRECTORY);
@@ -235,6 +239,13 @@ pub fn assert_refused(output: &Output, kind: &str, context: &str) {
 fn is_one_command(line: &str) -> bool {
     let line = line.replace("2>&1", "").replace("> /dev/null", "");
     !line.contains(['>', ';', '&'])
+}
+
+/// Does a line of the shell run the program, and pipe its output to another one?
+fn is_piped_on(line: &str) -> bool {
+    line.split(';')
+        .filter_map(|part| part.rsplit_once(" | "))
+        .any(|(it, _)| it.contains("accession "))
 }
 
 /// Is a line a warning or an error of the program? A script that reads stdout would take it for data.

@@ -25,6 +25,10 @@ impl TwoStreams {
         self.text(|is_stderr| !is_stderr)
     }
 
+    pub fn stderr(&self) -> String {
+        self.text(|is_stderr| is_stderr)
+    }
+
     fn text(&self, is_wanted: impl Fn(bool) -> bool) -> String {
         let wanted = self.writes.iter().filter(|(is_stderr, _)| is_wanted(*is_stderr));
         let bytes: Vec<u8> = wanted.flat_map(|(_, bytes)| bytes).copied().collect();
