@@ -106,7 +106,8 @@ class FileFinding:
 class FileCheck:
     """What a check of files, or the computation of their checksums, read and found.
 
-    ``complete`` tells whether it came to the end of the set.
+    ``complete`` tells whether it came to the end of the set. Beside the comparison of a mirror, ``findings`` are the
+    first 1,000.
     """
 
     files: int

@@ -218,17 +218,20 @@ def compared(value: dict[str, Any]) -> Comparison:
         sides: list[list[str]] = [[], [], []]
         matched, compared_files, behind = (value["granules"] if same else 0), 0, None
     else:
-        is_mirror = "status" in value
+        is_mirror = "facts" in value
         members = ["unexpected", "missing"] if is_mirror else ["only_left", "only_right"]
         sides = [value[member] for member in [*members, "other_content"]]
         same = value["status"] == "identical" if is_mirror else value["identical"]
         names = not sides[0] and not sides[1]
         matched, behind = value["matched"], value.get("behind_by")
         compared_files = matched if value["digest_equal"] else value["compared"]
+        if is_mirror and value["facts"]["checksums"]["verdict"] == "not-recorded":
+            compared_files = 0
     titles = zip(["only left", "only right", "different"], sides)
     left, right, other = (in_memory(title, str, ids) for title, ids in titles)
     checksums = None if compared_files == 0 else not sides[2]
-    files = made(FileCheck, value["files"]) if isinstance(value.get("files"), dict) else None
+    check = value.get("check")
+    files = made(FileCheck, {**check, "findings": check["first"]}) if check else None
     not_compared = matched - compared_files
     return Comparison(same, names, checksums, files, matched, not_compared, behind, left, right, other)
 

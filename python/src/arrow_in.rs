@@ -3,8 +3,8 @@
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
-use std::ops::Range;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use accession::CancelToken;
 use arrow_array::cast::AsArray;
@@ -232,9 +232,23 @@ impl Columns {
                 add(Some(algorithm), Some(checksum));
             }
         }
-        let checksums = self.checksums.map(|index| checksums_at(table.column(index), row));
-        for (algorithm, checksum) in checksums.into_iter().flatten() {
-            add(algorithm, Some(checksum));
+        let Some(checksums) = self.checksums.map(|index| table.column(index)) else {
+            return Ok(());
+        };
+        if let DataType::Struct(members) = checksums.data_type() {
+            for (member, field) in members.iter().enumerate() {
+                let value = text_at(checksums.as_struct().column(member), row);
+                if let Some(value) = value.filter(|_| !checksums.is_null(row)) {
+                    add(Some(field.name()), Some(value));
+                }
+            }
+        } else if let Some(entries) = entries_at(checksums, row) {
+            for entry in 0..entries.len() {
+                let pair = pair_at(&entries, entry);
+                if let Some(value) = text_at(&pair[1].0, pair[1].1) {
+                    add(text_at(&pair[0].0, pair[0].1), Some(value));
+                }
+            }
         }
         Ok(())
     }
@@ -307,57 +321,16 @@ fn size_at(column: &ArrayRef, row: usize, number: u64) -> Result<Value, Failure>
     })
 }
 
-/// The checksums in a row, each with its algorithm.
-fn checksums_at(column: &ArrayRef, row: usize) -> Vec<(Option<&str>, &str)> {
+/// The checksums in a row, by algorithm. `None` means that the row has none.
+fn entries_at(column: &ArrayRef, row: usize) -> Option<ArrayRef> {
     if column.is_null(row) {
-        return Vec::new();
+        return None;
     }
-    if let DataType::Struct(members) = column.data_type() {
-        let values = column.as_struct().columns().iter().map(|values| text_at(values, row));
-        let named = members.iter().map(|member| Some(member.name().as_str())).zip(values);
-        return named.filter_map(|(name, value)| Some((name, value?))).collect();
-    }
-    let Some((entries, range)) = entries_at(column, row) else { return Vec::new() };
-    let pairs = range.map(|entry| pair_at(entries, entry));
-    pairs.filter_map(|(name, value)| Some((name, value?))).collect()
-}
-
-/// The column of the entries of a map or of a list, and which of them are those of a row.
-fn entries_at(column: &ArrayRef, row: usize) -> Option<(&dyn Array, Range<usize>)> {
-    let range = |offsets: [i64; 2]| {
-        Some(usize::try_from(offsets[0]).ok()?..usize::try_from(offsets[1]).ok()?)
-    };
-    let between = |offsets: &[i32]| range([offsets[row].into(), offsets[row + 1].into()]);
-    Some(match column.data_type() {
-        DataType::Map(..) => {
-            let map = column.as_map();
-            (map.entries(), between(map.value_offsets())?)
-        }
-        DataType::List(_) => {
-            let list = column.as_list::<i32>();
-            (list.values(), between(list.value_offsets())?)
-        }
-        DataType::LargeList(_) => {
-            let list = column.as_list::<i64>();
-            (list.values(), range([list.value_offsets()[row], list.value_offsets()[row + 1]])?)
-        }
-        _ => return None,
-    })
-}
-
-/// The algorithm and the checksum of an entry: a structure, or a list of two, as pandas has it.
-fn pair_at(entries: &dyn Array, entry: usize) -> (Option<&str>, Option<&str>) {
-    if let DataType::Struct(_) = entries.data_type() {
-        let members = entries.as_struct();
-        return (text_at(members.column(0), entry), text_at(members.column(1), entry));
-    }
-    let list = entries.as_list::<i32>();
-    let (texts, first) = (list.values(), usize::try_from(list.value_offsets()[entry]));
-    match first {
-        Ok(first) if list.value_length(entry) == 2 => {
-            (text_at(texts, first), text_at(texts, first + 1))
-        }
-        _ => (None, None),
+    match column.data_type() {
+        DataType::Map(..) => Some(Arc::new(column.as_map().value(row))),
+        DataType::List(_) => Some(column.as_list::<i32>().value(row)),
+        DataType::LargeList(_) => Some(column.as_list::<i64>().value(row)),
+        _ => None,
     }
 }
 
@@ -366,6 +339,21 @@ fn is_text(found: &DataType) -> bool {
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
         DataType::Dictionary(_, values) => is_text(values),
         _ => false,
+    }
+}
+
+/// The algorithm and the checksum of an entry: columns, and the row in each of them.
+fn pair_at(entries: &ArrayRef, entry: usize) -> [(ArrayRef, usize); 2] {
+    match entries.data_type() {
+        DataType::List(_) => {
+            let pair = entries.as_list::<i32>().value(entry);
+            let missing = pair.len() != 2;
+            [0, 1].map(|member| match missing {
+                true => (arrow_array::new_null_array(&DataType::Utf8, 1), 0),
+                false => (Arc::clone(&pair), member),
+            })
+        }
+        _ => [0, 1].map(|member| (Arc::clone(entries.as_struct().column(member)), entry)),
     }
 }
 

@@ -1,4 +1,4 @@
-"""Threads, forks, killed interpreters and interrupted calls."""
+"""Threads, forks and interrupted calls."""
 
 import multiprocessing
 import os
@@ -186,49 +186,6 @@ def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Reg
     assert all(row.ok for row in registry.verify())
 
 
-COMPUTE_FOR_LONG = """
-    import sys
-    import accession_registry as ar
-    dataset = ar.open(sys.argv[1]).dataset("US")
-    print("ready", flush=True)
-    try:
-        dataset.compute_checksums(sys.argv[2])
-        print("finished")
-    except KeyboardInterrupt:
-        print("interrupted")
-"""
-
-
-def test_ctrl_c_keeps_the_checksums_that_were_computed(registry: ar.Registry, tmp_path: Path) -> None:
-    ids = [f"{number:02}.nc" for number in range(20)]
-    dataset = registry.dataset("US")
-    dataset.sync([*ids, "last.nc"], create=True)
-    root = tmp_path / "data"
-    root.mkdir()
-    for name in ids:
-        (root / name).write_bytes(name.encode())
-    # It needs hardly any disk, and far longer than the test.
-    with (root / "last.nc").open("wb") as file:
-        file.truncate(256 << 30)
-    for _ in range(2):
-        child = run(COMPUTE_FOR_LONG, registry.address, str(root))
-        time.sleep(2)
-        child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=60)[0] == "interrupted\n"
-        assert [row.path for row in registry.show("US").files if row.checksums] == ids
-    assert len(registry.history("US")) == 2, "the second time there was nothing to record"
-
-
-def test_a_killed_interpreter_leaves_the_set_before_or_after(file: ar.Registry) -> None:
-    child = sync_for_long(file, "US")
-    time.sleep(0.5)
-    child.kill()
-    child.communicate()
-    assert len(file.show("US")) in (1, 200_000)
-    assert all(row.ok for row in file.verify())
-    assert file.dataset("US").ingest(["granule-9999999"]).changed
-
-
 def test_a_handler_of_signals_runs_while_a_call_does(file: ar.Registry) -> None:
     class Alarm(Exception):
         """What the handler raises."""
@@ -245,17 +202,6 @@ def test_a_handler_of_signals_runs_while_a_call_does(file: ar.Registry) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-
-
-def test_a_registry_that_was_replaced_is_noticed(tmp_path: Path) -> None:
-    with ar.open(tmp_path / "a.db", create=True) as first:
-        first.dataset("US").sync(["A"], create=True)
-        kept = first.show("US")
-        ar.open(tmp_path / "b.db", create=True).close()
-        os.replace(tmp_path / "b.db", tmp_path / "a.db")
-        with pytest.raises(ar.Error) as refused:
-            list(kept)
-        assert refused.value.kind == "replaced"
 
 
 def test_the_program_of_the_package_runs_and_ends_at_ctrl_c(tmp_path: Path) -> None:

@@ -128,7 +128,9 @@ def test_what_is_refused_changes_nothing_and_says_what_to_do(registry: ar.Regist
     assert dataset.ingest(["X", held[0]], at="2001-02-01", skip_existing=True).set == registry.show(NAME)
 
 
-def test_several_sets_of_one_name_are_listed_as_candidates(registry: ar.Registry) -> None:
+def test_several_sets_of_one_name_are_listed_as_candidates(
+    registry: ar.Registry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name, digit in (("A", "a"), ("B", "b")):
         registry.dataset(name).create(doi="10.9999/X", shared_doi=name == "B")  # type: ignore[call-arg]
         registry.dataset(name).sync([ar.File("G", "G", 1, {"md5": digit * 32})])
@@ -144,6 +146,12 @@ def test_several_sets_of_one_name_are_listed_as_candidates(registry: ar.Registry
     with raises("ambiguous", ar.Ambiguous) as ambiguous:
         list(shared.files)
     assert len(ambiguous.value.candidates) == 2 and list(shared) == ["G"] and shared.dataset is None
+    monkeypatch.chdir(tmp_path)
+    Path("A").touch()
+    with raises("ambiguous", ar.Ambiguous) as ambiguous:
+        registry.show("A")
+    assert ambiguous.value.candidates == ("A@now", "./A")
+    assert registry.show(registry.dataset("A")) == registry.show("A@now"), "a dataset is no file of its name"
 
 
 def test_damage_is_an_error_of_its_own(file: ar.Registry) -> None:
@@ -195,6 +203,7 @@ def test_a_history_is_imported_and_mirrored(registry: ar.Registry, tmp_path: Pat
     assert mirror.pull(manifest, create=True).added == 12 and mirror.source == str(manifest)
     compared = mirror.compare()
     assert compared.identical and compared.names_identical and compared.behind is None
+    assert compared.checksums_identical is None, "there are none"
     dataset.ingest(["X"], at="2001-02-01")
     manifest.write_text(registry.run("dataset", "export", NAME))
     behind = mirror.compare(manifest)
@@ -202,6 +211,29 @@ def test_a_history_is_imported_and_mirrored(registry: ar.Registry, tmp_path: Pat
     assert mirror.pull().changed
     with raises("usage", match="not pulled"):
         copy.mirror.pull()
+
+
+def test_the_files_of_a_mirror_are_checked_beside_the_comparison(registry: ar.Registry, tmp_path: Path) -> None:
+    root = tmp_path / "files"
+    root.mkdir()
+    for name in "ABC":
+        (root / name).write_text(name)
+    registry.dataset("PRIMARY").sync(root, create=True, checksums=True)
+    (tmp_path / "manifest.jsonl").write_text(registry.run("dataset", "export", "PRIMARY"))
+    mirror = registry.dataset("MIRROR").mirror
+    mirror.pull(tmp_path / "manifest.jsonl", create=True)
+    never = mirror.compare(checked_within="90d")
+    assert never.checksums_identical and never.files is None and not never.identical
+    for _ in range(2):
+        good = mirror.compare(files=root, checked_within="90d")
+        assert good.identical and good.files and good.files.ok and good.files.files == 3
+    assert mirror.compare(checked_within="90d").identical
+    (root / "B").write_text("other")
+    bad = mirror.compare(files=root)
+    assert bad.names_identical and bad.checksums_identical and not bad.identical
+    assert bad.files and [(it.path, it.status) for it in bad.files.findings] == [("B", "size")]
+    [status] = registry.status("MIRROR", checked_within="90d")
+    assert len(status.problems) == 1
 
 
 def test_the_record_of_a_dataset_is_edited(registry: ar.Registry) -> None:
