@@ -191,6 +191,10 @@ fn tables_are_read_with_a_preamble_without_a_header_and_by_rows() {
     assert!(read(text, ListingOptions::new()).unwrap_err().starts_with("not-a-list"));
     assert_eq!(read(text, ListingOptions::new().only(only(&["Status=ok", "Status=fine"]))), both());
     assert_eq!(read(text, ListingOptions::new().only(only(&["Status=*"]))).unwrap().len(), 3);
+    let text = "{\"id\":\"A\",\"s\":\"ok\",\"n\":1}\n{\"id\":\"C\",\"s\":null,\"n\":1}\n{\"id\":\"B\",\"s\":\"fine\",\"n\":1}\n";
+    assert_eq!(read(text, ListingOptions::new().only(only(&["s=ok", "s=fine", "n=1"]))), both());
+    assert_eq!(read(text, ListingOptions::new().only(only(&["s=*"]))).unwrap().len(), 3);
+    assert!(read(text, ListingOptions::new().only(only(&["S=ok"]))).unwrap_err().contains("at S"));
     for text in [
         "id,collectionId\nA,X\nB,Y\n",
         "id,collection\nA,X\nB,Y\n",

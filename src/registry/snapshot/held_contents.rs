@@ -368,7 +368,8 @@ fn ambiguous(contents: &[HeldContents]) -> Error {
         "DI:{identifier} had {} different contents; name one: {listed}{more}",
         contents.len()
     );
-    Error::new(ErrorKind::Ambiguous, message).among(contents.iter().map(|it| it.spec_among(contents)))
+    Error::new(ErrorKind::Ambiguous, message)
+        .among(contents.iter().map(|it| it.spec_among(contents)))
 }
 
 /// Returns the index of the comparison with the fewest differing files, the first of equal ones. Stops at a
