@@ -94,6 +94,11 @@ impl Error {
         }
     }
 
+    /// What can be named instead of a name that means several sets. `None` if nothing can.
+    fn candidates(&self) -> Option<&[String]> {
+        self.library().map(accession::Error::candidates).filter(|named| !named.is_empty())
+    }
+
     /// What is unknown.
     pub fn unknown(&self) -> Option<&str> {
         self.library()?.unknown()
@@ -192,6 +197,7 @@ impl Error {
             "file": file,
             "line": line,
             "granule": self.granule(),
+            "candidates": self.candidates(),
             "expect": self.refusal().map(|(_, expect)| expect),
         });
         report.0.retain(|(_, value)| !value.is_null());

@@ -51,6 +51,10 @@ __all__ = [
     "show",
 ]
 
+for _name in __all__:
+    # Messages and pickles name what is public, and not the file.
+    globals()[_name].__module__ = __name__
+
 
 def _main() -> int:
     """Runs the program."""

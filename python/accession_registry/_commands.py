@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any, TypeVar
 
-from accession_registry._errors import error, warn
+from accession_registry._errors import warn
 from accession_registry._inputs import Inputs, options
 from accession_registry._native import Handle, Stream
 from accession_registry._table import Table, in_memory, message_of
@@ -31,20 +31,18 @@ class Commands:
     ) -> tuple[str, tuple[str, ...]]:
         """Runs a command, and returns what it prints, and its warnings."""
         directory = inputs.directory if inputs else None
-        status, printed, warnings, failed = self.handle.call([*options(by=self.by), *words], directory)
-        if failed:
-            raise error(failed, status == 3)
+        text, warnings = self.handle.call([*options(by=self.by), *words], directory)
         messages = tuple(message_of(warning) for warning in warnings)
         if warns:
             warn(messages)
-        text = printed.decode()
-        return (text.replace(f"{directory}/", "") if directory else text), messages
+        return text.decode(), messages
 
     def rows(self, words: list[str], inputs: Inputs | None = None) -> Stream:
         """Runs a command whose rows are read while it works."""
         return self.handle.rows([*options(by=self.by), *words], inputs.directory if inputs else None)
 
-    def table(self, title: str, kind: type[T], words: list[str], inputs: Inputs | None = None) -> Table[T]:
+    def table(self, title: str, kind: type[T], words: list[str]) -> Table[T]:
         """The rows of a command, which are in memory, without a summary at the end."""
-        values = [value for value in self.call(words, inputs)[0] if value.keys() != {"summary"}]
-        return in_memory(title, kind, values)
+        printed, _ = self.printed(["--json", *words])
+        rows = [line for line in printed.split("\n") if line and not line.startswith('{"summary":')]
+        return in_memory(title, kind, rows)

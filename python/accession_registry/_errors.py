@@ -23,8 +23,6 @@ class Error(Exception):
     ``granule``, ``file`` and ``line`` say where, if that is known.
     """
 
-    __module__ = "accession_registry"
-
     kind: str = ""
     hint: str | None = None
     granule: str | None = None
@@ -35,13 +33,9 @@ class Error(Exception):
 class NotFound(Error, LookupError):
     """There is no such registry, dataset, set or granule."""
 
-    __module__ = "accession_registry"
-
 
 class Ambiguous(NotFound):
     """A name means several sets. ``candidates`` name each of them."""
-
-    __module__ = "accession_registry"
 
     candidates: tuple[str, ...] = ()
 
@@ -52,8 +46,6 @@ class Refused(Error):
     ``change`` is what it would have done, and ``expect=error.expect`` records exactly that.
     """
 
-    __module__ = "accession_registry"
-
     expect: str = ""
     change: Change
 
@@ -61,58 +53,43 @@ class Refused(Error):
 class Damaged(Error):
     """A registry, or what was published, contradicts itself."""
 
-    __module__ = "accession_registry"
-
 
 class RegistryWarning(UserWarning):
     """What a reader should know of a set, or of a change that was recorded."""
 
-    __module__ = "accession_registry"
 
-
-_CLASSES: dict[str, type[Error]] = {
-    "ambiguous": Ambiguous,
-    **dict.fromkeys(["damaged", "published-damaged", "published-otherwise", "tree-differs"], Damaged),
-    **dict.fromkeys(
-        ["dataset-unknown", "identifier-unknown", "no-history", "not-held", "primary-dataset-unknown"], NotFound
-    ),
-    **dict.fromkeys(["registry-missing", "selects-nothing"], NotFound),
-    **dict.fromkeys(["content-contradicts", "too-many-additions", "too-many-deletions"], Refused),
+_KINDS: dict[type[Error], str] = {
+    Ambiguous: "ambiguous",
+    Damaged: "damaged published-damaged published-otherwise tree-differs",
+    NotFound: "dataset-unknown identifier-unknown no-history not-held primary-dataset-unknown registry-missing "
+    "selects-nothing",
 }
+_CLASSES = {kind: raised for raised, kinds in _KINDS.items() for kind in kinds.split()}
 
 
-def error(text: str, is_refused: bool = False) -> Error:
+def error(text: str) -> Error:
     """The exception for the JSON of an error. Its text has the hint in a line of its own."""
     problem: dict[str, Any] = json.loads(text)
-    kind, message, hint = problem["kind"], problem["message"], problem.get("hint") or None
-    hint = in_python(hint) if hint else None
-    refused = is_refused or "expect" in problem
-    if "expect" in problem:
-        hint = f"if this is right, repeat the call with expect={problem['expect']!r}"
-    raised = (Refused if refused else _CLASSES.get(kind, Error))(f"{message}\nhint: {hint}" if hint else message)
-    raised.kind, raised.hint, raised.granule = kind, hint, problem.get("granule")
+    message, expect = problem["message"], problem.get("expect", "")
+    hint = f"if this is right, repeat the call with expect={expect!r}" if expect else in_python(problem.get("hint") or "")
+    kind = Refused if expect else _CLASSES.get(problem["kind"], Error)
+    raised = kind(f"{message}\nhint: {hint}" if hint else message)
+    raised.kind, raised.hint, raised.granule = problem["kind"], hint or None, problem.get("granule")
     raised.file, raised.line = problem.get("file"), problem.get("line")
     if isinstance(raised, Ambiguous):
-        raised.candidates = tuple(_candidates(message))
+        raised.candidates = tuple(problem.get("candidates", ()))
     if isinstance(raised, Refused):
-        raised.expect = problem.get("expect", "")
+        raised.expect = expect
     return raised
 
 
-def usage(message: str, hint: str | None = None, kind: str = "usage") -> Error:
+def usage(message: str, hint: str | None = None, kind: str = "usage", candidates: Iterable[str] = ()) -> Error:
     """An error that this package detects."""
-    return error(json.dumps({"kind": kind, "message": message, "hint": hint}))
+    return error(json.dumps({"kind": kind, "message": message, "hint": hint, "candidates": list(candidates)}))
 
 
 # Options without a value.
 FLAGS = {"create", "digest", "dry_run", "names_only", "questionable", "skip_existing", "skip_missing", "unexpected"}
-
-
-def _candidates(message: str) -> Iterable[str]:
-    found = re.findall(r"(?:DI:[0-9a-f]{32}@\S+|sha256:[0-9a-f]{12,64})(?= in )", message)
-    found = found or re.findall(r"(?:write|or) (\S+) for the ", message)
-    _, _, listed = message.rpartition(": ")
-    return found or [word for word in re.split(r", (?:and )?| and ", listed) if " " not in word]
 
 
 def in_python(hint: str) -> str:

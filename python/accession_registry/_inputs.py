@@ -20,7 +20,8 @@ from accession_registry._records import File
 
 AnyPath: TypeAlias = str | PathLike[str]
 Time: TypeAlias = str | date | datetime
-Only: TypeAlias = str | Mapping[str, str | Sequence[str]]
+# Values of `--only`: `COLUMN=VALUE`.
+Only: TypeAlias = str | Sequence[str]
 
 
 @runtime_checkable
@@ -57,15 +58,11 @@ class Inputs:
     """The listings of a command, and how they are read."""
 
     def __init__(
-        self,
-        column: str | None = None,
-        only: Only | None = None,
-        total: int | None = None,
-        granule: str | None = None,
-        format: str | None = None,
+        self, column: str | None = None, only: Only | None = None, total: int | None = None,
+        granule: str | None = None, format: str | None = None, algorithm: str | None = None,
     ) -> None:
         self.column, self.granule = column, granule
-        self._words = options(only=selected(only), total=total, format=format)
+        self._words = options(only=only, total=total, format=format, algorithm=algorithm)
         self._column_used = self._granule_used = False
         self.directory: str | None = None
         self.kept: list[Inputs] = []
@@ -103,17 +100,19 @@ class Inputs:
     def _write(self, given: Mapping[str, Any] | Iterable[Item], path: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             if isinstance(given, Mapping):
-                file.write(_json("the response", dict(given)))
+                file.write(_json("the response", given))
                 return
             # A `pyarrow.Array` is iterated over as values of its own.
             items: Iterator[Any] = iter(given.to_pylist() if hasattr(given, "to_pylist") else given)
             first = next(items, None)
             if first is None:
                 return
-            lines = _records(chain([first], items))
+            items = chain([first], items)
             if isinstance(first, (str, PathLike)):
-                lines, self._column_used = _ids(chain([first], items), type(first), self.granule), True
+                lines, self._column_used = _ids(items, type(first), self.granule), True
                 self._granule_used = isinstance(first, PathLike)
+            else:
+                lines = _records(_of_files(items) if isinstance(first, File) else items)
             while batch := "".join(islice(lines, BATCH)):
                 file.write(batch)
 
@@ -135,51 +134,42 @@ def _part(path: PurePath, granule: str | None) -> str:
 
 def _records(items: Iterable[Any]) -> Iterator[str]:
     """Records of a catalogue, one a line; of CMR and STAC as a response, which has all of them."""
-    numbered = ((number, _record(number, item)) for number, item in enumerate(items, 1))
-    _, first = number, record = next(numbered)
     before, between, after = "", "\n", "\n"
-    if "umm" in first:
-        before, between, after = '{"items":[', ",\n", "]}\n"
-    elif first.get("type") == "Feature":
-        before, between, after = '{"features":[', ",\n", "]}\n"
-    elif isinstance(first, _OfFile):
-        groups = groupby(chain([(number, record)], numbered), lambda it: it[1].get("granule_id"))
-        numbered = iter((number, _joined(records)) for number, (_, records) in enumerate(groups, 1))
-        number, record = next(numbered)
-    yield before + _json(f"item:{number}", record)
-    for number, record in numbered:
-        yield between + _json(f"item:{number}", record)
+    for number, item in enumerate(items, 1):
+        # A client may have derived its class from `dict`.
+        record = item if isinstance(item, dict) or not isinstance(item, ToDict) else item.to_dict()
+        if not isinstance(record, Mapping):
+            raise _not_an_id(number, item)
+        if number == 1 and "umm" in record:
+            before, between, after = '{"items":[', ",\n", "]}\n"
+        elif number == 1 and record.get("type") == "Feature":
+            before, between, after = '{"features":[', ",\n", "]}\n"
+        yield (before if number == 1 else between) + _json(f"item:{number}", record)
     yield after
 
 
-class _OfFile(dict[str, Any]):
-    """The record of a `File`."""
+def _of_files(items: Iterable[Any]) -> Iterator[Any]:
+    """The records of granules, of which each file is an item. Anything else is handed on."""
+    for granule, files in groupby(items, lambda item: item.granule if isinstance(item, File) else None):
+        if granule is None:
+            yield from files
+        else:
+            yield record_of(granule, files)
 
 
-def _joined(records: Iterable[tuple[int, Mapping[str, Any]]]) -> dict[str, Any]:
-    """The record of a granule, of the records of its files."""
-    files = [record for _, record in records]
-    return {"granule_id": files[0]["granule_id"], "files": [it for record in files for it in record["files"]]}
-
-
-def _record(number: int, item: Any) -> dict[str, Any]:
-    # A client may have derived its class from `dict`.
-    if isinstance(item, dict):
-        return item
-    if isinstance(item, File):
-        named = {"fileName": item.path, "size": item.size}
-        files = [{**named, "checksumType": algorithm, "checksum": value} for algorithm, value in item.checksums.items()]
-        return _OfFile(granule_id=item.granule, files=[named, *files])
-    if isinstance(item, ToDict):
-        return dict(item.to_dict())
-    if isinstance(item, Mapping):
-        return dict(item)
-    raise _not_an_id(number, item)
+def record_of(granule: str, files: Iterable[File]) -> dict[str, Any]:
+    """A granule with what is known of its files, as a record of a catalogue."""
+    described: list[dict[str, Any]] = []
+    for file in files:
+        named = {"fileName": file.path, "size": file.size}
+        described.append(named)
+        described += ({**named, "checksumType": kind, "checksum": value} for kind, value in file.checksums.items())
+    return {"granule_id": granule, "files": described}
 
 
 def _json(place: str, value: Mapping[str, Any]) -> str:
     try:
-        return json.dumps(value, allow_nan=False)
+        return json.dumps(dict(value), allow_nan=False)
     except (TypeError, ValueError, RecursionError) as cause:
         raise usage(f"{place} cannot be written as JSON: {cause}", "make it of strings and numbers", "input") from cause
 
@@ -187,14 +177,6 @@ def _json(place: str, value: Mapping[str, Any]) -> str:
 def _not_an_id(number: int, item: Any) -> Exception:
     hint = "a list has only strings, only paths, or only records of a catalogue"
     return usage(f"item:{number}: {type(item).__name__} is not an id like those before it", hint, "input")
-
-
-def selected(only: Only | None) -> list[str] | None:
-    """The values of `--only`."""
-    if only is None or isinstance(only, str):
-        return None if only is None else [only]
-    pairs = ((column, [value] if isinstance(value, str) else value) for column, value in only.items())
-    return [f"{column}={value}" for column, values in pairs for value in values]
 
 
 def options(**given: Any) -> list[str]:

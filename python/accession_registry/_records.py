@@ -106,7 +106,8 @@ class FileFinding:
 class FileCheck:
     """What a check of files, or the computation of their checksums, read and found.
 
-    ``complete`` tells whether it came to the end of the set.
+    ``complete`` tells whether it came to the end of the set. Beside the comparison of a mirror, ``findings`` are the
+    first 1,000.
     """
 
     files: int
@@ -170,11 +171,6 @@ class Checked:
     note: str | None
     key: str | None
     line: int | None
-
-
-PUBLIC = (Record, Instance, Period, File, FileCheck, Status, Verification, Checked)
-for _class in PUBLIC:
-    _class.__module__ = "accession_registry"
 
 
 # The fields of each class.

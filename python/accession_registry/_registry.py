@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeAlias, TypedDict, Unpack
 
@@ -46,29 +47,30 @@ def open(registry: AnyPath = "accession.db", *, create: bool = False, by: str | 
 
 def show(
     set: SetLike, /, *, column: str | None = None, only: Only | None = None, total: int | None = None,
-    granule: str | None = None, format: str | None = None,
+    granule: str | None = None, format: str | None = None, algorithm: str | None = None,
 ) -> Set:
     """The set that an argument names, as on the command line, or that a listing has. No registry is needed for a
     listing."""
-    return _show(_here(), set, Inputs(column, only, total, granule, format))
+    return _show(_here(), set, Inputs(column, only, total, granule, format, algorithm))
 
 
 def compare(
     left: SetLike, right: SetLike, /, *, names_only: bool = False, column: str | None = None,
     only: Only | None = None, total: int | None = None, granule: str | None = None, format: str | None = None,
+    algorithm: str | None = None,
 ) -> Comparison:
     """Compares two sets, listings or directories."""
-    inputs = Inputs(column, only, total, granule, format)
-    return _compare(_here(), left, right, inputs, options(names_only=names_only))
+    inputs = Inputs(column, only, total, granule, format, algorithm)
+    return _compare(_here(), left, right, inputs, names_only=names_only)
 
 
 def cite(
     set: SetLike, /, *, of: AnyPath, digest: bool = False, column: str | None = None, only: Only | None = None,
-    total: int | None = None, granule: str | None = None,
+    total: int | None = None, granule: str | None = None, algorithm: str | None = None,
 ) -> Citation:
     """A citation of a listing. ``of`` is the DOI or the name of its dataset, or a file with its metadata."""
-    inputs = Inputs(column, only, total, granule)
-    return _cite(_here(), set, inputs, options(of=text(of), digest=digest))
+    inputs = Inputs(column, only, total, granule, algorithm=algorithm)
+    return _cite(_here(), set, inputs, of=of, digest=digest)
 
 
 def _here() -> Commands:
@@ -78,38 +80,28 @@ def _here() -> Commands:
 def _word(commands: Commands, given: SetLike, inputs: Inputs, name: str = "listing") -> str:
     """The word for a set. A set of another registry is handed over as a listing."""
     if isinstance(given, Dataset):
-        given = given._set() if given._commands.handle.address != commands.handle.address else given.name
-    if isinstance(given, Set):
-        if given._is_listing or given._commands.handle.address == commands.handle.address:
-            inputs.keep(given._inputs)
-            return f"DI:{given.identifier}" if given._known_at else given._spec
-        return inputs.add(_granules(given), name)
-    return inputs.add(given, name)
-
-
-def _granules(given: Set) -> Any:
-    """The granules of a set with their files, as records of a catalogue."""
-    for part in given._commands.rows(["--json", "granules", *given._words()], given._inputs):
-        for line in part.split(b"\n"):
-            if line:
-                granule = json.loads(line)
-                files = []
-                for file in granule.get("files") or ():
-                    named = {"fileName": file.get("path") or granule["granule"], "size": file.get("size")}
-                    pairs = (checksum.split(":", 1) for checksum in file.get("checksums") or ())
-                    files += [named, *({**named, "checksumType": kind, "checksum": value} for kind, value in pairs)]
-                yield {"granule_id": granule["granule"], "files": files}
+        if given._commands.handle.address == commands.handle.address:
+            # There may be a file of this name.
+            return f"{given.name}@now"
+        given = given._set()
+    if not isinstance(given, Set):
+        return inputs.add(given, name)
+    if given._is_listing or given._commands.handle.address == commands.handle.address:
+        inputs.keep(given._inputs)
+        return f"DI:{given.identifier}" if given._known_at else given._spec
+    return inputs.add(given._records(), name)
 
 
 def _show(commands: Commands, given: SetLike, inputs: Inputs, known_at: Time | None = None) -> Set:
-    if isinstance(given, Dataset) and given._commands.handle.address == commands.handle.address and known_at is None:
-        return given._set()
     spec = _word(commands, given, inputs)
     [value, *others], _ = commands.call(["show", spec, *inputs.words(), *options(known_at=known_at)], inputs)
     if others:
         raise usage("several sets are named", "show one at a time")
     if value["kind"] == "dataset":
-        return _latest(commands, value["name"], value["latest"])
+        if value["latest"] is None:
+            raise usage(f"{value['name']} has no history yet", None, "no-history")
+        spec = f"{value['name']}@{value['latest']['timestamp']}"
+        [value], _ = commands.call(["show", spec], warns=False)
     found = Set(commands, spec, value, inputs, known_at)
     is_of_time = ("~" in spec or "@" in spec) and not spec.lower().startswith(("di:", "sha256:", "http"))
     if is_of_time and known_at is None and found.dataset and found.periods:
@@ -118,36 +110,18 @@ def _show(commands: Commands, given: SetLike, inputs: Inputs, known_at: Time | N
     return found
 
 
-def _latest(commands: Commands, name: str, latest: dict[str, Any] | None) -> Set:
-    if latest is None:
-        raise usage(f"{name} has no history yet", None, "no-history")
-    period = {"dataset": name, "from": latest["timestamp"], "until": latest["until"], "instance": latest}
-    value = {**latest, "kind": "set", "periods": [period]}
-    return Set(commands, f"{name}@{latest['timestamp']}", value, None)
-
-
-def _compare(
-    commands: Commands, left: SetLike, right: SetLike, inputs: Inputs, given: list[str]
-) -> Comparison:
+def _compare(commands: Commands, left: SetLike, right: SetLike, inputs: Inputs, **given: Any) -> Comparison:
     words = [_word(commands, left, inputs, "left"), _word(commands, right, inputs, "right")]
-    [value], _ = commands.call(["compare", *words, *inputs.words(), *given], inputs)
+    [value], _ = commands.call(["compare", *words, *inputs.words(), *options(**given)], inputs)
     return compared(value)
 
 
-def _cite(commands: Commands, set: SetLike, inputs: Inputs, given: list[str]) -> Citation:
-    return cited(commands, [_word(commands, set, inputs), *inputs.words(), *given], inputs)
-
-
-def shown_again(address: str | None, by: str | None, spec: str, known_at: Time | None) -> Set:
-    """The set of a pickle."""
-    registry = Registry(Commands(Handle(address, False), by))
-    return registry.show(spec, known_at=known_at)
+def _cite(commands: Commands, set: SetLike, inputs: Inputs, **given: Any) -> Citation:
+    return cited(commands, [_word(commands, set, inputs), *inputs.words(), *options(**given)], inputs)
 
 
 class Registry:
     """An open registry. It may be shared between threads, and pickled; a forked process must open its own."""
-
-    __module__ = "accession_registry"
 
     def __init__(self, commands: Commands) -> None:
         self._commands = commands
@@ -180,7 +154,7 @@ class Registry:
         # A dataset that does not exist is an error at once, and not when the rows are read.
         self._commands.call(["history", *names, "-n", "1", *options(known_at=known_at)])
         title = f"history of {', '.join(names) or 'all datasets'}"
-        return Table(title, Instance, lambda: self._commands.rows(words), "objects")
+        return Table(title, Instance, lambda: self._commands.rows(words))
 
     def find(self, *granules: str, prefix: bool = False) -> Table[Period]:
         """Where and when granules were held, or those whose ids begin so."""
@@ -189,11 +163,11 @@ class Registry:
     def compare(
         self, left: SetLike, right: SetLike, /, *, names_only: bool = False, scanned: str | None = None,
         column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
-        format: str | None = None,
+        format: str | None = None, algorithm: str | None = None,
     ) -> Comparison:
         """Compares two sets, listings or directories. ``scanned="START/END"`` is when a listing was made."""
-        inputs = Inputs(column, only, total, granule, format)
-        return _compare(self._commands, left, right, inputs, options(names_only=names_only, scanned=scanned))
+        inputs = Inputs(column, only, total, granule, format, algorithm)
+        return _compare(self._commands, left, right, inputs, names_only=names_only, scanned=scanned)
 
     def cite(
         self, set: SetLike, /, *, of: AnyPath | None = None, select: str | Sequence[str] | None = None,
@@ -202,9 +176,8 @@ class Registry:
         """A citation of a set, or of the granules that ``select`` or ``select_from`` name, which are saved as a subset."""
         inputs = Inputs()
         chosen = None if select_from is None else inputs.add(select_from, "select_from")
-        source = None if of is None else text(of)
-        given = options(of=source, select=_several(select), select_from=chosen, digest=digest, dry_run=dry_run)
-        return _cite(self._commands, set, inputs, given)
+        given = {"of": of, "select": select, "select_from": chosen, "digest": digest, "dry_run": dry_run}
+        return _cite(self._commands, set, inputs, **given)
 
     def check(self, text: AnyPath, /) -> Table[Checked]:
         """Checks the citations in a text, or in a file."""
@@ -221,7 +194,7 @@ class Registry:
         noted = {(row["dataset"], row["timestamp"]) for row in rows}
         names = sorted({dataset for dataset, _ in noted})
         history, _ = self._commands.call(["history", *names])
-        instances = [it for it in history if (it["dataset"], it["timestamp"]) in noted]
+        instances = [json.dumps(it) for it in history if (it["dataset"], it["timestamp"]) in noted]
         return in_memory("annotated instances", Instance, instances)
 
     def status(self, *names: str, max_age: str | None = None, checked_within: str | None = None) -> Table[Status]:
@@ -260,7 +233,7 @@ class Registry:
         self.close()
 
     def __reduce__(self) -> tuple[Callable[..., Registry], tuple[Any, ...]]:
-        return _opened_again, (self._commands.handle.address, self._commands.by)
+        return partial(open, by=self._commands.by), (self._commands.handle.address,)
 
     def __repr__(self) -> str:
         return f"<Registry {self.address}>"
@@ -273,18 +246,8 @@ def _summaries(records: Table[Record]) -> list[str]:
     return [f"{it.name}: {it.latest.granules} granules, DI:{it.latest.identifier}" if it.latest else it.name for it in records]
 
 
-def _opened_again(address: str, by: str | None) -> Registry:
-    return open(address, by=by)
-
-
-def _several(value: str | Sequence[str] | None) -> list[str]:
-    return [value] if isinstance(value, str) else list(value or ())
-
-
 class Dataset:
     """A dataset of a registry."""
-
-    __module__ = "accession_registry"
 
     def __init__(self, commands: Commands, name: str) -> None:
         self._commands, self.name = commands, name
@@ -304,8 +267,7 @@ class Dataset:
         return Mirror(self)
 
     def _set(self) -> Set:
-        rows, _ = self._commands.call(["history", self.name, "-n", "1"])
-        return _latest(self._commands, self.name, rows[-1] if rows else None)
+        return _show(self._commands, self, Inputs())
 
     def create(self, **fields: Unpack[Fields]) -> Record:
         """Creates the dataset with its metadata."""
@@ -324,40 +286,35 @@ class Dataset:
     def sync(
         self, listing: Listing, *, create: bool = False, checksums: bool = False, column: str | None = None,
         only: Only | None = None, total: int | None = None, granule: str | None = None, format: str | None = None,
-        at: Time | None = None, note: str | None = None, expect: str | None = None, dry_run: bool = False,
+        algorithm: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
+        dry_run: bool = False,
     ) -> Change:
         """Makes the dataset hold exactly what a listing or a directory has. ``checksums`` reads the files of a directory."""
-        inputs = Inputs(column, only, total, granule, format)
-        word = inputs.add(listing)
-        given = options(create=create, checksums=checksums)
-        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._change(["sync", *given, *inputs.words(), *change, "--", self.name, word], inputs)
+        inputs = Inputs(column, only, total, granule, format, algorithm)
+        change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
+        return self._change(["sync"], inputs, [listing], create=create, checksums=checksums, **change)
 
     def ingest(
         self, listing: Listing, *, delete: Listing | None = None, create: bool = False, skip_existing: bool = False,
         column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
-        format: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
-        dry_run: bool = False,
+        format: str | None = None, algorithm: str | None = None, at: Time | None = None, note: str | None = None,
+        expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Adds granules, and in the same change marks those of ``delete`` as deleted."""
-        inputs = Inputs(column, only, total, granule, format)
-        word = inputs.add(listing)
-        deleted = None if delete is None else inputs.add(delete, "delete")
-        given = options(delete=deleted, create=create, skip_existing=skip_existing)
-        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._change(["ingest", *given, *inputs.words(), *change, "--", self.name, word], inputs)
+        inputs = Inputs(column, only, total, granule, format, algorithm)
+        given = {"delete": None if delete is None else inputs.add(delete, "delete"), "skip_existing": skip_existing}
+        change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
+        return self._change(["ingest"], inputs, [listing], create=create, **given, **change)
 
     def delete(
         self, listing: Listing, *, skip_missing: bool = False, column: str | None = None, only: Only | None = None,
-        total: int | None = None, granule: str | None = None, format: str | None = None, at: Time | None = None,
-        note: str | None = None, expect: str | None = None, dry_run: bool = False,
+        total: int | None = None, granule: str | None = None, format: str | None = None, algorithm: str | None = None,
+        at: Time | None = None, note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Marks granules as deleted. Earlier sets still have them."""
-        inputs = Inputs(column, only, total, granule, format)
-        word = inputs.add(listing)
-        given = options(skip_missing=skip_missing)
-        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._change(["delete", *given, *inputs.words(), *change, "--", self.name, word], inputs)
+        inputs = Inputs(column, only, total, granule, format, algorithm)
+        change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
+        return self._change(["delete"], inputs, [listing], skip_missing=skip_missing, **change)
 
     def revert(
         self, set: Set | str | None = None, *, at: Time | None = None, note: str | None = None,
@@ -365,54 +322,52 @@ class Dataset:
     ) -> Change:
         """Takes the last change back by a new one, or returns to an earlier set."""
         inputs = Inputs()
-        word = [] if set is None else [_word(self._commands, set, inputs)]
-        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._change(["revert", *change, "--", self.name, *word], inputs)
+        words = [] if set is None else [_word(self._commands, set, inputs)]
+        return self._change(["revert"], inputs, words, at=at, note=note, expect=expect, dry_run=dry_run)
 
     def import_history(
         self, *sources: AnyPath, create: bool = False, skip: str | Sequence[str] | None = None,
         column: str | None = None, only: Only | None = None, total: int | None = None, granule: str | None = None,
-        format: str | None = None, at: Time | None = None, note: str | None = None, expect: str | None = None,
-        dry_run: bool = False,
+        format: str | None = None, algorithm: str | None = None, at: Time | None = None, note: str | None = None,
+        expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Builds a history from dated listings, a table of dates, a manifest or a published log."""
-        inputs = Inputs(column, only, total, granule, format)
-        words = [inputs.add(source) for source in sources]
-        given = options(create=create, skip=_several(skip))
-        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._change(["import", *given, *inputs.words(), *change, "--", self.name, *words], inputs)
+        inputs = Inputs(column, only, total, granule, format, algorithm)
+        change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
+        return self._change(["import"], inputs, sources, create=create, skip=skip, **change)
 
     def add_checksums(
         self, files: Listing, *, column: str | None = None, only: Only | None = None, total: int | None = None,
-        granule: str | None = None, format: str | None = None, at: Time | None = None, note: str | None = None,
-        expect: str | None = None, dry_run: bool = False,
+        granule: str | None = None, format: str | None = None, algorithm: str | None = None, at: Time | None = None,
+        note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Records sizes and checksums of files: a file such as ``sha256sum`` writes, a table, or ``File`` objects."""
-        inputs = Inputs(column, only, total, granule, format)
-        word = inputs.add(files)
-        change = options(at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._change(["fixity", "add", *inputs.words(), *change, "--", self.name, word], inputs)
+        inputs = Inputs(column, only, total, granule, format, algorithm)
+        change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
+        return self._change(["fixity", "add"], inputs, [files], **change)
 
     def compute_checksums(self, root: AnyPath, *, algorithm: str = "sha-256", note: str | None = None) -> FileCheck:
         """Computes the checksums of the files in a directory that have none, and records them."""
-        given = options(root=text(root), algorithm=algorithm, note=note)
+        given = options(root=root, algorithm=algorithm, note=note)
         return file_check(self._commands.call(["fixity", "compute", *given, "--", self.name])[0])
 
-    def _change(self, words: list[str], inputs: Inputs) -> Change:
+    def _change(self, command: list[str], inputs: Inputs, listings: Sequence[Listing], **given: Any) -> Change:
+        names = [self.name, *map(inputs.add, listings)]
+
+        def run(given: dict[str, Any], warns: bool) -> Change:
+            words = [*command, *options(**given), *inputs.words(), "--", *names]
+            [value, *_], warnings = self._commands.call(words, inputs, warns=warns)
+            return changed(self._commands, value, warnings)
+
         try:
-            [value, *_], warnings = self._commands.call(words, inputs)
+            return run(given, True)
         except Refused as refused:
             if refused.expect:
-                planned = [word for word in words if word != "--dry-run" and not word.startswith("--expect=")]
-                before = planned.index("--")
-                planned[before:before] = ["--dry-run", f"--expect={refused.expect}"]
-                [value, *_], warnings = self._commands.call(planned, inputs, warns=False)
-                refused.change = changed(self._commands, value, warnings)
+                refused.change = run({**given, "dry_run": True, "expect": refused.expect}, False)
             raise
-        return changed(self._commands, value, warnings)
 
     def __reduce__(self) -> tuple[Callable[..., Dataset], tuple[Any, ...]]:
-        return _dataset_again, (self._commands.handle.address, self._commands.by, self.name)
+        return Registry.dataset, (Registry(self._commands), self.name)
 
     def __repr__(self) -> str:
         return f"<Dataset {self.name}>"
@@ -431,14 +386,8 @@ class Dataset:
 SetLike: TypeAlias = Listing | Set | Dataset
 
 
-def _dataset_again(address: str, by: str | None, name: str) -> Dataset:
-    return open(address, by=by).dataset(name)
-
-
 class Mirror:
     """A dataset that follows another archive's."""
-
-    __module__ = "accession_registry"
 
     def __init__(self, dataset: Dataset) -> None:
         self._dataset, self._commands = dataset, dataset._commands
@@ -454,20 +403,20 @@ class Mirror:
         note: str | None = None, expect: str | None = None, dry_run: bool = False,
     ) -> Change:
         """Makes the mirror hold what its primary holds: an address, a published directory, a manifest or a registry."""
-        given = options(create=create, at=at, note=note, expect=expect, dry_run=dry_run)
-        return self._dataset._change(["mirror", "pull", *given, "--", *self._names(primary)], Inputs())
+        change = {"at": at, "note": note, "expect": expect, "dry_run": dry_run}
+        return self._dataset._change(["mirror", "pull"], Inputs(), self._primary(primary), create=create, **change)
 
     def compare(
         self, primary: AnyPath | None = None, *, files: AnyPath | None = None, checked_within: str | None = None
     ) -> Comparison:
         """Compares the mirror with its primary, and with its own files in a directory."""
-        root = None if files is None else text(files)
-        given = options(all=True, files=root, checked_within=checked_within)
-        [value], _ = self._commands.call(["mirror", "compare", *given, "--", *self._names(primary)])
+        given = options(all=True, files=files, checked_within=checked_within)
+        words = ["mirror", "compare", *given, "--", self._dataset.name, *map(text, self._primary(primary))]
+        [value], _ = self._commands.call(words)
         return compared(value)
 
-    def _names(self, primary: AnyPath | None) -> list[str]:
-        return [self._dataset.name, *([] if primary is None else [text(primary)])]
+    def _primary(self, primary: AnyPath | None) -> list[AnyPath]:
+        return [] if primary is None else [primary]
 
     def __repr__(self) -> str:
         return f"<Mirror {self._dataset.name}>"

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from accession_registry import _html
 from accession_registry._commands import Commands
-from accession_registry._errors import Ambiguous, usage
-from accession_registry._inputs import AnyPath, Inputs, Time, options, text
+from accession_registry._errors import usage
+from accession_registry._inputs import AnyPath, Inputs, Time, options, record_of
+from accession_registry._native import Stream
 from accession_registry._records import File, FileCheck, Instance, made, time
-from accession_registry._table import Table, in_memory
+from accession_registry._table import Table, files_of, in_memory
 
 EMPTY = "d41d8cd98f00b204e9800998ecf8427e"
 
@@ -24,8 +27,6 @@ class Set:
     Sets are equal if they have the same identifier and the same digest: the same names, and the same contents
     as far as checksums are recorded.
     """
-
-    __module__ = "accession_registry"
 
     def __init__(
         self, commands: Commands, spec: str, value: dict[str, Any], inputs: Inputs | None, known_at: Time | None = None
@@ -49,10 +50,8 @@ class Set:
     def digest(self) -> str:
         """The digest of the granules and of what is known of their files."""
         if self._digest is None:
-            raised = usage(f"DI:{self.identifier} had different contents", "name one of the candidates", "ambiguous")
-            if isinstance(raised, Ambiguous):
-                raised.candidates = self._candidates
-            raise raised
+            message = f"DI:{self.identifier} had different contents"
+            raise usage(message, "name one of the candidates", "ambiguous", self._candidates)
         return self._digest
 
     def _words(self) -> list[str]:
@@ -61,14 +60,15 @@ class Set:
 
     @property
     def _granules(self) -> Table[str]:
-        read = lambda: self._commands.rows(["granules", *self._words()], self._inputs)  # noqa: E731
-        return Table(self._title(), str, read, "ids", self._count)
+        return Table(self._title(), str, lambda: self._rows(), self._count)
+
+    def _rows(self, *words: str) -> Stream:
+        return self._commands.rows([*words, "granules", *self._words()], self._inputs)
 
     @property
     def files(self) -> Table[File]:
         """What is known of the files."""
-        read = lambda: self._commands.rows(["--json", "granules", *self._words()], self._inputs)  # noqa: E731
-        return Table(f"files of {self._title()}", File, read, "files")
+        return Table(f"files of {self._title()}", File, lambda: self._rows("--json"))
 
     def __len__(self) -> int:
         return self._count
@@ -95,21 +95,26 @@ class Set:
     ) -> FileCheck:
         """Compares the files in a directory with what is recorded of them. ``within="2h"`` goes on where the last
         check ended, and begins no file after that time."""
-        given = options(root=text(root), size_only=sizes_only, unexpected=unexpected, for_=within)
+        given = options(root=root, size_only=sizes_only, unexpected=unexpected, for_=within)
         return file_check(self._commands.call(["fixity", "check", self._spec, *given])[0])
 
     def cite(self, *, of: AnyPath | None = None, digest: bool = False) -> Citation:
         """A citation of the set. A listing needs ``of``, the DOI or the name of its dataset, or a file with its
         metadata."""
-        words = [*self._words(), *options(of=text(of) if of is not None else None, digest=digest)]
-        return cited(self._commands, words, self._inputs)
+        return cited(self._commands, [*self._words(), *options(of=of, digest=digest)], self._inputs)
+
+    def _records(self) -> Iterator[dict[str, Any]]:
+        """The granules with what is known of their files, as records of a catalogue."""
+        for part in self._rows("--json"):
+            for granule in map(json.loads, part.splitlines()):
+                yield record_of(granule["granule"], files_of(granule))
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._is_listing:
             raise TypeError("a listing cannot be pickled: pickle the list of its ids")
-        from accession_registry import _registry
+        from accession_registry._registry import Registry
 
-        return _registry.shown_again, (self._commands.handle.address, self._commands.by, self._spec, self._known_at)
+        return partial(Registry.show, known_at=self._known_at), (Registry(self._commands), self._spec)
 
     def _title(self) -> str:
         held = f", {self.dataset}" if self.dataset else ""
@@ -129,7 +134,6 @@ class Set:
             return _html.facts(f"DI:{self.identifier}", facts, paste)
 
         return _html.shown(html, self)
-
 
 
 def _held(periods: Sequence[dict[str, Any]], digest: str | None) -> dict[str, Any] | None:
@@ -210,30 +214,30 @@ def compared(value: dict[str, Any]) -> Comparison:
     """A comparison from its JSON, of two sides or of a mirror."""
     if "expected" in value:
         # An identifier or a digest of which nothing else is known.
-        same = value["identical"]
+        names = same = value["identical"]
         sides: list[list[str]] = [[], [], []]
-        names = same or value["expected"].lower().removeprefix("di:").startswith(value["identifier"][:8])
         matched, compared_files, behind = (value["granules"] if same else 0), 0, None
     else:
-        is_mirror = "status" in value
+        is_mirror = "facts" in value
         members = ["unexpected", "missing"] if is_mirror else ["only_left", "only_right"]
         sides = [value[member] for member in [*members, "other_content"]]
         same = value["status"] == "identical" if is_mirror else value["identical"]
         names = not sides[0] and not sides[1]
         matched, behind = value["matched"], value.get("behind_by")
         compared_files = matched if value["digest_equal"] else value["compared"]
+        if is_mirror and value["facts"]["checksums"]["verdict"] == "not-recorded":
+            compared_files = 0
     titles = zip(["only left", "only right", "different"], sides)
     left, right, other = (in_memory(title, str, ids) for title, ids in titles)
     checksums = None if compared_files == 0 else not sides[2]
-    files = made(FileCheck, value["files"]) if isinstance(value.get("files"), dict) else None
+    check = value.get("check")
+    files = made(FileCheck, {**check, "findings": check["first"]}) if check else None
     not_compared = matched - compared_files
     return Comparison(same, names, checksums, files, matched, not_compared, behind, left, right, other)
 
 
 class Citation:
     """A citation. As a string, it is the sentence."""
-
-    __module__ = "accession_registry"
 
     def __init__(self, commands: Commands, words: list[str], inputs: Inputs | None, value: dict[str, Any]) -> None:
         self._commands, self._words, self._inputs = commands, words, inputs
@@ -284,5 +288,3 @@ def cited(commands: Commands, words: list[str], inputs: Inputs | None) -> Citati
     [value], _ = commands.call(["cite", *words], inputs)
     return Citation(commands, words, inputs, value)
 
-
-Change.__module__ = Comparison.__module__ = "accession_registry"

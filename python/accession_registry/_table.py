@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Generic, TypeVar
 
 from accession_registry import _html
@@ -19,10 +19,8 @@ class Table(Generic[T]):
     """Rows, read when they are needed: iterate over it as often as you like, or hand it to ``pl.DataFrame``,
     ``pa.table``, ``pandas.DataFrame.from_arrow`` or DuckDB."""
 
-    __module__ = "accession_registry"
-
-    def __init__(self, title: str, kind: type[T], read: Callable[[], Stream], rows: str, count: int | None = None):
-        self._title, self._kind, self._read, self._rows, self._count = title, kind, read, rows, count
+    def __init__(self, title: str, kind: type[T], read: Callable[[], Stream], count: int | None = None) -> None:
+        self._title, self._kind, self._read, self._count = title, kind, read, count
 
     def __iter__(self) -> Iterator[T]:
         stream = self._read()
@@ -31,12 +29,12 @@ class Table(Generic[T]):
         warn(message_of(warning) for warning in stream.warnings)
 
     def _parsed(self, part: bytes) -> Iterable[Any]:
-        if self._rows == "ids":
+        if self._kind is str:
             return part.decode().removesuffix("\n").split("\n")
-        values = map(json.loads, part.removesuffix(b"\n").split(b"\n"))
-        if self._rows == "files":
-            return (file for value in values for file in files_of(value))
-        return values if self._rows == "strings" else (made(self._kind, value) for value in values)
+        values = map(json.loads, part.splitlines())
+        if self._kind is File:
+            return chain.from_iterable(map(files_of, values))
+        return (made(self._kind, value) for value in values)
 
     def __len__(self) -> int:
         if self._count is None:
@@ -47,8 +45,9 @@ class Table(Generic[T]):
         return self._count > 0 if self._count is not None else any(True for _ in self)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        described = [["granule", "text"]] if self._rows in ("ids", "strings") else columns(self._kind)
-        return self._read().table(json.dumps({"rows": self._rows, "columns": described}))
+        rows = "ids" if self._kind is str else "files" if self._kind is File else "objects"
+        described = [["granule", "text"]] if self._kind is str else columns(self._kind)
+        return self._read().table(json.dumps({"rows": rows, "columns": described}))
 
     def __repr__(self) -> str:
         count = "" if self._count is None else f" ({self._count})"
@@ -58,11 +57,10 @@ class Table(Generic[T]):
         return _html.shown(lambda: _html.table(self._title, list(islice(self, _html.MAX_ROWS + 1))), self)
 
 
-def in_memory(title: str, kind: type[T], values: list[Any]) -> Table[T]:
-    """A table of values as JSON has them, which are in memory."""
-    text = "".join(json.dumps(value, ensure_ascii=False) + "\n" for value in values).encode()
-    rows = "strings" if kind is str else "objects"
-    return Table(title, kind, lambda: lines(text), rows, len(values))
+def in_memory(title: str, kind: type[T], rows: list[str]) -> Table[T]:
+    """A table of rows that are in memory: ids, or objects as JSON."""
+    text = "".join(f"{row}\n" for row in rows).encode()
+    return Table(title, kind, lambda: lines(text), len(rows))
 
 
 def files_of(granule: dict[str, Any]) -> Iterator[File]:

@@ -200,9 +200,7 @@ impl Columns {
     ) -> Result<(), Failure> {
         let text = |index: Option<usize>| index.and_then(|index| text_at(table.column(index), row));
         for (name, index) in self.others.iter().filter(|(name, _)| name != "files") {
-            if let Some(value) = text(Some(*index)) {
-                granule.others.entry(name.as_str()).or_insert_with(|| value.into());
-            }
+            granule.others.entry(name.as_str()).or_insert_with(|| text(Some(*index)).into());
         }
         if !self.are_any() {
             return Ok(());

@@ -24,8 +24,6 @@ pub struct Columns {
 enum Rows {
     /// Ids.
     Ids,
-    /// Strings as JSON.
-    Strings,
     /// Objects, each of which is a row.
     Objects,
     /// Granules, of which each file is a row.
@@ -58,7 +56,6 @@ impl Columns {
         let description: Value = serde_json::from_str(description).map_err(|_| wrong())?;
         let rows = match description["rows"].as_str() {
             Some("ids") => Rows::Ids,
-            Some("strings") => Rows::Strings,
             Some("files") => Rows::Files,
             _ => Rows::Objects,
         };
@@ -88,7 +85,6 @@ impl Columns {
             let row: Value = serde_json::from_slice(line).map_err(|error| strange(&error))?;
             match self.rows {
                 Rows::Files => rows.extend(files_of(row)),
-                Rows::Strings => rows.push(json!({ "granule": row })),
                 _ => rows.push(row),
             }
         }
@@ -140,7 +136,7 @@ fn data_type(kind: &Value) -> Option<DataType> {
             let map = Field::new_map("checksums", "entries", key, value, false, true);
             Some(map.data_type().clone())
         }
-        "json" => Some(DataType::Utf8),
+        // `text`, and `json`.
         _ => Some(DataType::Utf8),
     }
 }

@@ -1,5 +1,6 @@
 //! Errors as Python raises them. The package makes an exception of the JSON of an error.
 
+use accession_cli::Outcome;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -67,5 +68,17 @@ impl From<Failure> for PyErr {
             let raised = made.and_then(|errors| errors.call_method1("error", (error,)));
             raised.map_or_else(|error| error, PyErr::from_value)
         })
+    }
+}
+
+/// The warnings of a command, as JSON.
+///
+/// # Errors
+///
+/// The command failed.
+pub fn warnings_of(outcome: Outcome) -> Result<Vec<String>, Failure> {
+    match outcome.error {
+        Some(error) => Err(Failure::Command(error)),
+        None => Ok(outcome.warnings.iter().map(ToString::to_string).collect()),
     }
 }

@@ -10,7 +10,7 @@ use accession_cli::{Call, Outcome, call};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::error::Failure;
+use crate::error::{Failure, warnings_of};
 use crate::process::Owned;
 use crate::stream::Stream;
 use crate::work::run;
@@ -35,9 +35,6 @@ impl std::fmt::Debug for Handle {
         f.debug_struct("Handle").finish_non_exhaustive()
     }
 }
-
-/// How a command ended: its exit status, what it printed, its warnings and its error as JSON.
-type Ended<'py> = (u8, Bound<'py, PyBytes>, Vec<String>, Option<String>);
 
 #[pymethods]
 impl Handle {
@@ -68,13 +65,14 @@ impl Handle {
         name.unwrap_or_default().to_string_lossy().into_owned()
     }
 
-    /// Runs a command. Messages leave out the path of the directory `inputs`.
+    /// Runs a command, and returns what it prints, and its warnings as JSON. Messages leave out the path of the
+    /// directory `inputs`.
     fn call<'py>(
         &self,
         py: Python<'py>,
         words: Vec<OsString>,
         inputs: Option<PathBuf>,
-    ) -> Result<Ended<'py>, Failure> {
+    ) -> Result<(Bound<'py, PyBytes>, Vec<String>), Failure> {
         let registry = self.registry()?;
         let words = self.words(words);
         let printed = Printed::default();
@@ -83,11 +81,9 @@ impl Handle {
             let outcome = call(Call { words, registry, token, inputs }, Box::new(out));
             if is_interrupted(&outcome) { Err(Failure::interrupted()) } else { Ok(outcome) }
         })?;
+        let warnings = warnings_of(outcome)?;
         let printed = printed.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let Outcome { exit, warnings, error } = outcome;
-        let warnings = warnings.iter().map(ToString::to_string).collect();
-        let error = error.map(|error| error.to_string());
-        Ok((exit as u8, PyBytes::new(py, &printed), warnings, error))
+        Ok((PyBytes::new(py, &printed), warnings))
     }
 
     /// Runs a command whose output is read while it works.
@@ -140,8 +136,7 @@ fn opened(location: &Location, create: bool) -> accession::Result<Registry> {
 
 /// An error of the library, with the hint of the program.
 fn of_library(error: accession::Error) -> Failure {
-    let outcome = Outcome::failed_with(error);
-    Failure::Command(outcome.error.unwrap_or_default())
+    Failure::Command(Outcome::failed_with(error).error.unwrap_or_default())
 }
 
 /// Whether a command ended because its work was cancelled.

@@ -17,7 +17,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyCapsule};
 
 use crate::arrow_out::{Columns, Lines};
-use crate::error::Failure;
+use crate::error::{Failure, warnings_of};
 use crate::process::Owned;
 use crate::work::run;
 
@@ -174,11 +174,7 @@ impl Reading {
             }
         }
         if let Some(running) = self.command.take() {
-            let outcome = running.end();
-            self.warnings = outcome.warnings.iter().map(ToString::to_string).collect();
-            if let Some(error) = outcome.error {
-                return Err(Failure::Command(error));
-            }
+            self.warnings = warnings_of(running.end())?;
         }
         Ok(Some(std::mem::take(&mut self.rest)).filter(|rest| !rest.is_empty()))
     }

@@ -59,7 +59,9 @@ def cluster() -> Iterator[str]:
     # The server refuses to run as root.
     is_root = os.getuid() == 0
     user = "postgres" if is_root else getpass.getuser()
-    with tempfile.TemporaryDirectory(prefix="accession-python-") as directory:
+    # A database for each test is much to create and to remove on a disk.
+    memory = "/dev/shm" if os.path.isdir("/dev/shm") else None
+    with tempfile.TemporaryDirectory(prefix="accession-python-", dir=memory) as directory:
         if is_root:
             account = pwd.getpwnam(user)
             os.chown(directory, account.pw_uid, account.pw_gid)

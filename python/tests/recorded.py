@@ -5,7 +5,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
+
+import duckdb
 
 MD5 = "900150983cd24fb0d6963f7d28e17f72"
 
@@ -26,6 +29,29 @@ def search_data(short_name: str, **_: object) -> list[DataGranule]:
     """As ``earthaccess.search_data``."""
     collection = {"FOOL2": "C1000-FOO", "BARL3": "C2000-BAR"}[short_name]
     return [granule(f"{short_name}.{number:02}.nc", collection) for number in (1, 2)]
+
+
+class DataGranules:
+    """As ``earthaccess.DataGranules``."""
+
+    def short_name(self, name: str) -> "DataGranules":
+        self.name = name
+        return self
+
+    def hits(self) -> int:
+        return len(search_data(self.name))
+
+
+def inventory(directory: Path) -> None:
+    """Writes an S3 inventory in two Parquet files, with the columns that S3 gives them."""
+    directory.mkdir()
+    rows = [
+        "('foo', '2001/', 'v6', true, false, 0), ('foo', '2001/FOOL2.0003.hdf', 'v4', true, false, 11)",
+        "('foo', '2001/FOOL2.0001.hdf', 'v2', true, false, 9), ('foo', '2001/FOOL2.0002.hdf', 'v3', true, true, NULL)",
+    ]
+    for number, values in enumerate(rows):
+        table = f"(VALUES {values}) AS it(bucket, key, version_id, is_latest, is_delete_marker, size)"
+        duckdb.sql(f"COPY (FROM {table}) TO '{directory}/{number}.parquet'")
 
 
 @contextmanager

@@ -24,6 +24,7 @@ EXAMPLES = PACKAGE / "examples"
 def test_the_examples_of_documents_run(document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(sys.modules, "earthaccess", recorded)
+    recorded.inventory(tmp_path / "inventory")
     options = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
     with recorded.stac_api() as address:
         names = {"stac_api": address}
@@ -72,11 +73,15 @@ def test_a_notebook_is_cited_and_its_set_loaded(tmp_path: Path, capsys: pytest.C
 def test_the_notebook_runs(tmp_path: Path) -> None:
     shutil.copy(EXAMPLES / "notebook.ipynb", tmp_path)
     notebook = nbformat.read(tmp_path / "notebook.ipynb", as_version=4)
+    warns = 'dataset.ingest(["FOOL2.01.nc", "FOOL2.12.nc"], skip_existing=True).added'
+    notebook.cells.append(nbformat.v4.new_code_cell(warns))
     resources = {"metadata": {"path": str(tmp_path)}}
     nbclient.NotebookClient(notebook, timeout=120, resources=resources).execute()
-    _, shown, registry, cited, rows = [cell.get("outputs", []) for cell in notebook.cells]
+    _, _, registry, cited, rows, warned = [cell.get("outputs", []) for cell in notebook.cells]
     assert "US.FOOL2.002" in registry[0]["data"]["text/html"]
     html = cited[0]["data"]["text/html"]
     assert "Copy this into your paper" in html
     assert "<Set DI:" in cited[0]["data"]["text/plain"]
     assert rows[0]["data"]["text/plain"] == "1"
+    text = "".join(output.get("text", "") for output in warned)
+    assert "RegistryWarning: skipped 1 granule" in text and warns in text, "at the line of the cell"

@@ -1,4 +1,4 @@
-"""Threads, forks, killed interpreters and interrupted calls."""
+"""Threads, forks and interrupted calls."""
 
 import multiprocessing
 import os
@@ -142,11 +142,11 @@ SYNC_FOR_LONG = """
     import sys, threading, time
     import accession_registry as ar
     registry = ar.open(sys.argv[1])
-    ids = [f"granule-{number:07}" for number in range(int(sys.argv[2]))]
+    ids = [f"granule-{number:07}" for number in range(200_000)]
     print("ready", flush=True)
     began = time.time()
     try:
-        registry.dataset(sys.argv[3]).sync(ids)
+        registry.dataset(sys.argv[2]).sync(ids)
         print("finished", time.time() - began, time.time())
     except KeyboardInterrupt:
         print("interrupted", time.time() - began, time.time())
@@ -157,80 +157,33 @@ def sync_for_long(registry: ar.Registry, name: str) -> "subprocess.Popen[str]":
     """Creates a dataset with one granule, and begins to sync it."""
     registry.dataset(name).create(max_delete="100%", max_add=1_000_000)
     registry.dataset(name).sync(["A"])
-    return run(SYNC_FOR_LONG, registry.address, "200000", name)
+    return run(SYNC_FOR_LONG, registry.address, name)
 
 
-@pytest.mark.parametrize("part", [0.02, 0.2, 0.5, 0.8])
-def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Registry, part: float) -> None:
+def test_ctrl_c_ends_a_call_within_a_second_and_changes_nothing(registry: ar.Registry) -> None:
     # Nobody interrupts the first call, which shows how long one takes here.
     outcome, seconds, _ = sync_for_long(registry, "WHOLE").communicate(timeout=120)[0].split()
     assert outcome == "finished"
-    taken: list[float] = []
-    wait = part * float(seconds)
-    # Other work of the machine can delay one of them, or the first call, so that later ones end before the signal.
-    for attempt in range(10):
-        child = sync_for_long(registry, f"D{attempt}")
-        time.sleep(wait)
-        asked = time.time()
-        child.send_signal(signal.SIGINT)
-        outcome, _, ended = child.communicate(timeout=120)[0].split()
-        held = len(registry.show(f"D{attempt}"))
-        # A signal that arrives after the commit raises, too: then all of the change was made, and none was lost.
-        if held == 200_000:
-            wait *= 0.8
-            continue
-        assert (outcome, held) == ("interrupted", 1)
-        taken.append(float(ended) - asked)
-        if taken[-1] < 1:
-            break
-    assert taken and min(taken) < 1, taken
+    for part in (0.02, 0.3, 0.7):
+        wait, taken = part * float(seconds), 9.0
+        # Other work of the machine can delay one of them, or the first call, so that later ones end before the signal.
+        for attempt in range(10):
+            name = f"D{part}.{attempt}"
+            child = sync_for_long(registry, name)
+            time.sleep(wait)
+            asked = time.time()
+            child.send_signal(signal.SIGINT)
+            outcome, _, ended = child.communicate(timeout=120)[0].split()
+            # A signal that arrives after the commit raises, too: then all of the change was made, and none was lost.
+            if (held := len(registry.show(name))) == 200_000:
+                wait *= 0.8
+                continue
+            assert (outcome, held) == ("interrupted", 1)
+            taken = float(ended) - asked
+            if taken < 1:
+                break
+        assert taken < 1, part
     assert all(row.ok for row in registry.verify())
-
-
-COMPUTE_FOR_LONG = """
-    import sys
-    import accession_registry as ar
-    dataset = ar.open(sys.argv[1]).dataset("US")
-    print("ready", flush=True)
-    try:
-        dataset.compute_checksums(sys.argv[2])
-        print("finished")
-    except KeyboardInterrupt:
-        print("interrupted")
-"""
-
-
-def test_ctrl_c_keeps_the_checksums_that_were_computed(registry: ar.Registry, tmp_path: Path) -> None:
-    ids = [f"{number:02}.nc" for number in range(20)]
-    dataset = registry.dataset("US")
-    dataset.sync([*ids, "last.nc"], create=True)
-    root = tmp_path / "data"
-    root.mkdir()
-    for name in ids:
-        (root / name).write_bytes(name.encode())
-    # It needs hardly any disk, and far longer than the test.
-    with (root / "last.nc").open("wb") as file:
-        file.truncate(256 << 30)
-    for _ in range(2):
-        child = run(COMPUTE_FOR_LONG, registry.address, str(root))
-        time.sleep(2)
-        child.send_signal(signal.SIGINT)
-        assert child.communicate(timeout=60)[0] == "interrupted\n"
-        assert [row.path for row in registry.show("US").files if row.checksums] == ids
-    assert len(registry.history("US")) == 2, "the second time there was nothing to record"
-
-
-@pytest.mark.parametrize("after", [0.1, 0.5, 1.5])
-def test_a_killed_interpreter_leaves_the_set_before_or_after(registry: ar.Registry, after: float) -> None:
-    registry.dataset("US").create(max_delete="100%", max_add=1_000_000)
-    registry.dataset("US").sync(["A"])
-    child = run(SYNC_FOR_LONG, registry.address, "50000", "US")
-    time.sleep(after)
-    child.kill()
-    child.communicate()
-    assert len(registry.show("US")) in (1, 50_000)
-    assert all(row.ok for row in registry.verify())
-    assert registry.dataset("US").ingest(["granule-9999999"]).changed
 
 
 def test_a_handler_of_signals_runs_while_a_call_does(file: ar.Registry) -> None:
@@ -249,17 +202,6 @@ def test_a_handler_of_signals_runs_while_a_call_does(file: ar.Registry) -> None:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, previous)
-
-
-def test_a_registry_that_was_replaced_is_noticed(tmp_path: Path) -> None:
-    with ar.open(tmp_path / "a.db", create=True) as first:
-        first.dataset("US").sync(["A"], create=True)
-        kept = first.show("US")
-        ar.open(tmp_path / "b.db", create=True).close()
-        os.replace(tmp_path / "b.db", tmp_path / "a.db")
-        with pytest.raises(ar.Error) as refused:
-            list(kept)
-        assert refused.value.kind == "replaced"
 
 
 def test_the_program_of_the_package_runs_and_ends_at_ctrl_c(tmp_path: Path) -> None:

@@ -14,26 +14,22 @@ import pytest
 import accession_registry as ar
 
 
-def mypy(where: Path, *arguments: str) -> None:
-    command = [sys.executable, "-m", *arguments]
+def check_types(where: Path, *arguments: str) -> None:
     # Where it is imported from: installed, or built in place.
-    package = Path(ar.__file__).parents[1]
-    installed = "site-packages" in package.parts
-    environment = {**os.environ, "MYPYPATH": "" if installed else str(package)}
+    package, tests = Path(ar.__file__).parents[1], Path(__file__).parent
+    paths = [tests] if "site-packages" in package.parts else [tests, package]
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join(map(str, paths))}
+    command = [sys.executable, "-m", *arguments]
     checked = subprocess.run(command, env=environment, cwd=where, capture_output=True, text=True)
     assert checked.returncode == 0, checked.stdout + checked.stderr
 
 
-def test_the_types_are_strict(tmp_path: Path) -> None:
-    mypy(tmp_path, "mypy", "--strict", "-p", "accession_registry")
-
-
-def test_what_people_write_is_typed(tmp_path: Path) -> None:
-    mypy(tmp_path, "mypy", "--strict", str(Path(__file__).with_name("cells.py")))
+def test_the_package_and_what_people_write_have_strict_types(tmp_path: Path) -> None:
+    check_types(tmp_path, "mypy", "--strict", "-p", "accession_registry", "-m", "cells")
 
 
 def test_the_types_are_those_of_the_module(tmp_path: Path) -> None:
-    mypy(tmp_path, "mypy.stubtest", "accession_registry")
+    check_types(tmp_path, "mypy.stubtest", "accession_registry")
 
 
 def test_everything_has_a_documentation() -> None:

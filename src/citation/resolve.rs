@@ -230,13 +230,15 @@ impl SetSpec {
 
     fn is_both(&self, path: &Path) -> Error {
         let what = if path.is_dir() { "directory" } else { "file" };
-        let message = match self.is_dataset() {
-            true => format!(
-                "{self} is a dataset and a {what}: write {self}@now for the dataset, or ./{self} for the {what}"
-            ),
-            false => format!("{self} is a set and a {what}: write ./{self} for the {what}"),
-        };
-        Error::new(ErrorKind::Ambiguous, message)
+        let (dataset, listing) = (format!("{self}@now"), format!("./{self}"));
+        if self.is_dataset() {
+            let message = format!(
+                "{self} is a dataset and a {what}: write {dataset} for the dataset, or {listing} for the {what}"
+            );
+            return Error::new(ErrorKind::Ambiguous, message).among([dataset, listing]);
+        }
+        let message = format!("{self} is a set and a {what}: write {listing} for the {what}");
+        Error::new(ErrorKind::Ambiguous, message).among([listing])
     }
 }
 

@@ -51,6 +51,7 @@ struct Repr {
     path: Option<PathBuf>,
     line: Option<u64>,
     unknown: Option<String>,
+    candidates: Vec<String>,
     hint: Option<String>,
     expect: Option<Expected>,
     refused_before: Option<DatasetName>,
@@ -71,6 +72,7 @@ impl Error {
             path: None,
             line: None,
             unknown: None,
+            candidates: Vec::new(),
             hint: None,
             expect: None,
             refused_before: None,
@@ -114,6 +116,13 @@ impl Error {
     #[must_use]
     pub(crate) fn about(mut self, unknown: impl ToString) -> Self {
         self.0.unknown = Some(unknown.to_string());
+        self
+    }
+
+    /// Adds what can be named instead: each is an argument that means one set.
+    #[must_use]
+    pub(crate) fn among(mut self, candidates: impl IntoIterator<Item = impl ToString>) -> Self {
+        self.0.candidates = candidates.into_iter().map(|it| it.to_string()).collect();
         self
     }
 
@@ -215,6 +224,12 @@ impl Error {
     /// The dataset or the identifier that was named and is unknown. `None` if that is not the error.
     pub fn unknown(&self) -> Option<&str> {
         self.0.unknown.as_deref()
+    }
+
+    /// What can be named instead of a name that means several sets ([`ErrorKind::Ambiguous`]): arguments that are
+    /// read as a [`SetSpec`](crate::SetSpec). Empty if the message names nothing.
+    pub fn candidates(&self) -> &[String] {
+        &self.0.candidates
     }
 
     /// What to do about an input that does not look like a list. `None` means that the program knows it better.

@@ -11,7 +11,9 @@ use super::error::granule_id;
 use super::file::NumberedLines;
 use super::finding::{Finding, FindingKind};
 use super::findings::{FileFindings, Skipped};
-use super::format::{DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, USUAL_COLUMNS, parse_time};
+use super::format::{
+    DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, RowFilter, USUAL_COLUMNS, parse_time, selects,
+};
 use super::json::parse_strictly;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::{Error, ErrorKind};
@@ -175,7 +177,13 @@ impl Rows for LineReader {
             let row = match content {
                 LineContent::Id => id(lines.text(), location),
                 _ if lines.is_cut() => return Err(lines.too_long()),
-                LineContent::Object(options) => object(lines.bytes(), options, location),
+                LineContent::Object(options) => {
+                    let Some(row) = object(lines.bytes(), options, location).transpose() else {
+                        self.skip(Skipped::NotSelected);
+                        continue;
+                    };
+                    row
+                }
                 LineContent::Checksum(how) => how.row(lines.text(), location),
                 LineContent::Change => change(lines.text(), location),
             };
@@ -233,8 +241,15 @@ fn id(text: &[u8], location: SourceLocation) -> Result<Row, Error> {
     Ok(Row::new(granule_id(text)?, location))
 }
 
-fn object(line: &[u8], options: &ListingOptions, location: SourceLocation) -> Result<Row, Error> {
+fn object(
+    line: &[u8],
+    options: &ListingOptions,
+    location: SourceLocation,
+) -> Result<Option<Row>, Error> {
     let object = parse_strictly(line)?;
+    if !is_selected(&object, &options.only)? {
+        return Ok(None);
+    }
     let ListingOptions { column, ingested_column, deleted_column, .. } = options;
     let text = value_at(&object, column.as_deref(), &USUAL_COLUMNS);
     let field = || column.clone().unwrap_or_else(|| USUAL_COLUMNS.join(", "));
@@ -249,7 +264,24 @@ fn object(line: &[u8], options: &ListingOptions, location: SourceLocation) -> Re
             row.deleted(at);
         }
     }
-    Ok(row)
+    Ok(Some(row))
+}
+
+/// Whether the filters of rows select an object: by strings, or by numbers as they are written. Null is an empty
+/// string. A field that is missing is an error, because the filter may have been mistyped.
+fn is_selected(object: &Value, only: &[RowFilter]) -> Result<bool, Error> {
+    for RowFilter { column, .. } in only {
+        let value = value_at(object, Some(column), &[]).ok_or_else(|| Error::no_field(column))?;
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Null => String::new(),
+            other => other.to_string(),
+        };
+        if selects(only, column, &text) == Some(false) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 /// The value of the requested field, or of the first usual one that exists.

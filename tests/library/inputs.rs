@@ -285,6 +285,10 @@ fn tables_are_read_with_a_preamble_without_a_header_and_by_rows() {
     assert!(read(text, ListingOptions::new()).unwrap_err().starts_with("not-a-list"));
     assert_eq!(read(text, ListingOptions::new().only(only(&["Status=ok", "Status=fine"]))), both());
     assert_eq!(read(text, ListingOptions::new().only(only(&["Status=*"]))).unwrap().len(), 3);
+    let text = "{\"id\":\"A\",\"s\":\"ok\",\"n\":1}\n{\"id\":\"C\",\"s\":null,\"n\":1}\n{\"id\":\"B\",\"s\":\"fine\",\"n\":1}\n";
+    assert_eq!(read(text, ListingOptions::new().only(only(&["s=ok", "s=fine", "n=1"]))), both());
+    assert_eq!(read(text, ListingOptions::new().only(only(&["s=*"]))).unwrap().len(), 3);
+    assert!(read(text, ListingOptions::new().only(only(&["S=ok"]))).unwrap_err().contains("at S"));
     for text in [
         "id,IsDeleted\nA,true\nB,false\n",
         "id,publication_state\nA,public\nB,private\n",

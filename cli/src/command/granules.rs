@@ -47,6 +47,8 @@ pub struct Args {
     format: Format,
 
     /// The checksums that are listed [default: sha-256 if a file has one, else the strongest]
+    ///
+    /// Of a listing, also the algorithm of checksums that do not name theirs.
     #[arg(long, value_name = "ALGORITHM")]
     algorithm: Option<Algorithm>,
 
@@ -137,6 +139,7 @@ impl Args {
         self.site.follow(session, std::slice::from_ref(&self.set))?;
         if let Some(producer) = &self.producer {
             refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
+            self.refuse_algorithm()?;
             let snapshot = session.open()?.snapshot()?;
             let dataset = self.set.dataset(&snapshot)?;
             return list_of_producer(session, snapshot, &dataset, producer);
@@ -150,14 +153,19 @@ impl Args {
     }
 
     fn refuse_without_effect(&self) -> Result<()> {
+        let is_filtered = self.filter.count || !self.filter.is_whole();
+        if self.format != Format::Ids && is_filtered {
+            return Err(Error::usage("--select, --after, --limit and --count need --format ids"));
+        }
+        Ok(())
+    }
+
+    /// Refuses an algorithm where no checksum is read or listed.
+    fn refuse_algorithm(&self) -> Result<()> {
         let has_checksums = matches!(self.format, Format::Checksums | Format::Bagit);
         if self.algorithm.is_some() && !has_checksums {
             return Err(Error::usage("--algorithm chooses among checksums")
                 .with_hint("add --format checksums or --format bagit"));
-        }
-        let is_filtered = self.filter.count || !self.filter.is_whole();
-        if self.format != Format::Ids && is_filtered {
-            return Err(Error::usage("--select, --after, --limit and --count need --format ids"));
         }
         Ok(())
     }
@@ -172,8 +180,9 @@ impl Args {
             Named::Listing(file) => {
                 drop(snapshot);
                 self.known_at.refuse_for_listing()?;
+                let options = self.lists.options().algorithm(self.algorithm.clone());
                 let ListedSource { listing, .. } =
-                    listed(session, file, (self.lists.options(), &self.lists.paths))?;
+                    listed(session, file, (options, &self.lists.paths))?;
                 let (registry, set) = as_set(session, &listing)?;
                 return Ok(Listed { registry, set, url: None });
             }
@@ -182,6 +191,7 @@ impl Args {
             return Err(Error::usage(format!("{} is not in a registry", self.set)));
         };
         refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
+        self.refuse_algorithm()?;
         self.known_at.refuse_for_identifier(resolution.selection())?;
         let mut selected = resolution.names()?;
         let reads_files = self.format != Format::Ids || (session.is_json() && !self.filter.count);

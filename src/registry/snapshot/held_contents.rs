@@ -369,6 +369,7 @@ fn ambiguous(contents: &[HeldContents]) -> Error {
         contents.len()
     );
     Error::new(ErrorKind::Ambiguous, message)
+        .among(contents.iter().map(|it| it.spec_among(contents)))
 }
 
 /// Returns the index of the comparison with the fewest differing files, the first of equal ones. Stops at a

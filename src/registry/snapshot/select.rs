@@ -157,12 +157,18 @@ pub(in crate::registry) fn select(read: &store::View, selection: &Selection) -> 
             for digest in read.digests_between(prefix.range(), 8)? {
                 sets.extend(of_digest(read, digest)?);
             }
-            let (kind, what) = match sets.len() {
-                0 => (ErrorKind::IdentifierUnknown, format!("no set has the digest {prefix}")),
-                1 => return Ok(Selected { set: sets.remove(0), others: Vec::new() }),
-                _ => (ErrorKind::Ambiguous, format!("several digests begin with {prefix}")),
-            };
-            Err(Error::new(kind, what).about(prefix))
+            match sets.len() {
+                0 => {
+                    let message = format!("no set has the digest {prefix}");
+                    Err(Error::new(ErrorKind::IdentifierUnknown, message).about(prefix))
+                }
+                1 => Ok(Selected { set: sets.remove(0), others: Vec::new() }),
+                _ => {
+                    let digests = sets.iter().map(Set::digest);
+                    let message = format!("several digests begin with {prefix}");
+                    Err(Error::new(ErrorKind::Ambiguous, message).about(prefix).among(digests))
+                }
+            }
         }
     }
 }
@@ -295,7 +301,7 @@ impl Snapshot {
             [name] => Ok(name.clone()),
             names => {
                 let message = format!("several datasets have the DOI {doi}: {}", listed(names));
-                Err(Error::new(ErrorKind::Ambiguous, message))
+                Err(Error::new(ErrorKind::Ambiguous, message).among(names))
             }
         }
     }
@@ -328,7 +334,8 @@ impl Snapshot {
             several => {
                 let message =
                     format!("several identifiers begin with {prefix}: {}", listed(several));
-                Err(Error::new(ErrorKind::Ambiguous, message))
+                let named = several.iter().take(MAX_LISTED);
+                Err(Error::new(ErrorKind::Ambiguous, message).among(named))
             }
         }
     }
