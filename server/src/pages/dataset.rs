@@ -345,7 +345,7 @@ fn mirror(copy: &Mirrored) -> Markup {
                 None => "another archive’s dataset",
             }
             ", which was last read on " (time(copy.read)) ": " (copy.facts.to_string()) "."
-            @if let Some(failed) = copy.failed { " It could not be read on " (time(failed)) "." }
+            @if let Some(failed) = copy.failed { " It could not be followed on " (time(failed)) "." }
         }
     }
 }
