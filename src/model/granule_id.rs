@@ -13,7 +13,7 @@ use super::message::ParseError;
 /// input. Everything else is kept unchanged: spaces, including those at the ends, `#`, `/`, `:`,
 /// quotes, any script, ids that look like numbers, and ids that differ only in case.
 ///
-/// A new id also does not begin with U+FEFF or with `./` ([`GranuleId::check_new`]). Registries from
+/// A new id also does not begin with U+FEFF or with `./`. Registries from
 /// before this rule may have such ids, so they can be read.
 ///
 /// # Total ordering
