@@ -203,7 +203,14 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
     let (missing, unexpected) = (count("missing_count"), count("unexpected_count"));
     let status = in_words(&compared["status"]);
     match status.as_str() {
-        "identical" | "damaged" | "unchecked" => writeln!(out, "{status}: {both}")?,
+        "identical" | "unchecked" => writeln!(out, "{status}: {both}")?,
+        // What is damaged are files of the mirror: its granules are those of the primary.
+        "damaged" => {
+            let of = |member: &str| compared["facts"]["files"][member].as_u64().unwrap_or(0);
+            let bad = of("missing") + of("damaged") + of("other");
+            let files = counted(&json!(bad), "file");
+            writeln!(out, "damaged: {files} on disk, {both} in both records")?;
+        }
         "other-content" => {
             let other = count("other_content_count");
             writeln!(out, "other content: equal names, other bytes in {other}")?;
