@@ -379,15 +379,16 @@ $$;
 -- history of another one. The argument is the column with its key.
 --
 -- On a Citus cluster, a trigger runs on the shards of each machine, where Citus refuses a query of a distributed table
--- without the second setting (citus/src/backend/distributed/shared_library_init.c): such a query uses a connection of
--- its own, which does not see what its transaction has changed. This one asks for rows that the transaction has not
--- added, of a dataset that it has locked. Elsewhere the setting has no effect.
+-- without this setting (citus/src/backend/distributed/shared_library_init.c): such a query uses a connection of its
+-- own, which does not see what its transaction has changed. This one asks for rows that the transaction has not added,
+-- of a dataset that it has locked. Elsewhere the setting has no effect; there, only a superuser may create a function
+-- that has it, so it is made here.
 CREATE FUNCTION accession.refuse_but_unused() RETURNS trigger LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
-SET citus.allow_nested_distributed_execution = on AS $$
+SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
     removed bigint := to_jsonb(OLD) ->> TG_ARGV[0];
 BEGIN
+    PERFORM set_config('citus.allow_nested_distributed_execution', 'on', true);
     IF NOT EXISTS (SELECT 1 FROM accession.instance WHERE dataset_id = removed)
         AND NOT EXISTS (SELECT 1 FROM accession.record_version WHERE dataset_id = removed AND action = 'corrected')
     THEN
