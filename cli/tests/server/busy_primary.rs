@@ -1,8 +1,10 @@
 //! A server whose registry is changed while a mirror reads it: between any two requests of one pull.
 
+use accession::mirror::PullOptions;
+
 use crate::mirror_world::{World, held};
 use harness::pulls::PullPolicy;
-use harness::values::{name, step};
+use harness::values::{name, second, step};
 
 #[test]
 fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
@@ -19,6 +21,10 @@ fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
         let here = held(&world.mirror, "MIRROR");
         let gone = [here.first().unwrap().as_str(), here.last().unwrap().as_str()];
         step(&world.mirror, "MIRROR", 100 + 10 * number, ["0.own"], gone);
+        // Its operator has seen what a pull would change, and expects it.
+        let (mirror, primary) = (name("MIRROR"), world.primary());
+        let options = PullOptions::new().at(second(101 + 10 * number));
+        let expect = world.mirror.pull(&mirror, &primary, options.dry_run(true)).unwrap().expect;
         let announced = held(&world.us, "US");
         let (us, mut count) = (world.us.clone(), 0);
         world.proxy.misbehave(move |_| {
@@ -28,7 +34,9 @@ fn a_change_after_any_request_of_a_pull_is_left_for_the_next_one() {
             count += 1;
         });
         world.proxy.served();
-        assert!(world.pull(101 + 10 * number, PullPolicy::Reset).is_identical());
+        assert!(
+            world.mirror.pull(&mirror, &primary, options.expect(expect)).unwrap().is_identical()
+        );
         requests = world.proxy.served().len() as i64;
         assert!(requests >= 2, "the head and the log: {requests}");
         world.proxy.misbehave(|_| {});

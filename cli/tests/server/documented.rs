@@ -64,7 +64,7 @@ fn every_documented_address_has_a_call_that_works() {
     let path = served.directory.path().join("accession.db");
     let add = "printf '%s  %s\n' 2c624232cdd221771294dfbb310aca000a0df6ac8b66b696d90ef06fdefb64a3 \
         FOOL2.v2.12.bdc9dc33-38bd-403c-991e-48dcd4762ca7 \
-        | \"$0\" --registry \"$1\" --quiet fixity add US.FOOL2.002 --at now - \
+        | \"$0\" --registry \"$1\" --quiet fixity add US.FOOL2.002 --at now - --algorithm sha-256 \
         && \"$0\" proof keygen us.example/statements --output \"$1.key\" > \"$1.vkey\" \
         && \"$0\" --registry \"$1\" --quiet proof sign --key \"$1.key\"";
     let added = Command::new("sh").args(["-c", add, program()]).arg(&path).status().unwrap();

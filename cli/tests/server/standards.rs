@@ -222,6 +222,7 @@ fn a_name_in_other_letter_case_leads_to_the_dataset_unless_several_are_meant() {
         let answer = served.get(path);
         assert_eq!((answer.status, answer.header("location")), (301, target), "{path}");
     }
+    served.registry.add_dataset(&DatasetMetadata::named(name("US.fool2.002"))).unwrap();
     served.change("US.fool2.002", "2001-01-02T00:00:00Z", &["A"], &[]);
     assert_eq!(served.get("/datasets/us.fool2.002/").status, 404);
     assert_eq!(served.get("/datasets/US.fool2.002/").status, 200);
