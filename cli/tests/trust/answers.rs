@@ -22,7 +22,9 @@ impl Answers {
         let listed = datasets(registry)?;
         for listed in &listed {
             answers.add("dataset", &listed.dataset);
-            answers.add("dataset withdrawn", &listed.withdrawn);
+            // The time of a withdrawal is that of the clock.
+            let withdrawn = listed.withdrawn.as_ref().map(|withdrawal| &withdrawal.note);
+            answers.add("dataset withdrawn", &withdrawn);
             answers.add("dataset former names", &listed.former_names);
             answers.add("latest", &listed.latest.as_ref().map(|latest| latest.identifier));
         }
