@@ -319,7 +319,9 @@ fn sync(directory: &Path) {
     };
     let new = |round: usize| -> Vec<String> {
         let numbers = (0..288).map(|n| MILLION * 9 / 10 + 347 * n);
-        numbers.map(|n| format!("{}y{round}", granule_id(n))).collect()
+        // A letter more: ids that look like no other are refused.
+        let letter = char::from(b'a' + round as u8);
+        numbers.map(|n| format!("{}{letter}", granule_id(n))).collect()
     };
     let [mut by_sync, mut by_change, mut by_shell, mut unsorted] = [const { Vec::new() }; 4];
     for round in 0..ROUNDS {
