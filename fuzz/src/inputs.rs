@@ -71,6 +71,10 @@ pub fn totals(bytes: &[u8]) {
         r#""_links":{"next":{"href":"x"}}"#.to_owned(),
     ] {
         let page = format!("{{{member},{rest}");
+        // These bytes, in this place, are those of a tar archive.
+        if page.as_bytes().get(257..262) == Some(b"ustar") {
+            continue;
+        }
         assert_eq!(listed(page.as_bytes(), &options), Err(ErrorKind::Incomplete), "{page}");
     }
 }
