@@ -11,7 +11,8 @@ use accession::listing::{
 };
 use accession::text::quoted;
 use accession::{
-    DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, SourceLocation,
+    DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, Location,
+    SourceLocation,
 };
 use accession::{Warning, WarningKind};
 
@@ -37,8 +38,8 @@ pub struct Entries<'a> {
     findings: Findings,
     /// The paths of which a part is the id, by the hash of the id.
     listed_paths: Option<ListingBuilder>,
-    /// Whether what is listed becomes part of a dataset: then the registry itself is refused.
-    is_recorded: bool,
+    /// The registry itself, which is refused if what is listed becomes part of a dataset.
+    refused: Option<Location>,
     /// Where warnings are kept, in the place of printing them.
     warnings: Option<&'a RefCell<Vec<Warning>>>,
     /// How many entries were read.
@@ -77,7 +78,7 @@ impl<'a> Entries<'a> {
     ) -> Self {
         let findings = Findings::new(options.stated_total());
         let (ids, files) = (ids.iter().enumerate(), files.iter());
-        let (open, is_recorded, warnings) = (None, false, None);
+        let (open, refused, warnings) = (None, None, None);
         let listed_paths = paths.changes_ids().then(ListingBuilder::new);
         Entries {
             session,
@@ -89,7 +90,7 @@ impl<'a> Entries<'a> {
             open,
             findings,
             listed_paths,
-            is_recorded,
+            refused,
             warnings,
             read: 0,
         }
@@ -116,7 +117,8 @@ impl<'a> Entries<'a> {
 
     /// The same granules, which become part of a dataset.
     pub fn recorded(mut self) -> Self {
-        self.is_recorded = true;
+        // Once for all ids, of which there may be millions.
+        self.refused = Some(self.session.location());
         self
     }
 
@@ -209,8 +211,8 @@ impl<'a> Entries<'a> {
     fn id_of(&self, listed: &GranuleId, location: Option<&SourceLocation>) -> Result<GranuleId> {
         // A directory leaves out the files of the registry.
         if let Some(location) = location
-            && self.is_recorded
-            && self.session.is_own_file(listed.as_str())
+            && let Some(registry) = &self.refused
+            && registry.owns(Path::new(listed.as_str()))
         {
             let message = format!("{} is a file of the registry itself", quoted(listed.as_str()));
             return Err(Error::input(message, location.clone()).with_hint(
