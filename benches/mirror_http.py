@@ -163,7 +163,7 @@ def diverge(mirror, granules):
 
 
 def expecting(primary):
-    """The option with which a mirror that diverged follows the primary."""
+    """The option that lets a diverged mirror follow its primary."""
     shown = subprocess.run([*primary, "show", "US", "--json"], check=True, capture_output=True, text=True).stdout
     return "--expect", "DI:" + re.search('"identifier":"([0-9a-f]{32})"', shown).group(1)
 

@@ -241,7 +241,8 @@ pub fn apply(
     Ok(exit)
 }
 
-/// What listings have beside granules, as JSON: what was read, if that is said, and how contents were compared.
+/// The members of a result that describe its listings: what was read, if `says_what_was_read`, and how contents
+/// were compared.
 pub fn reading(findings: &Findings, says_what_was_read: bool) -> Object {
     let read = findings.read().iter().filter(|_| says_what_was_read).map(|read| {
         let (first, last) = read.ends.clone().unzip();

@@ -36,7 +36,7 @@ pub struct Entries<'a> {
     missing: MissingPages<'a>,
     open: Option<OpenListing>,
     findings: Findings,
-    /// The paths of which a part is the id, by the hash of the id.
+    /// The paths that ids were taken from, by the hash of the id.
     listed_paths: Option<ListingBuilder>,
     /// The registry itself, which is refused if what is listed becomes part of a dataset.
     refused: Option<Location>,
@@ -117,7 +117,7 @@ impl<'a> Entries<'a> {
 
     /// The same granules, which become part of a dataset.
     pub fn recorded(mut self) -> Self {
-        // Once for all ids, of which there may be millions.
+        // Made once: there may be millions of ids.
         self.refused = Some(self.session.location());
         self
     }
@@ -300,7 +300,7 @@ impl<'a> Entries<'a> {
 pub struct Recording<'a> {
     /// The session.
     pub session: &'a Session,
-    /// The dataset in which they are recorded.
+    /// The dataset that the listings change.
     pub dataset: &'a DatasetName,
 }
 

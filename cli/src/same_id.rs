@@ -1,4 +1,4 @@
-//! Listed paths of which a part is the id: two of them must not give one id.
+//! Ids that are taken from listed paths: two paths must not give the same id.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -7,7 +7,7 @@ use accession::{GranuleId, Listing, ListingBuilder, ListingEntry};
 
 use super::error::Result;
 
-/// Adds the path of which a part is the id of a granule, so that another path with this part is found.
+/// Adds the path that an id was taken from, so that another path with the same id is found.
 pub fn add_path(paths: &mut ListingBuilder, granule_id: &GranuleId, record: &Record) -> Result<()> {
     let hash = |text: &str| {
         let mut hasher = DefaultHasher::new();

@@ -79,12 +79,12 @@ pub struct ListedSource {
     pub source: String,
     /// Its granules.
     pub listing: Listing,
-    /// The algorithms that follow only from the length of its checksums, each with the number of files, as JSON.
+    /// The algorithms that are guessed from the length of its checksums, each with the number of files, as JSON.
     pub by_length: Vec<Value>,
 }
 
-/// Reads a listing. As text, algorithms that follow only from the length of checksums are said on stderr: what is
-/// printed on stdout may become part of a paper.
+/// Reads a listing. Unless JSON is printed, stderr names the algorithms that are guessed from the length of checksums:
+/// what is printed on stdout may become part of a paper.
 pub fn listed(
     session: &Session,
     file: InputFile,

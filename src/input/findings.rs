@@ -66,7 +66,7 @@ pub struct FileFindings {
     pub(super) ids: u64,
     /// The first and the last id.
     pub(super) ends: Option<(String, String)>,
-    /// The algorithms that follow only from the length of checksums, each with the number of files.
+    /// The algorithms that are guessed from the length of checksums, each with the number of files.
     pub(super) guessed: BTreeMap<Algorithm, u64>,
     /// How many ETags are not the MD5 checksum of their object.
     pub(super) other_etags: u64,
@@ -221,7 +221,7 @@ impl Findings {
         &self.read
     }
 
-    /// The algorithms that follow only from the length of checksums, each with the number of files.
+    /// The algorithms that are guessed from the length of checksums, each with the number of files.
     pub fn guessed_algorithms(&self) -> impl Iterator<Item = (&Algorithm, u64)> {
         self.guessed.iter().map(|(algorithm, files)| (algorithm, *files))
     }

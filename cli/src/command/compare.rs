@@ -98,7 +98,7 @@ enum Compared {
         source: String,
         identifier: Identifier,
         granules: u64,
-        /// The algorithms that follow only from the length of its checksums.
+        /// The algorithms that are guessed from the length of its checksums.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         by_length: Vec<Value>,
     },

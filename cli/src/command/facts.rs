@@ -48,12 +48,12 @@ const SHOWN_FINDINGS: usize = 20;
 pub struct DiskCheck {
     files: u64,
     bytes: u64,
-    #[serde(flatten)]
-    counts: FindingCounts,
+    findings: u64,
+    unexpected: u64,
     complete: bool,
     start: Timestamp,
     end: Timestamp,
-    /// The number of granules that were added, deleted or replaced during the check. Of these, nothing is said.
+    /// The number of granules that were added, deleted or replaced during the check. No finding is about these.
     changed: u64,
     /// The first of the files that are not as recorded, or that no granule has.
     first: Vec<FileFinding>,
@@ -62,25 +62,23 @@ pub struct DiskCheck {
     unrecorded: Option<FilesFact>,
 }
 
-/// The numbers of files that are not as recorded, and of those that no granule has.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
+/// The numbers of files that are not as recorded, by what is wrong with them, and of those that no granule has.
+#[derive(Default)]
 struct FindingCounts {
-    findings: u64,
-    #[serde(skip)]
     missing: u64,
-    #[serde(skip)]
     damaged: u64,
+    other: u64,
     unexpected: u64,
 }
 
 impl FindingCounts {
-    /// The numbers that a finding counts for.
-    fn of(&mut self, finding: &FileFinding) -> Vec<&mut u64> {
+    /// The number that a finding counts for.
+    fn of(&mut self, finding: &FileFinding) -> &mut u64 {
         match finding.status {
-            "unexpected" => vec![&mut self.unexpected],
-            "missing" => vec![&mut self.findings, &mut self.missing],
-            "size" | "checksum" | "unreadable" => vec![&mut self.findings, &mut self.damaged],
-            _ => vec![&mut self.findings],
+            "unexpected" => &mut self.unexpected,
+            "missing" => &mut self.missing,
+            "size" | "checksum" | "unreadable" => &mut self.damaged,
+            _ => &mut self.other,
         }
     }
 }
@@ -106,7 +104,7 @@ impl DiskCheck {
             if finding.granule.is_none() && is_left_out {
                 continue;
             }
-            counts.of(&finding).into_iter().for_each(|count| *count += 1);
+            *counts.of(&finding) += 1;
             if first.len() < MAX_FINDINGS {
                 first.push(finding);
             }
@@ -119,22 +117,31 @@ impl DiskCheck {
         first.retain(|finding| {
             let is_changed = changed.concern(finding);
             if is_changed {
-                counts.of(finding).into_iter().for_each(|count| *count -= 1);
+                *counts.of(finding) -= 1;
             }
             !is_changed
         });
-        let FindingCounts { findings, missing, damaged, .. } = counts;
+        let FindingCounts { missing, damaged, other, unexpected } = counts;
+        let findings = missing + damaged + other;
         let good = Some(files.saturating_sub(findings));
         let found = match findings {
             0 => FilesFact::Good { checked: start, good, changed: 0 },
-            _ => {
-                let other = findings - missing - damaged;
-                FilesFact::Bad { checked: Some(start), good, missing, damaged, other }
-            }
+            _ => FilesFact::Bad { checked: Some(start), good, missing, damaged, other },
         };
         let unrecorded = (!is_recorded).then_some(found);
         let changed = changed.granules;
-        Ok(DiskCheck { files, bytes, counts, complete, start, end, changed, first, unrecorded })
+        Ok(DiskCheck {
+            files,
+            bytes,
+            findings,
+            unexpected,
+            complete,
+            start,
+            end,
+            changed,
+            first,
+            unrecorded,
+        })
     }
 
     /// What was found, if it could not be recorded.

@@ -100,7 +100,7 @@ struct ShownListing {
     source: String,
     #[serde(flatten)]
     summary: ListingSummary,
-    /// The algorithms that follow only from the length of its checksums.
+    /// The algorithms that are guessed from the length of its checksums.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     by_length: Vec<Value>,
 }

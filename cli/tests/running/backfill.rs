@@ -1,4 +1,4 @@
-//! Dated listings of which a guard refuses one, on a registry of either kind.
+//! Dated listings, one of which a guard refuses, on a registry of either kind.
 
 use serde_json::Value;
 
@@ -80,7 +80,7 @@ pub fn an_import_stops_and_both_printed_commands_continue(archive: &Archive) {
     assert_eq!(unknown["kind"], "usage", "{unknown}");
 }
 
-/// Thirty listings, of which all since the tenth lack most granules: the loss is recorded once, or each later listing
+/// From the tenth of thirty listings on, most granules are missing. The loss is recorded once, or each later listing
 /// is refused, and the hint says so.
 pub fn a_loss_that_lasts_is_recorded_once_and_skipped_each_night(archive: &Archive) {
     archive.run("mkdir thirty");
