@@ -18,10 +18,14 @@ struct Victim {
     /// How many messages are still to be sent before the kill.
     left: u64,
     arrives: bool,
+    was_killed: bool,
 }
 
 fn pass(victim: &Mutex<Victim>, bytes: &[u8], to: &mut UnixStream) -> std::io::Result<()> {
     let mut victim = victim.lock().unwrap();
+    if victim.was_killed {
+        return Ok(());
+    }
     if victim.child.is_none() || victim.left > 1 {
         victim.left = victim.left.saturating_sub(1);
         return to.write_all(bytes);
@@ -30,7 +34,9 @@ fn pass(victim: &Mutex<Victim>, bytes: &[u8], to: &mut UnixStream) -> std::io::R
         to.write_all(bytes)?;
     }
     victim.child.as_mut().unwrap().kill().unwrap();
-    Err(std::io::ErrorKind::ConnectionReset.into())
+    victim.was_killed = true;
+    // The end of the client ends the connection; what arrived is carried out before.
+    if victim.arrives { Ok(()) } else { Err(std::io::ErrorKind::ConnectionReset.into()) }
 }
 
 #[test]
@@ -39,13 +45,12 @@ fn a_correction_that_is_killed_at_any_message_is_made_completely_or_not_at_all()
         let step = if std::env::var_os("TRUST").is_some() { 1 } else { 3 };
         let Some(messages) = kill_at(words, false, (1..).step_by(step)) else { return };
         // A message that arrived and the next one that does not are the same to the server, but for the last ones.
-        let last = messages.saturating_sub(4)..;
-        kill_at(words, true, last);
+        kill_at(words, true, (messages.saturating_sub(8)..messages).rev());
     }
 }
 
-/// Kills the command at each of these messages, until it has sent all. Returns their number. `None` means that
-/// PostgreSQL is not installed.
+/// Kills the command at each of these messages. Returns the first number of them at which it was no longer
+/// killed, since it sent fewer. `None` means that PostgreSQL is not installed.
 fn kill_at(words: &str, arrives: bool, messages: impl Iterator<Item = u64>) -> Option<u64> {
     let mut made = [0; 2];
     let mut prepared = None;
@@ -60,7 +65,8 @@ fn kill_at(words: &str, arrives: bool, messages: impl Iterator<Item = u64>) -> O
         let mut command = direct.command(Command::new(program()), words);
         command.env("ACCESSION_REGISTRY", proxy.url()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut state = victim.lock().unwrap();
-        *state = Victim { child: Some(command.spawn().unwrap()), left: nth, arrives };
+        *state =
+            Victim { child: Some(command.spawn().unwrap()), left: nth, arrives, was_killed: false };
         drop(state);
         let status = loop {
             let ended = victim.lock().unwrap().child.as_mut().unwrap().try_wait().unwrap();
@@ -74,15 +80,13 @@ fn kill_at(words: &str, arrives: bool, messages: impl Iterator<Item = u64>) -> O
         if status.success() {
             assert!(direct.was_done(words));
             sent = nth;
+            if arrives {
+                // The same messages are sometimes sent in fewer parts.
+                continue;
+            }
             break;
         }
         assert_eq!(status.code(), None, "{words}: killed");
-        if arrives {
-            // Who waits for the lock of the killed one has waited for the end of its transaction.
-            for words in ["dataset edit D --doi 10.9999/D", "dataset edit TYPO --title T"] {
-                direct.command(Command::new(program()), words).output().unwrap();
-            }
-        }
         let was_done = direct.was_done(words);
         made[usize::from(was_done)] += 1;
         if made[usize::from(was_done)] == 1 {
@@ -118,7 +122,12 @@ fn prepare() -> Option<Prepared> {
     let proxy = Proxy::before(
         &scene,
         move |bytes, to| pass(&to_server, bytes, to),
-        |bytes, to| to.write_all(bytes),
+        // What the server still says to a client that was killed is read: a server that cannot say it gives up
+        // what it has received.
+        |bytes, to| {
+            let _ = to.write_all(bytes);
+            Ok(())
+        },
     );
     Some(Prepared { _directory: directory, _scene: scene, archive, proxy, victim })
 }

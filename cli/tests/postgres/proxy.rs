@@ -1,6 +1,7 @@
 //! A proxy between the program and a server, which sees what either side sends.
 
 use std::io::{Read, Result};
+use std::net::Shutdown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +19,8 @@ pub struct Proxy {
 
 impl Proxy {
     /// A proxy before the server of a scene. What the client sends is given to `to_server`, and what the
-    /// server sends to `to_client`: each passes it on, and an error ends that connection.
+    /// server sends to `to_client`: each passes it on, and an error ends that connection. Of a client that is
+    /// gone, the server reads what it had sent, and then the end.
     pub fn before<ToServer, ToClient>(
         scene: &Scene,
         to_server: ToServer,
@@ -69,13 +71,15 @@ where
 {
     std::thread::spawn(move || {
         let mut buffer = [0; 65_536];
+        let mut ended = Shutdown::Write;
         while let Ok(read @ 1..) = from.read(&mut buffer) {
             if each(&buffer[..read], &mut to).is_err() {
+                ended = Shutdown::Both;
+                let _ = from.shutdown(ended);
                 break;
             }
         }
-        let _ = from.shutdown(std::net::Shutdown::Both);
-        let _ = to.shutdown(std::net::Shutdown::Both);
+        let _ = to.shutdown(ended);
         drop(passing);
     });
 }
