@@ -33,9 +33,9 @@ pub fn is_own(registry: &Path, listed: &Path) -> bool {
 
 /// Whether a path has the name of the file of a registry, or of one beside it.
 pub fn has_name_of(registry: &Path, path: &Path) -> bool {
-    let own = registry.file_name().and_then(OsStr::to_str);
-    let name = path.to_str().and_then(|path| path.rsplit('/').next());
-    let rest = own.zip(name).and_then(|(own, name)| name.strip_prefix(own));
+    // This is asked for each listed id, and `Path::file_name` would parse the whole path.
+    let name_of = |path| Path::to_str(path).and_then(|path| path.rsplit('/').next());
+    let rest = name_of(registry).zip(name_of(path)).and_then(|(own, it)| it.strip_prefix(own));
     rest.is_some_and(|rest| rest.is_empty() || ENDINGS.contains(&rest))
 }
 
