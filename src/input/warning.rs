@@ -27,14 +27,12 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         return format!("{location}: the time has no offset, and is read as UTC{more}");
     }
     let what = match kind {
-        WarningKind::HeaderLine => "looks like the header of a table, but is read as an id",
         WarningKind::EdgeSpace => "begins or ends with a space, which is part of the id",
         WarningKind::CommentLines => "begins with #, which does not start a comment",
         _ => "looks like a row of several columns, but is read as one id",
     };
     let more = match lines {
         0 | 1 => String::new(),
-        _ if kind == WarningKind::HeaderLine => String::new(),
         2 => ", and so does 1 more line".to_owned(),
         lines => format!(", and so do {} more lines", lines - 1),
     };
@@ -47,35 +45,12 @@ pub(super) fn warning_of(seen: &Occurrences, kind: WarningKind) -> Option<Warnin
     Some(Warning::new(kind, message(kind, location, example, seen.lines())))
 }
 
-/// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
-const HEADERS: [&str; 18] = [
-    "entryid",
-    "file",
-    "fileid",
-    "filename",
-    "files",
-    "granule",
-    "granuleid",
-    "granulename",
-    "granules",
-    "granuleur",
-    "id",
-    "identifier",
-    "ids",
-    "name",
-    "producergranuleid",
-    "product",
-    "productid",
-    "title",
-];
-
 /// Observes the ids of a list. It keeps one example of each kind of mistake in memory.
 pub(super) struct WarningCollector {
     /// Whether a line that is not meant as an id may have become one.
     is_of_lines: bool,
     ids: u64,
     spaces: Occurrences,
-    header: Occurrences,
     comments: Occurrences,
     separators: Occurrences,
     times_as_utc: Occurrences,
@@ -85,18 +60,9 @@ pub(super) struct WarningCollector {
 
 impl WarningCollector {
     pub(super) fn new(is_of_lines: bool) -> Self {
-        let [spaces, header, comments, separators, times_as_utc] = Default::default();
+        let [spaces, comments, separators, times_as_utc] = Default::default();
         let (ids, shapes) = (0, None);
-        WarningCollector {
-            is_of_lines,
-            ids,
-            spaces,
-            header,
-            comments,
-            separators,
-            times_as_utc,
-            shapes,
-        }
+        WarningCollector { is_of_lines, ids, spaces, comments, separators, times_as_utc, shapes }
     }
 
     /// The same, which also tests what the lines look like.
@@ -123,9 +89,6 @@ impl WarningCollector {
         if !self.is_of_lines {
             return;
         }
-        if self.ids == 0 && is_header(text) {
-            self.header.add(text, location);
-        }
         self.ids += 1;
         if let Some(shapes) = &mut self.shapes {
             shapes.observe(text, location);
@@ -144,7 +107,6 @@ impl WarningCollector {
         let is_table = self.separators.lines() * 2 > self.ids && !has_shape;
         let separators = warning_of(&self.separators, WarningKind::Separators);
         [
-            warning_of(&self.header, WarningKind::HeaderLine).filter(|_| !has_shape),
             warning_of(&self.comments, WarningKind::CommentLines).filter(|_| !has_shape),
             separators.filter(|_| is_table),
             warning_of(&self.spaces, WarningKind::EdgeSpace),
@@ -154,13 +116,6 @@ impl WarningCollector {
         .flatten()
         .collect()
     }
-}
-
-fn is_header(text: &str) -> bool {
-    let first = text.trim_start_matches('#').split(['|', ',', ';']).next().unwrap_or_default();
-    let bare: String =
-        first.trim().chars().filter(|character| !matches!(character, '_' | '-' | ' ')).collect();
-    HEADERS.contains(&bare.to_ascii_lowercase().as_str())
 }
 
 /// Whether an id contains a separator of columns. No id contains a TAB, which is a control
@@ -209,19 +164,6 @@ mod tests {
         ];
         for (ids, warning) in cases {
             assert_eq!(warnings(ids).join("\n"), warning);
-        }
-    }
-
-    #[test]
-    fn a_first_line_that_looks_like_a_header_is_noticed() {
-        for header in
-            ["filename", "granule", "GRANULE_ID", "Granule UR", "Id", "file,size", "# filename"]
-        {
-            let warnings = warnings(&[header, "A"]);
-            let expected = format!(
-                "header-line: ids.txt:1: \"{header}\" looks like the header of a table, but is read as an id"
-            );
-            assert_eq!(warnings[0], expected);
         }
     }
 }

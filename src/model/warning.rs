@@ -104,8 +104,6 @@ warning_kinds! {
     FilesSkipped = "files-skipped",
     /// A dataset was named by a former name.
     FormerName = "former-name",
-    /// The first line looks like the header of a table.
-    HeaderLine = "header-line",
     /// No listed id is held, but with an option that makes ids of paths some would be.
     IdsFromPaths = "ids-from-paths",
     /// A search result is incomplete: some of its pages are missing.
