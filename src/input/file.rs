@@ -9,6 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 
 use super::checksums;
 use super::error::{RationSpent, refuse_foreign};
+use super::finding::argument;
 use super::format::{InputFormat, ListingOptions};
 use super::{MAX_ROW_BYTES, Reader};
 use crate::error::{Error, ErrorDetail};
@@ -44,8 +45,9 @@ impl OpenedFile {
         let file = OpenedFile::read_beginning(file, name.clone())
             .map_err(|cause| fail(Error::unreadable(&cause)))?;
         if let Some((what, command)) = compression_of(&file.beginning) {
+            let file = argument(&name).unwrap_or_else(|| "FILE".to_owned());
             let hint = format!(
-                "unpack it: `{command} {name} | accession sync DATASET -` (inputs.md, Compression)"
+                "unpack it: `{command} {file}` prints what the file has, and - in place of a file reads that (inputs.md, Compression)"
             );
             let message = format!("the file is compressed with {what}, and only gzip is read");
             return Err(fail(Error::new(ErrorDetail::NotGzip, message).with_hint(hint)));
@@ -85,14 +87,16 @@ impl OpenedFile {
     ///
     /// The file does not have any of the formats.
     pub fn format(&self, options: &ListingOptions) -> Result<InputFormat, Error> {
+        let named = checksums::of_name(&self.name).and_then(|named| named.algorithm);
+        let algorithm = options.algorithm.as_ref().or(named.as_ref());
         match options.format {
             // A list of ids or a table may begin like another document.
             Some(format @ (InputFormat::Lines | InputFormat::Csv)) => Ok(format),
             Some(format) => self.refuse_foreign().map(|()| format),
             // A checksum of few digits is one if its algorithm is named.
-            None if options.algorithm.is_some()
+            None if algorithm.is_some()
                 && options.column.is_none()
-                && checksums::has_checksums(&self.beginning, options.algorithm.as_ref()) =>
+                && checksums::has_checksums(&self.beginning, algorithm) =>
             {
                 Ok(InputFormat::Checksums)
             }
@@ -228,6 +232,11 @@ impl NumberedLines {
             Ok(bytes) => Ok(bytes > 0),
             Err(cause) => Err(self.fail(Error::unreadable(&cause))),
         }
+    }
+
+    /// What messages call the file.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
     }
 
     /// The number of the present line, from 1.

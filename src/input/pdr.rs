@@ -10,9 +10,12 @@ use std::sync::Arc;
 use super::content::WrittenFile;
 use super::error::granule_id;
 use super::file::NumberedLines;
+use super::finding::{Finding, FindingKind};
+use super::findings::FileFindings;
 use super::format::ListingOptions;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
+use crate::model::{SourceLocation, plural};
 
 /// The greatest length of a line in bytes.
 const MAX_LINE_BYTES: u64 = 64 * 1_024;
@@ -31,6 +34,9 @@ pub(super) struct Pdr {
     group: Vec<Spec>,
     /// The bytes of the lines of the group.
     group_bytes: u64,
+    /// How many files the record states, and has.
+    stated: Option<u64>,
+    files: u64,
     /// The granules of the group before, which are still to be returned.
     rows: std::vec::IntoIter<Row>,
 }
@@ -58,6 +64,8 @@ impl Pdr {
             open: Vec::new(),
             group: Vec::new(),
             group_bytes: 0,
+            stated: None,
+            files: 0,
             rows: Vec::new().into_iter(),
         })
     }
@@ -82,7 +90,10 @@ impl Pdr {
             ("OBJECT", _) => {
                 match value {
                     "FILE_GROUP" => self.group_bytes = 0,
-                    "FILE_SPEC" => self.group.push(Spec::default()),
+                    "FILE_SPEC" => {
+                        self.files += 1;
+                        self.group.push(Spec::default());
+                    }
                     _ => {}
                 }
                 self.open.push(value.to_owned());
@@ -109,6 +120,7 @@ impl Pdr {
                     _ => {}
                 }
             }
+            ("TOTAL_FILE_COUNT", None) => self.stated = value.parse().ok(),
             _ => {}
         }
         Ok(())
@@ -151,7 +163,27 @@ impl Rows for Pdr {
             self.take().map_err(|error| self.lines.fail(error))?;
         }
     }
+
+    fn findings(&self) -> FileFindings {
+        let mut found = FileFindings::default();
+        if let Some(stated) = self.stated.filter(|stated| *stated > self.files) {
+            let location = SourceLocation::Line { source: self.lines.name().clone(), line: 1 };
+            let files = plural(self.files, "FILE_SPEC");
+            let sentence = format!("TOTAL_FILE_COUNT is {stated}, and the record has {files}");
+            found.suspicious.push(Finding::new(&CUT, location, sentence));
+        }
+        found
+    }
 }
+
+/// A record has fewer files than it states.
+static CUT: FindingKind = FindingKind {
+    name: "file-count",
+    refused_as: ErrorKind::Incomplete,
+    heading: "Incomplete search results",
+    what: "has fewer files than it states",
+    hint: "copy the whole record again; if a file was not delivered, ask the producer",
+};
 
 /// The granule that is called as a file.
 fn row_of(file: &WrittenFile) -> Result<Row, Error> {
