@@ -76,6 +76,19 @@ fn looks_like_data(cell: &[u8]) -> bool {
         && cell.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-' | b':'));
     let is_hash = cell.len() >= 32 && cell.iter().all(u8::is_ascii_hexdigit);
     let has_path = cell.contains(&b'/') && cell.iter().any(u8::is_ascii_digit);
+    let is_file = std::str::from_utf8(cell).is_ok_and(is_named_like_file);
     let is_address = cell.windows(3).any(|cut| cut == b"://") || cell.starts_with(b"urn:");
-    is_number || is_hash || has_path || is_address
+    is_number || is_hash || has_path || is_address || is_file
+}
+
+/// Whether a text ends with the extension of a file. Names of columns have points, too.
+fn is_named_like_file(cell: &str) -> bool {
+    const EXTENSIONS: [&str; 40] = [
+        "bin", "bufr", "cdf", "csv", "dat", "fastq", "fit", "fits", "gif", "grb", "grb2", "grib",
+        "grib2", "gz", "h5", "hdf", "hdf5", "he5", "jp2", "jpeg", "jpg", "json", "met", "nc",
+        "nc4", "npy", "pdf", "png", "safe", "tar", "tgz", "tif", "tiff", "txt", "xlsx", "xml",
+        "zarr", "zip", "zst", "bz2",
+    ];
+    let (stem, extension) = cell.trim_end().rsplit_once('.').unwrap_or_default();
+    !stem.is_empty() && EXTENSIONS.contains(&extension.to_ascii_lowercase().as_str())
 }

@@ -1,12 +1,13 @@
 //! The format of a file, which is detected from its beginning.
 
-use struson::reader::{JsonReader, JsonStreamReader, ReaderError, ValueType};
-
 use super::checksums;
 use super::csv_rows;
 use super::error::refuse_foreign;
-use super::format::{InputFormat, USUAL_COLUMNS, parse_time};
-use crate::error::{Error, ErrorDetail, ErrorKind};
+use super::format::{InputFormat, parse_time};
+use super::json_document::{
+    Member, is_list_of_lists, outer_members, refuse_array, refuse_document,
+};
+use crate::error::Error;
 
 impl InputFormat {
     /// Returns the format of a file with this beginning. The first of these rules that applies
@@ -41,17 +42,15 @@ impl InputFormat {
             return detect_json(text, column);
         }
         if let Some(rest) = text.strip_prefix(b"[")
-            && matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
+            && (matches!(rest.trim_ascii_start().first(), Some(b'{' | b'"' | b']'))
+                || is_list_of_lists(text))
         {
             let members = outer_members(rest.trim_ascii_start());
             let has = |key: &str| members.iter().any(|member| member.key == key);
             return match () {
                 () if has("Path") && has("IsDir") => Ok(InputFormat::Rclone),
                 () if has("granule-ur") => Ok(InputFormat::CmrDeleted),
-                () => {
-                    let message = "a JSON array is not one of the formats";
-                    Err(Error::new(ErrorDetail::UnknownFormat, message))
-                }
+                () => refuse_array(text),
             };
         }
         refuse_foreign(text)?;
@@ -106,15 +105,12 @@ fn detect_json(text: &[u8], column: Option<&str>) -> Result<InputFormat, Error> 
         InputFormat::CmrJson
     } else if has("features") || is_collection() {
         InputFormat::Stac
-    } else if has("Contents")
-        || has("Versions") && has("IsTruncated")
-        || has("Versions") && has("Name")
-    {
+    } else if has("Contents") || is_of_versions(&members, text) {
         InputFormat::S3Objects
     } else if has("items") || (has("hits") && has("took")) {
         InputFormat::UmmJson
     } else {
-        refuse_document(&members, column, first_is_whole)?;
+        refuse_document(text, &members, column, first_is_whole)?;
         InputFormat::Ndjson
     })
 }
@@ -140,99 +136,18 @@ pub(super) fn has_items_in_a_row(beginning: &[u8]) -> bool {
 
 /// Whether a file lists versions of objects.
 pub(super) fn has_versions(beginning: &[u8]) -> bool {
-    let members = outer_members(beginning.trim_ascii_start());
+    let text = beginning.trim_ascii_start();
+    let members = outer_members(text);
+    is_of_versions(&members, text) && !members.iter().any(|member| member.key == "Contents")
+}
+
+/// Whether an object has the members of a list of versions of objects, in any order. The others may be after its
+/// beginning.
+fn is_of_versions(members: &[Member], text: &[u8]) -> bool {
     let has = |key: &str| members.iter().any(|member| member.key == key);
-    has("Versions") && !has("Contents")
-}
-
-/// Refuses one document that is not a list of granules, by what it is.
-fn refuse_document(
-    members: &[Member],
-    column: Option<&str>,
-    is_one_line: bool,
-) -> Result<(), Error> {
-    let has = |key: &str| members.iter().any(|member| member.key == key);
-    let is_of_type =
-        |kind: &str| members.iter().any(|it| it.key == "type" && it.text.as_deref() == Some(kind));
-    let names_ids = USUAL_COLUMNS.iter().any(|name| *name != "id" && has(name));
-    let is_flat = members.iter().all(|member| !member.is_nested);
-    if is_one_line && (column.is_some() || names_ids || is_flat) {
-        return Ok(());
-    }
-    let list = members.iter().find(|member| member.is_list);
-    let (what, hint) = if has("digestAlgorithm") && (has("manifest") || has("versions")) {
-        (
-            "the inventory of an OCFL object",
-            "`jq -r '.manifest[][]' FILE` prints the paths of its files".to_owned(),
-        )
-    } else if is_of_type("Collection") {
-        ("a STAC collection", "ask the catalogue for the items of the collection, which `/items` after its address returns".to_owned())
-    } else if is_of_type("Catalog") {
-        ("a STAC catalogue", "ask the catalogue for the items of its collections".to_owned())
-    } else if has("@graph") {
-        ("a crate of linked data", r#"`jq -r '."@graph"[] | select(."@type" == "File") | ."@id"' FILE` prints the paths of its files"#.to_owned())
-    } else if has("files") {
-        ("one record with files", "`jq -c '.files[]' FILE` prints one file a line; --column key names the field with the id".to_owned())
-    } else if let Some(Member { key, .. }) = list {
-        let key = key.replace('\'', "");
-        (
-            "one document with lists",
-            format!(
-                "`jq -c '.\"{key}\"[]' FILE` prints one element a line; --column names the field with the id"
-            ),
-        )
-    } else if !is_flat {
-        (
-            "one document with objects in it",
-            "write one object a line, and name the field with --column".to_owned(),
-        )
-    } else {
-        ("one document over several lines", "`jq -c . FILE` writes it on one line".to_owned())
-    };
-    Err(Error::new(ErrorKind::NotAList, format!("this is {what}, not a list of granules"))
-        .with_hint(format!("{hint} (inputs.md, One JSON document)")))
-}
-
-/// A member of the outermost object.
-struct Member {
-    key: String,
-    /// Its value, if it is a string.
-    text: Option<String>,
-    /// Whether its value is an array or an object.
-    is_nested: bool,
-    /// Whether its value is an array.
-    is_list: bool,
-}
-
-/// The members of the outermost object, as far as it was read.
-fn outer_members(text: &[u8]) -> Vec<Member> {
-    let mut json = JsonStreamReader::new(text);
-    let mut members: Vec<Member> = Vec::new();
-    let mut next = || -> Result<bool, ReaderError> {
-        if members.is_empty() {
-            json.begin_object()?;
-        }
-        if !json.has_next()? {
-            return Ok(false);
-        }
-        let key = json.next_name_owned()?;
-        let kind = json.peek();
-        let is_list = matches!(kind, Ok(ValueType::Array));
-        let is_nested = is_list || matches!(kind, Ok(ValueType::Object));
-        members.push(Member { key, text: None, is_nested, is_list });
-        let is_text = matches!(kind?, ValueType::String);
-        let text = if is_text { Some(json.next_string()?) } else { None };
-        if text.is_none() {
-            json.skip_value()?;
-        }
-        if let Some(member) = members.last_mut() {
-            member.text = text;
-        }
-        Ok(true)
-    };
-    // Where it was cut is an error, too.
-    while next().unwrap_or(false) {}
-    members
+    let has_version = || text.windows(11).any(|window| window == b"\"VersionId\"");
+    let is_named = has("IsTruncated") || has("Name") || has("DeleteMarkers");
+    has("Versions") && (is_named || has_version()) || has("DeleteMarkers") && has_version()
 }
 
 fn has_file_group(text: &[u8]) -> bool {

@@ -66,7 +66,7 @@ impl Error {
         let message =
             "no column has a usual name for granule ids, and the first row looks like data";
         Error::new(ErrorDetail::NoColumn, message).with_hint(
-            "--no-header reads the first row, too, and --column N names the column with the ids by its number (inputs.md, Tables)",
+            "--no-header --column 1 reads the ids in the first column of all rows; if each line is one id, --format lines (inputs.md, Tables)",
         )
     }
 

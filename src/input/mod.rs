@@ -55,6 +55,7 @@ mod findings;
 mod format;
 mod inventory;
 mod json;
+mod json_document;
 mod json_items;
 mod line_columns;
 mod line_messages;
