@@ -221,6 +221,9 @@ impl<'a> Entries<'a> {
         }
         match self.paths.id_of(listed.as_str()) {
             id if id == listed.as_str() => Ok(listed.clone()),
+            id if id.trim() != id => {
+                Err(Findings::edge_blank(listed.as_str(), id, location.cloned()).into())
+            }
             id => GranuleId::new(id).map_err(|cause| {
                 let listed_text = listed.as_str();
                 let listed = quoted(listed_text);

@@ -15,6 +15,7 @@
 use std::path::Path;
 
 use super::Row;
+use super::checksum_paths::PathShapes;
 use super::content::{self, WrittenFile};
 use super::error::granule_id;
 use super::finding::{Finding, FindingKind};
@@ -26,7 +27,7 @@ use crate::model::{Algorithm, SourceLocation, quoted};
 pub(super) const MAX_LINE_BYTES: u64 = 8 * 1_024;
 
 /// How the lines of a list are read.
-#[derive(Debug, Clone, Default)]
+#[derive(Default)]
 pub(super) struct Checksums {
     /// Whether each line has a size, too.
     is_cksum: bool,
@@ -39,10 +40,13 @@ pub(super) struct Checksums {
     separator: Option<usize>,
     /// The first line whose separator shows that those of others are padding, or are not.
     mixed: Option<(SourceLocation, String)>,
+    paths: PathShapes,
 }
 
 /// Names of files with checksums, without `sum` or `sums`: in the name of the algorithm and of programs.
-const NAMES: [(&str, &str); 22] = [
+const NAMES: [(&str, &str); 24] = [
+    ("adler32", "adler32"),
+    ("crc32", "crc32"),
     ("md5", "md5"),
     ("sha1", "sha-1"),
     ("sha224", "sha224"),
@@ -88,11 +92,18 @@ pub(super) fn of_name(path: &str) -> Option<NamedChecksums> {
         return Some(NamedChecksums { algorithm: Some(algorithm), is_of_bag });
     }
     let named = |algorithm| Some(NamedChecksums { algorithm, is_of_bag: false });
-    // `SHA256SUMS`, `md5sum.txt`, `release.SHA256SUMS`.
+    // `sha256_checksums.txt`, `checksums-md5.txt`.
+    let mut words = text.split(['.', '_', '-', ' ']);
+    if words.clone().any(|word| matches!(word, "checksum" | "checksums" | "hashes" | "hash"))
+        && let Some(algorithm) = words.find_map(algorithm_of)
+    {
+        return named(Some(algorithm));
+    }
+    // `SHA256SUMS`, `md5sum.txt`, `release.SHA256SUMS`, `md5checksums.txt`.
     let last = text.rsplit(['.', '_', '-', ' ']).next().unwrap_or_default();
     if let Some(stem) = last.strip_suffix("sums").or_else(|| last.strip_suffix("sum")) {
         let is_whole = last == text || last.ends_with("sums") || name == text;
-        let algorithm = algorithm_of(stem);
+        let algorithm = algorithm_of(stem.strip_suffix("check").unwrap_or(stem));
         if is_whole && (algorithm.is_some() || matches!(stem, "check" | "hash")) {
             return named(algorithm);
         }
@@ -154,10 +165,12 @@ impl Checksums {
     }
 
     /// What is odd about the list.
-    pub(super) fn finding(&self) -> Option<Finding> {
-        let (location, line) = self.mixed.clone()?;
-        let sentence = format!("{} {}", quoted(&line), MIXED_SEPARATORS.what);
-        Some(Finding::new(&MIXED_SEPARATORS, location, sentence))
+    pub(super) fn findings(&self) -> Vec<Finding> {
+        let mixed = self.mixed.clone().map(|(location, line)| {
+            let sentence = format!("{} {}", quoted(&line), MIXED_SEPARATORS.what);
+            Finding::new(&MIXED_SEPARATORS, location, sentence)
+        });
+        self.paths.finding().into_iter().chain(mixed).collect()
     }
 
     /// Reads a line.
@@ -169,9 +182,13 @@ impl Checksums {
             Some(rest) => (true, rest),
             None => (false, line),
         };
-        let split = match bsd(text) {
-            Some(bsd) => Some(bsd),
-            None => self.gnu(text, &location),
+        let split = match (of_rclone(text), bsd(text)) {
+            (Some((_, true)), _) => return Err(failed(text)),
+            (Some((path, false)), _) => {
+                Some(ChecksumLine { algorithm: None, checksum: "", size: None, path })
+            }
+            (None, Some(bsd)) => Some(bsd),
+            (None, None) => self.gnu(text, &location),
         };
         let ChecksumLine { algorithm, checksum, size, path } = split.ok_or_else(|| {
             Error::input("a line of a list of checksums is a checksum, two blanks, and a path")
@@ -193,11 +210,13 @@ impl Checksums {
             let hint = "--algorithm NAME says what the checksums are, or rename the file (inputs.md, Algorithms)";
             return Err(Error::new(ErrorKind::NotAList, message).with_hint(hint));
         }
-        if path == b"-" {
+        // OpenSSL writes no blank before the parenthesis.
+        if path == b"-" || text.windows(9).any(|cut| cut == b"(stdin)= ".as_slice()) {
             let message = "- is what was read from standard input, and not a file: name the files";
             return Err(Error::input(message));
         }
         let stated = self.algorithm.as_ref().map(ToString::to_string);
+        self.paths.observe(&path, text, &location);
         let mut row = row_of(&path, location)?;
         row.files.push(WrittenFile {
             path: Some(row.record.granule_id.to_string()),
@@ -241,7 +260,7 @@ impl Checksums {
 
 /// Whether a line is one of a list of checksums, and nothing else. Eight and sixteen digits are a checksum only if
 /// an algorithm is requested.
-fn is_checksum(line: &[u8], algorithm: Option<&Algorithm>) -> bool {
+pub(super) fn is_checksum(line: &[u8], algorithm: Option<&Algorithm>) -> bool {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     let line = line.strip_prefix(b"\\").unwrap_or(line);
     let is_bsd = bsd(line).is_some_and(|line| {
@@ -252,9 +271,12 @@ fn is_checksum(line: &[u8], algorithm: Option<&Algorithm>) -> bool {
                     || line.checksum.len() >= 8
                         && line.checksum.bytes().all(|it| it.is_ascii_hexdigit())
             };
-            content::algorithm(name).is_ok_and(|it| {
-                is_plausible(&it) && content::checksum(Some(&it), line.checksum).is_ok()
-            })
+            // What has a key is not the checksum of the file alone.
+            let is_keyed = name.to_ascii_lowercase().starts_with("hmac");
+            !is_keyed
+                && content::algorithm(name).is_ok_and(|it| {
+                    is_plausible(&it) && content::checksum(Some(&it), line.checksum).is_ok()
+                })
         })
     });
     is_bsd
@@ -271,7 +293,25 @@ pub(super) fn has_checksums(beginning: &[u8], algorithm: Option<&Algorithm>) -> 
     let mut filled = lines.filter(|line| !line.trim_ascii().is_empty());
     let first = filled.clone().next().unwrap_or_default();
     is_hashdeep(first)
-        || filled.find(|line| !is_comment(line)).is_some_and(|line| is_checksum(line, algorithm))
+        || filled
+            .find(|line| !is_comment(line) && of_rclone(line).is_none())
+            .is_some_and(|line| is_checksum(line, algorithm))
+}
+
+/// The path of a line without a checksum, as `rclone hashsum` prints it, and whether that is because of an error:
+/// `UNSUPPORTED` or `ERROR`, as far to the right as checksums are long, two blanks, and the path.
+fn of_rclone(line: &[u8]) -> Option<(&[u8], bool)> {
+    let text = line.trim_ascii_start();
+    let unsupported = text.strip_prefix(b"UNSUPPORTED  ").map(|path| (path, false));
+    unsupported.or_else(|| text.strip_prefix(b"ERROR  ").map(|path| (path, true)))
+}
+
+/// The error of a line in place of a checksum that could not be computed.
+fn failed(line: &[u8]) -> Error {
+    let line = String::from_utf8_lossy(line);
+    let message = format!("{} has an error in place of a checksum", quoted(line.trim()));
+    let hint = "correct the cause, and list again (inputs.md, Checksum lists)";
+    Error::new(ErrorKind::NotAList, message).with_hint(hint)
 }
 
 /// Whether a line is a comment of a list of checksums.

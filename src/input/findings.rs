@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use super::finding::Finding;
 use super::format::InputFormat;
 use super::pages::{INCOMPLETE, Pages, Totals};
+use super::watched::Watched;
 use crate::error::{Error, ErrorKind};
 use crate::model::{
     Algorithm, DatasetName, SourceLocation, Timestamp, Warning, WarningKind, plural, quoted,
@@ -56,6 +57,8 @@ pub struct FileFindings {
     pub(super) skipped: BTreeMap<Skipped, u64>,
     /// What is suspicious.
     pub(super) suspicious: Vec<Finding>,
+    /// The columns and fields that may say that some of the granules should not be read.
+    pub(super) watched: Vec<Watched>,
     /// What it states of the search. `None` means that it is not the response of a catalogue.
     pub(super) totals: Option<Totals>,
     /// The number of elements of the response of a catalogue.
@@ -83,6 +86,8 @@ pub struct FileFindings {
 pub struct Findings {
     skipped: BTreeMap<Skipped, u64>,
     suspicious: Vec<Finding>,
+    /// The values in all files count together: each file can have one status.
+    watched: Vec<Watched>,
     guessed: BTreeMap<Algorithm, u64>,
     other_etags: u64,
     created: Option<Timestamp>,
@@ -126,6 +131,12 @@ impl Findings {
             match self.suspicious.iter_mut().find(|known| known.kind == finding.kind) {
                 Some(known) => known.lines += finding.lines,
                 None => self.suspicious.push(finding),
+            }
+        }
+        for watched in file.watched {
+            match self.watched.iter_mut().find(|known| known.is_same(&watched)) {
+                Some(known) => known.add_file(&watched),
+                None => self.watched.push(watched),
             }
         }
         for (algorithm, files) in file.guessed {
@@ -216,6 +227,18 @@ impl Findings {
             .with_hint("--granule path keeps the whole path (inputs.md, Paths that give one id)")
     }
 
+    /// The refusal of a path that gives an id with a blank at an end.
+    pub fn edge_blank(path: &str, id: &str, location: Option<SourceLocation>) -> Error {
+        let message = format!(
+            "{} gives the id {}, which begins or ends with a blank",
+            quoted(path),
+            quoted(id)
+        );
+        Error::new(ErrorKind::NotAList, message)
+            .at(location)
+            .with_hint("rename the file, or leave it out of the list (inputs.md, Ids with blanks)")
+    }
+
     /// The files that were read, at most 20.
     pub fn read(&self) -> &[FileRead] {
         &self.read
@@ -229,13 +252,13 @@ impl Findings {
     /// The reason to refuse the listing, if it does not look like what it is read as, or is incomplete. `None`
     /// means that nothing is suspicious.
     pub fn refusal(&self) -> Option<Error> {
-        let suspicious = self.suspicious.first().map(Finding::error);
-        suspicious.or_else(|| self.incomplete().map(|finding| finding.error()))
+        self.not_a_list().or_else(|| self.incomplete().map(|finding| finding.error()))
     }
 
     /// The reason to refuse the listing, without what concerns completeness.
     pub fn not_a_list(&self) -> Option<Error> {
-        self.suspicious.first().map(Finding::error)
+        let suspicious = self.suspicious.first().map(Finding::error);
+        suspicious.or_else(|| self.watched.iter().find_map(Watched::finding).map(|it| it.error()))
     }
 
     /// What is missing, in words. `None` means that nothing is known to be missing.

@@ -15,7 +15,7 @@ use struson::serde::DeserializerError;
 use super::Reader;
 use super::file::{Ration, Rationed};
 use super::pages::Totals;
-use super::paging_keys::{CURSORS, NEXT_PAGES, PAGE_COUNTS, TOTALS, bare};
+use super::paging_keys::{PagingKey, bare, is_about_pages};
 use crate::error::Error;
 
 /// The elements of the array at a path of keys, such as `feed` / `entry`; with no key, of the document
@@ -38,6 +38,10 @@ pub(super) struct JsonItems {
     pub line: u64,
     /// What the document states of the search.
     pub totals: Totals,
+    /// How many granules the search found, or the document has.
+    count: Option<u64>,
+    /// The first prefix of objects that are not listed, and its line.
+    pub prefix: Option<(u64, String)>,
     /// Whether it refers to a scroll or a cursor, as the last page may do, too.
     has_cursor: bool,
     /// Whether no value was read of several.
@@ -51,8 +55,26 @@ enum Nesting {
     Path,
     /// In an object that is in one on the path.
     Below,
+    /// In such an object about the pages.
+    Pages,
     /// In an object of links.
     Links,
+    /// In an object about the pages that is in one of the two before.
+    Deep,
+}
+
+impl Nesting {
+    /// Where the keys of an object with this name are. `None` means that they state nothing of the search.
+    fn below(self, bare: &str) -> Option<Nesting> {
+        match (self, is_about_pages(bare)) {
+            (Nesting::Links | Nesting::Deep, _) => None,
+            (_, _) if matches!(bare, "links" | "link") => Some(Nesting::Links),
+            (Nesting::Path, true) => Some(Nesting::Pages),
+            (Nesting::Path, false) => Some(Nesting::Below),
+            (Nesting::Below | Nesting::Pages, true) => Some(Nesting::Deep),
+            (Nesting::Below | Nesting::Pages, false) => None,
+        }
+    }
 }
 
 /// The reader's position in the document.
@@ -88,6 +110,8 @@ impl JsonItems {
             has_array: false,
             line: 1,
             totals: Totals::default(),
+            count: None,
+            prefix: None,
             has_cursor: false,
             is_first: true,
         }
@@ -99,11 +123,13 @@ impl JsonItems {
         JsonItems { position: Position::InValues, has_array: true, ..items }
     }
 
-    /// What the document states of the search, once all of it is read.
-    pub fn totals(&self) -> Totals {
+    /// What the document states of the search, once all of it is read: so many elements.
+    pub fn totals(&self, elements: u64) -> Totals {
         let Totals { hits, has_next_page, .. } = self.totals;
+        // A smaller number is that of a page.
+        let hits = hits.max(self.count.filter(|count| *count > elements));
         let has_next_page = has_next_page || self.has_cursor && hits.is_none();
-        Totals { has_next_page, ..self.totals }
+        Totals { hits, has_next_page, ..self.totals }
     }
 
     /// The next element.
@@ -196,54 +222,118 @@ impl JsonItems {
         Ok(())
     }
 
-    /// Reads the value of a key beside the list: what it states of the search, and of an object also what is one
-    /// level down.
+    /// Reads the value of a key beside the list: what it states of the search, and of an object also what is in it.
     fn read_beside(&mut self, key: &str, nesting: Nesting) -> Result<(), DeserializerError> {
         let bare = bare(key);
-        let is_total = TOTALS.contains(&bare.as_str());
-        let is_next = NEXT_PAGES.contains(&bare.as_str());
+        let states = PagingKey::of(&bare);
         let is_link = matches!(bare.as_str(), "links" | "link");
-        let value = self.json.peek()?;
-        if value == ValueType::Object && (is_next || nesting == Nesting::Links && bare == "next") {
-            self.totals.has_next_page = true;
-            return Ok(self.json.skip_value()?);
+        match self.json.peek()? {
+            ValueType::Object | ValueType::Array if states == Some(PagingKey::Errors) => {
+                let is_stated = self.is_filled()?;
+                self.totals.is_partial |= is_stated && nesting == Nesting::Path;
+            }
+            ValueType::Object
+                if states == Some(PagingKey::NextPage)
+                    || nesting == Nesting::Links && bare == "next" =>
+            {
+                self.totals.has_next_page = true;
+                self.json.skip_value()?;
+            }
+            ValueType::Object if bare == "shards" => {
+                let shards: Value = self.json.deserialize_next()?;
+                let failed = shards.get("failed").and_then(Value::as_u64);
+                self.totals.is_partial |= failed.is_some_and(|failed| failed > 0);
+            }
+            ValueType::Object => {
+                let is_total = states == Some(PagingKey::Total);
+                match nesting.below(&bare).or(is_total.then_some(Nesting::Deep)) {
+                    Some(nesting) => self.read_object(nesting, is_total)?,
+                    None => self.json.skip_value()?,
+                }
+            }
+            ValueType::Array if is_link => self.read_links()?,
+            ValueType::Array if states == Some(PagingKey::NextPage) => {
+                let is_stated = self.is_filled()?;
+                self.totals.has_next_page |= is_stated;
+            }
+            ValueType::Array if key == "CommonPrefixes" => self.read_prefixes()?,
+            ValueType::Array => self.json.skip_value()?,
+            _ => match states {
+                Some(states) => {
+                    let value = self.json.deserialize_next()?;
+                    self.state(states, &value, &bare, nesting);
+                }
+                None => self.json.skip_value()?,
+            },
         }
-        if value == ValueType::Object && (nesting == Nesting::Path || is_total) {
-            let nesting = if is_link { Nesting::Links } else { Nesting::Below };
-            return self.read_object(nesting, is_total);
-        }
-        if value == ValueType::Array && is_link {
-            return self.read_links();
-        }
-        if matches!(value, ValueType::Array | ValueType::Object) {
-            return Ok(self.json.skip_value()?);
-        }
-        let is_cursor = CURSORS.contains(&bare.as_str());
-        let is_page_count = PAGE_COUNTS.contains(&bare.as_str());
-        if !is_total && !is_next && !is_cursor && !is_page_count && key != "start" {
-            return Ok(self.json.skip_value()?);
-        }
-        let value: Value = self.json.deserialize_next()?;
+        Ok(())
+    }
+
+    /// Takes what a member with neither an object nor an array states.
+    fn state(&mut self, states: PagingKey, value: &Value, bare: &str, nesting: Nesting) {
         let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
-        let is_filled = match &value {
+        let is_filled = match value {
             Value::String(text) => !text.is_empty() && text != "false",
             Value::Bool(is_true) => *is_true,
             Value::Number(_) => number != Some(0),
             _ => false,
         };
-        if is_total {
+        let is_false = *value == Value::Bool(false);
+        let totals = &mut self.totals;
+        match states {
             // Of several, one counts only what is in the document.
-            self.totals.hits = self.totals.hits.max(number);
-        } else if is_page_count {
-            self.totals.pages = self.totals.pages.max(number);
-        } else if key == "start" {
-            self.totals.start = number;
-        } else if is_next {
-            self.totals.has_next_page |= is_filled;
-        } else {
-            self.has_cursor |= is_filled;
+            PagingKey::Total => totals.hits = totals.hits.max(number),
+            // Other objects count other things.
+            PagingKey::Count if nesting != Nesting::Below => self.count = self.count.max(number),
+            PagingKey::Count => {}
+            PagingKey::Returned => totals.returned = totals.returned.max(number),
+            PagingKey::PageCount => totals.pages = totals.pages.max(number),
+            PagingKey::NextPage => totals.has_next_page |= is_filled,
+            PagingKey::LastPage if bare == "lastpage" && number.is_some() => {
+                totals.pages = totals.pages.max(number);
+            }
+            PagingKey::LastPage => totals.has_next_page |= is_false,
+            PagingKey::Cursor => self.has_cursor |= is_filled,
+            PagingKey::Start => totals.start = number,
+            PagingKey::Partial => totals.is_partial |= is_filled,
+            PagingKey::Complete => totals.is_partial |= is_false,
+            PagingKey::Errors => totals.is_partial |= is_filled && nesting == Nesting::Path,
         }
-        Ok(())
+    }
+
+    /// Reads an array or an object, and returns whether it has something.
+    fn is_filled(&mut self) -> Result<bool, ReaderError> {
+        let is_array = self.json.peek()? == ValueType::Array;
+        if is_array {
+            self.json.begin_array()?;
+        } else {
+            self.json.begin_object()?;
+        }
+        let is_filled = self.json.has_next()?;
+        while self.json.has_next()? {
+            if !is_array {
+                self.json.skip_name()?;
+            }
+            self.json.skip_value()?;
+        }
+        if is_array {
+            self.json.end_array()?;
+        } else {
+            self.json.end_object()?;
+        }
+        Ok(is_filled)
+    }
+
+    /// Reads the prefixes that stand for objects that are not listed.
+    fn read_prefixes(&mut self) -> Result<(), DeserializerError> {
+        self.json.begin_array()?;
+        while self.json.has_next()? {
+            let line = self.present_line();
+            let prefix: Value = self.json.deserialize_next()?;
+            let text = prefix.get("Prefix").and_then(Value::as_str).unwrap_or_default();
+            self.prefix.get_or_insert_with(|| (line, text.to_owned()));
+        }
+        Ok(self.json.end_array()?)
     }
 
     /// Reads the members of an object beside the list. Of a total, the member `value` has the number.
@@ -259,11 +349,21 @@ impl JsonItems {
 
     /// Reads a list of links, each with its relation.
     fn read_links(&mut self) -> Result<(), DeserializerError> {
+        // A relation is a word, or an address that ends in it.
+        let is_next = |rel: &str| {
+            let mut words = rel.split_ascii_whitespace();
+            words.any(|word| {
+                word.rsplit('/').next().is_some_and(|last| last.eq_ignore_ascii_case("next"))
+            })
+        };
         self.json.begin_array()?;
         while self.json.has_next()? {
             let link: Value = self.json.deserialize_next()?;
-            let rel = link.get("rel").and_then(Value::as_str);
-            self.totals.has_next_page |= rel.is_some_and(|rel| rel.eq_ignore_ascii_case("next"));
+            self.totals.has_next_page |= match link.get("rel") {
+                Some(Value::String(rel)) => is_next(rel),
+                Some(Value::Array(rels)) => rels.iter().filter_map(Value::as_str).any(is_next),
+                _ => false,
+            };
         }
         Ok(self.json.end_array()?)
     }
@@ -304,6 +404,7 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::paging_keys::TOTALS;
     use super::*;
 
     proptest! {
@@ -332,7 +433,7 @@ mod tests {
             let file = std::io::Cursor::new(text.into_bytes());
             let mut items = JsonItems::new(Box::new(file), "x.json".into(), &["features"]);
             while items.next_item::<Value>().unwrap().is_some() {}
-            prop_assert_eq!(items.totals().hits, Some(u64::from(total)));
+            prop_assert_eq!(items.totals(1).hits, Some(u64::from(total)));
         }
     }
 

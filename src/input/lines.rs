@@ -3,21 +3,18 @@
 use std::sync::Arc;
 
 use memchr::memchr;
-use serde_json::Value;
 
 use super::checksums::{self, Checksums};
-use super::content;
 use super::error::granule_id;
 use super::file::NumberedLines;
 use super::finding::{Finding, FindingKind};
 use super::findings::{FileFindings, Skipped};
-use super::format::{
-    DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, RowFilter, USUAL_COLUMNS, parse_time, selects,
-};
-use super::json::parse_strictly;
+use super::format::{ListingOptions, parse_time};
+use super::object_lines::ObjectLines;
+use super::occurrences::Occurrences;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::{Error, ErrorKind};
-use crate::model::{GranuleId, SourceLocation, WrittenTime, id_too_long, quoted};
+use crate::model::{GranuleId, SourceLocation, id_too_long, quoted};
 
 /// How many bytes of a line with an id are read: an id of the greatest length, CR, LF, and one more
 /// byte.
@@ -33,6 +30,8 @@ pub(super) struct LineReader {
     skipping: Skipping,
     found: FileFindings,
     paths: Paths,
+    /// The lines of a list of ids that have a checksum.
+    checksums: Occurrences,
 }
 
 /// The lines that the caller skips.
@@ -71,11 +70,10 @@ impl Paths {
 pub(super) enum LineContent {
     /// An id.
     Id,
-    /// A JSON object with the id in one of its fields. The field is given by its name, or by a JSON
-    /// pointer (RFC 6901), which begins with `/`.
-    Object(Box<ListingOptions>),
+    /// A JSON object with the id in one of its fields.
+    Object(Box<ObjectLines>),
     /// A checksum and a path, which is the id.
-    Checksum(Checksums),
+    Checksum(Box<Checksums>),
     /// A time, `+` or `-`, and an id, separated by TABs.
     Change,
 }
@@ -100,6 +98,7 @@ impl LineReader {
             skipping: Skipping { comment, lines: options.skip_lines },
             found: FileFindings::default(),
             paths: Paths::default(),
+            checksums: Occurrences::default(),
         }
     }
 
@@ -146,6 +145,15 @@ pub(super) static NOT_RECURSIVE: FindingKind = FindingKind {
     hint: "list with -R, as `rclone lsjson -R` and `rclone lsf -R` do",
 };
 
+/// A line of a list of ids is one of a checksum list.
+static CHECKSUM_LINE: FindingKind = FindingKind {
+    name: "checksum-line",
+    refused_as: ErrorKind::NotAList,
+    heading: "Checksum lists",
+    what: "is a line of a checksum list, and the first line of the file is not",
+    hint: "write a checksum, two blanks and the path in each line, as `sha256sum` does, or an id",
+};
+
 impl Rows for LineReader {
     /// The next granule. A change has only one of the dates.
     fn next_row(&mut self) -> Result<Option<Row>, Error> {
@@ -172,13 +180,20 @@ impl Rows for LineReader {
                 self.skip(kind);
                 continue;
             }
-            let LineReader { lines, content, paths, .. } = self;
+            let LineReader { lines, content, paths, checksums, .. } = self;
             let location = lines.location();
             let row = match content {
-                LineContent::Id => id(lines.text(), location),
+                LineContent::Id => {
+                    if memchr(b' ', lines.text()).is_some()
+                        && checksums::is_checksum(lines.text(), None)
+                    {
+                        checksums.add(&String::from_utf8_lossy(lines.text()), &location);
+                    }
+                    id(lines.text(), location)
+                }
                 _ if lines.is_cut() => return Err(lines.too_long()),
-                LineContent::Object(options) => {
-                    let Some(row) = object(lines.bytes(), options, location).transpose() else {
+                LineContent::Object(objects) => {
+                    let Some(row) = objects.row(lines.bytes(), location).transpose() else {
                         self.skip(Skipped::NotSelected);
                         continue;
                     };
@@ -208,6 +223,9 @@ impl Rows for LineReader {
                 Some((row, false)) => return Ok(Some(row)),
             }
         }
+        if let LineContent::Object(objects) = &self.content {
+            objects.check_filters().map_err(|error| self.lines.fail(error))?;
+        }
         Ok(self.paths.held_back.take().map(|(_, row)| row))
     }
 
@@ -225,8 +243,11 @@ impl Rows for LineReader {
             let sentence = format!("{} {}", quoted(path), NOT_RECURSIVE.what);
             found.suspicious.push(Finding::new(&NOT_RECURSIVE, location.clone(), sentence));
         }
-        if let LineContent::Checksum(how) = &self.content {
-            found.suspicious.extend(how.finding());
+        match &self.content {
+            LineContent::Checksum(how) => found.suspicious.extend(how.findings()),
+            LineContent::Object(objects) => found.watched = objects.watched(),
+            LineContent::Id => found.suspicious.extend(self.checksums.finding(&CHECKSUM_LINE)),
+            LineContent::Change => {}
         }
         found
     }
@@ -239,72 +260,6 @@ fn id(text: &[u8], location: SourceLocation) -> Result<Row, Error> {
         return Err(Error::not_an_id(&String::from_utf8_lossy(text), cause));
     }
     Ok(Row::new(granule_id(text)?, location))
-}
-
-fn object(
-    line: &[u8],
-    options: &ListingOptions,
-    location: SourceLocation,
-) -> Result<Option<Row>, Error> {
-    let object = parse_strictly(line)?;
-    if !is_selected(&object, &options.only)? {
-        return Ok(None);
-    }
-    let ListingOptions { column, ingested_column, deleted_column, .. } = options;
-    let text = value_at(&object, column.as_deref(), &USUAL_COLUMNS);
-    let field = || column.clone().unwrap_or_else(|| USUAL_COLUMNS.join(", "));
-    let text = text.and_then(Value::as_str).ok_or_else(|| Error::no_field(&field()))?;
-    let mut row = Row::new(granule_id(text.as_bytes())?, location);
-    row.files = content::of_cumulus(&object);
-    if options.with_dates {
-        let ingested = value_at(&object, ingested_column.as_deref(), &INGESTED_COLUMNS);
-        row.ingested(date(ingested)?.ok_or_else(Error::no_ingest_date)?);
-        let deleted = value_at(&object, deleted_column.as_deref(), &[DELETED_COLUMN]);
-        if let Some(at) = date(deleted)? {
-            row.deleted(at);
-        }
-    }
-    Ok(Some(row))
-}
-
-/// Whether the filters of rows select an object: by strings, or by numbers as they are written. Null is an empty
-/// string. A field that is missing is an error, because the filter may have been mistyped.
-fn is_selected(object: &Value, only: &[RowFilter]) -> Result<bool, Error> {
-    for RowFilter { column, .. } in only {
-        let value = value_at(object, Some(column), &[]).ok_or_else(|| Error::no_field(column))?;
-        let text = match value {
-            Value::String(text) => text.clone(),
-            Value::Null => String::new(),
-            other => other.to_string(),
-        };
-        if selects(only, column, &text) == Some(false) {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-/// The value of the requested field, or of the first usual one that exists.
-fn value_at<'object>(
-    object: &'object Value,
-    field: Option<&str>,
-    usual: &[&str],
-) -> Option<&'object Value> {
-    match field {
-        Some(pointer) if pointer.starts_with('/') => object.pointer(pointer),
-        Some(field) => object.get(field),
-        None => usual.iter().find_map(|field| object.get(field)),
-    }
-}
-
-/// The time in a field. `None` if the field is missing, null or empty.
-fn date(value: Option<&Value>) -> Result<Option<WrittenTime>, Error> {
-    match value {
-        None | Some(Value::Null) => Ok(None),
-        Some(Value::String(text)) if text.is_empty() => Ok(None),
-        Some(Value::String(text)) => parse_time(text).map(Some),
-        Some(other) => parse_time(&other.to_string()).map(Some),
-    }
 }
 
 fn change(line: &[u8], location: SourceLocation) -> Result<Row, Error> {

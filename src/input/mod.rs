@@ -42,6 +42,7 @@
 //! that is never closed does not fill memory.
 
 mod catalogues;
+mod checksum_paths;
 mod checksums;
 mod columns;
 mod content;
@@ -62,12 +63,16 @@ mod line_messages;
 mod line_text;
 mod lines;
 mod listing;
+mod object_lines;
 mod occurrences;
+mod odd_rows;
 mod old_payment_ids;
 mod pages;
 mod paging_keys;
 mod pdr;
 mod records;
+#[cfg(test)]
+mod refusals;
 mod replicas;
 mod response;
 mod selection;
@@ -77,6 +82,7 @@ mod table;
 mod tests;
 mod values;
 mod warning;
+mod watched;
 
 pub use content::StatedFile;
 pub use directory::{DirectoryFile, DirectoryListing};

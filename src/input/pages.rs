@@ -13,8 +13,12 @@ pub(super) struct Totals {
     pub start: Option<u64>,
     /// How many pages the search has. `None` means that it is not stated.
     pub pages: Option<u64>,
+    /// How many granules the file has. `None` means that it is not stated.
+    pub returned: Option<u64>,
     /// Whether the file refers to a next page.
     pub has_next_page: bool,
+    /// Whether the file states that the search was cut short.
+    pub is_partial: bool,
 }
 
 /// The pages of search results.
@@ -35,6 +39,10 @@ pub(super) struct Pages {
     /// How many pages refer to a next one.
     next_pages: u64,
     pages: u64,
+    /// Whether a search was cut short.
+    is_partial: bool,
+    /// Of the first page with fewer granules than it states: how many it states, and has.
+    cut: Option<(u64, u64)>,
     /// The first file.
     pub location: Option<SourceLocation>,
 }
@@ -51,6 +59,15 @@ pub(super) static INCOMPLETE: FindingKind = FindingKind {
     hint: "name the files of all pages in one command",
 };
 
+/// A response says that it is not whole, or has fewer granules than it says.
+static PARTIAL: FindingKind = FindingKind {
+    name: "partial-response",
+    refused_as: ErrorKind::Incomplete,
+    heading: "Incomplete search results",
+    what: "is not whole",
+    hint: "send the request again, until the response is whole",
+};
+
 /// A response has as many granules as a page, and states no total.
 static POSSIBLE_PAGE: FindingKind = FindingKind {
     name: "possible-page",
@@ -63,7 +80,10 @@ static POSSIBLE_PAGE: FindingKind = FindingKind {
 impl Pages {
     /// Adds a page, which messages call `name`.
     pub(super) fn add(&mut self, name: &str, totals: Totals, elements: u64) {
-        let Totals { hits, start, pages, has_next_page } = totals;
+        let Totals { hits, start, pages, returned, has_next_page, is_partial } = totals;
+        self.is_partial |= is_partial;
+        let cut = returned.filter(|returned| *returned > elements);
+        self.cut = self.cut.or(cut.map(|returned| (returned, elements)));
         if self.location.is_none() {
             self.location = Some(SourceLocation::Line { source: name.into(), line: 1 });
         }
@@ -99,8 +119,20 @@ impl Pages {
             stated,
             next_pages,
             pages,
+            is_partial,
+            cut,
             ..
         } = *self;
+        if is_partial {
+            let sentence =
+                "the response states that the search was cut short, or that a part of it failed";
+            return Some((&PARTIAL, sentence.to_owned()));
+        }
+        if let Some((returned, elements)) = cut {
+            let sentence =
+                format!("the response states that it has {returned} granules, and has {elements}");
+            return Some((&PARTIAL, sentence));
+        }
         let found = found.max(begun);
         if found > contained {
             return Some((

@@ -1,6 +1,33 @@
-//! The names of the members of a search result that state its size, or that it has more pages.
+//! The names of the members of a search result that state its size, or that it is not all of it.
 
-/// Keys with the number of granules that a search found, in lower case without `_`, `-`, `.`, `:` and `@`.
+/// What a member of a search result states.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum PagingKey {
+    /// How many granules the search found.
+    Total,
+    /// How many granules the search found, or the response has.
+    Count,
+    /// How many granules the response has.
+    Returned,
+    /// How many pages the search has.
+    PageCount,
+    /// Which page is next, or that one is, unless the value is empty, null, zero or false.
+    NextPage,
+    /// That the page is the last one, unless the value is false.
+    LastPage,
+    /// That the search continues, as the last page may state, too.
+    Cursor,
+    /// How many granules are on the pages before.
+    Start,
+    /// That the search was cut short, unless the value is empty, null, zero or false.
+    Partial,
+    /// That the search was not cut short, unless the value is false.
+    Complete,
+    /// What failed in the search, unless it is empty.
+    Errors,
+}
+
+/// Names of totals, in lower case without `_`, `-`, `.`, `:` and `@`.
 pub(super) const TOTALS: [&str; 20] = [
     "found",
     "hitcount",
@@ -24,39 +51,76 @@ pub(super) const TOTALS: [&str; 20] = [
     "totalresults",
 ];
 
-/// Keys that refer to a next page, unless their value is empty, null, zero or false, written likewise.
-pub(super) const NEXT_PAGES: [&str; 23] = [
-    "exceededtransferlimit",
-    "hasmore",
-    "hasnext",
-    "hasnextpage",
-    "incompleteresults",
-    "istruncated",
-    "moreresults",
-    "next",
-    "nextcontinuationtoken",
-    "nextcursor",
-    "nexthref",
-    "nextlink",
-    "nextmarker",
-    "nextpage",
-    "nextpagetoken",
-    "nextpageurl",
-    "nexttoken",
-    "nexturl",
-    "odatanextlink",
-    "resumptiontoken",
-    "searchafter",
-    "truncated",
-    "continuationtoken",
+/// The names of members, written likewise.
+const NAMES: [(PagingKey, &[&str]); 11] = [
+    (PagingKey::Total, &TOTALS),
+    (PagingKey::Count, &["count", "numresults", "recordcount", "resultcount"]),
+    (PagingKey::Returned, &["keycount", "numberreturned", "numreturned", "returned"]),
+    (PagingKey::PageCount, &["numberofpages", "numpages", "pagecount", "pages", "totalpages"]),
+    (
+        PagingKey::NextPage,
+        &[
+            "continuationtoken",
+            "exceededtransferlimit",
+            "hasmore",
+            "hasnext",
+            "hasnextpage",
+            "istruncated",
+            "moreresults",
+            "next",
+            "nextcontinuationtoken",
+            "nextcursor",
+            "nexthref",
+            "nextkeymarker",
+            "nextlink",
+            "nextmarker",
+            "nextpage",
+            "nextpagetoken",
+            "nextpageurl",
+            "nexttoken",
+            "nexturl",
+            "odatanextlink",
+            "resumptiontoken",
+            "searchafter",
+            "truncated",
+        ],
+    ),
+    (PagingKey::LastPage, &["endofrecords", "islast", "islastpage", "last", "lastpage"]),
+    (PagingKey::Cursor, &["cursor", "cursormark", "scroll", "scrollid"]),
+    (PagingKey::Start, &["start"]),
+    (
+        PagingKey::Partial,
+        &["incompleteresults", "ispartial", "partial", "partialresults", "timedout"],
+    ),
+    (PagingKey::Complete, &["complete", "iscomplete"]),
+    (PagingKey::Errors, &["error", "errors"]),
 ];
 
-/// Keys with the number of pages, written likewise.
-pub(super) const PAGE_COUNTS: [&str; 6] =
-    ["lastpage", "numberofpages", "numpages", "pagecount", "pages", "totalpages"];
+impl PagingKey {
+    /// What a member states, whose name is written likewise. `None` means nothing of the pages.
+    pub(super) fn of(bare: &str) -> Option<Self> {
+        let known = NAMES.into_iter().find(|(_, names)| names.contains(&bare));
+        known.map(|(key, _)| key)
+    }
+}
 
-/// Keys of a search that continues, written likewise, which the last page may have, too.
-pub(super) const CURSORS: [&str; 4] = ["cursor", "cursormark", "scroll", "scrollid"];
+/// Whether a member, whose name is written likewise, is an object about the pages.
+pub(super) fn is_about_pages(bare: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        "context",
+        "hits",
+        "meta",
+        "metadata",
+        "page",
+        "pageinfo",
+        "pages",
+        "pagination",
+        "paging",
+        "result",
+        "search",
+    ];
+    NAMES.contains(&bare)
+}
 
 /// A key without the characters that differ between spellings.
 pub(super) fn bare(key: &str) -> String {

@@ -14,6 +14,7 @@ use super::findings::{FileFindings, Findings};
 use super::format::{InputFormat, ListingOptions};
 use super::inventory::Inventory;
 use super::lines::{LineContent, LineReader};
+use super::object_lines::ObjectLines;
 use super::pdr::Pdr;
 use super::response::Response;
 use super::table::TableReader;
@@ -125,11 +126,12 @@ impl OpenedFile {
         let rows: Box<dyn Rows + Send> = match format {
             InputFormat::Lines => Box::new(lines(file, LineContent::Id)),
             InputFormat::Ndjson => {
-                Box::new(lines(file, LineContent::Object(Box::new(options.clone()))))
+                Box::new(lines(file, LineContent::Object(Box::new(ObjectLines::new(options)))))
             }
-            InputFormat::Checksums => {
-                Box::new(lines(file, LineContent::Checksum(Checksums::of_file(&name, options))))
-            }
+            InputFormat::Checksums => Box::new(lines(
+                file,
+                LineContent::Checksum(Box::new(Checksums::of_file(&name, options))),
+            )),
             InputFormat::Changes | InputFormat::Manifest => {
                 Box::new(lines(file, LineContent::Change))
             }
@@ -303,7 +305,10 @@ impl Records {
         if let Some(shape) = self.warnings.shape() {
             found.suspicious.insert(0, shape);
         }
-        if matches!(self.format, InputFormat::Lines | InputFormat::Csv | InputFormat::Changes) {
+        if matches!(
+            self.format,
+            InputFormat::Lines | InputFormat::Csv | InputFormat::Changes | InputFormat::Checksums
+        ) {
             found.suspicious.extend(self.warnings.edge_blanks());
         }
         if let Some(odd_name) = self.odd_name.clone() {

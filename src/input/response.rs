@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::content::WrittenFile;
 use super::error::granule_id;
-use super::finding::{Finding, FindingKind, argument};
+use super::finding::{Finding, FindingKind};
 use super::findings::{FileFindings, Skipped};
 use super::format::{ListingOptions, RowFilter, parse_time, selects};
 use super::json_items::JsonItems;
 use super::lines::NOT_RECURSIVE;
 use super::replicas::Replicas;
 use super::values::Values;
+use super::watched::Watched;
 use super::{Reader, Row, Rows};
 use crate::error::{Error, ErrorKind};
 use crate::model::{SourceLocation, quoted};
@@ -72,13 +73,13 @@ pub(super) struct Response {
     has_nested: bool,
 }
 
-/// The granules are of several collections.
-static COLLECTIONS: FindingKind = FindingKind {
-    name: "several-collections",
-    refused_as: ErrorKind::NotAList,
-    heading: "Several collections",
-    what: "is of several collections",
-    hint: "--only collection=VALUE reads one of them, and --only 'collection=*' all",
+/// Only the objects of one directory are listed.
+static WITH_DELIMITER: FindingKind = FindingKind {
+    name: "not-recursive",
+    refused_as: ErrorKind::Incomplete,
+    heading: "Directories",
+    what: "is a prefix of other objects, which are not listed",
+    hint: "list without --delimiter",
 };
 
 impl Response {
@@ -210,18 +211,17 @@ impl Rows for Response {
             let sentence = format!("{} {}", quoted(path), NOT_RECURSIVE.what);
             suspicious.push(Finding::new(&NOT_RECURSIVE, location.clone(), sentence));
         }
-        if self.collections.distinct() > 1 {
-            let sentence = format!("the granules are of several collections: {}", self.collections);
-            let option = |value: &str| argument(&format!("{COLLECTION}={value}"));
-            let hint = self.collections.most_frequent().and_then(option).zip(option("*"));
-            let hint = hint
-                .map(|(most, all)| format!("--only {most} reads one of them, --only {all} all"));
-            suspicious.push(Finding::new(&COLLECTIONS, first_line(), sentence).with_hint(hint));
+        if let Some((line, prefix)) = &self.items.prefix {
+            let location = SourceLocation::Line { source: self.name.clone(), line: *line };
+            let sentence = format!("{} {}", quoted(prefix), WITH_DELIMITER.what);
+            suspicious.push(Finding::new(&WITH_DELIMITER, location, sentence));
         }
+        let collections = Watched::of_items(COLLECTION, self.collections.clone(), first_line());
         FileFindings {
             skipped: self.skipped.clone(),
             suspicious,
-            totals: self.dialect.is_search.then(|| self.items.totals()),
+            watched: vec![collections],
+            totals: self.dialect.is_search.then(|| self.items.totals(self.count)),
             elements: self.count,
             has_nested_paths: self.dialect.is_of_paths && self.has_nested,
             lacks_checksums: self.dialect.is_of_objects && !self.with_etags,

@@ -17,11 +17,12 @@ use super::format::{
     DELETED_COLUMN, INGESTED_COLUMNS, ListingOptions, PRODUCER_COLUMN, RowFilter, parse_time,
     selects,
 };
+use super::odd_rows::OddRows;
 use super::pages::Totals;
-use super::selection::{Selection, Watched};
+use super::selection::Selection;
 use super::{MAX_ROW_BYTES, Reader, Row, Rows};
 use crate::error::{Error, ErrorDetail};
-use crate::model::{SourceLocation, WrittenTime};
+use crate::model::WrittenTime;
 
 /// The ids in one column of a table, and the dates in two others.
 pub(super) struct TableReader {
@@ -38,8 +39,7 @@ pub(super) struct TableReader {
     algorithm: Option<String>,
     /// The character that separates the files within a cell.
     split: Option<char>,
-    /// The first row, which later ones may repeat. `None` means that it is data.
-    header: Option<ByteRecord>,
+    odd_rows: OddRows,
     /// Whether the present row was not returned yet: it is the first one of a table without a header.
     is_pending: bool,
     selection: Selection,
@@ -141,7 +141,7 @@ impl TableReader {
             .chain(selection.only.iter().map(|(index, _)| *index))
             .collect();
         if !options.no_header {
-            selection.watch(header, &read);
+            selection.watch(header, &read, options.with_dates, &rows.location());
         }
         Ok(TableReader {
             columns: header.len(),
@@ -152,7 +152,7 @@ impl TableReader {
             file,
             algorithm,
             split: options.split,
-            header: (!options.no_header).then(|| header.clone()),
+            odd_rows: OddRows::new((!options.no_header).then(|| header.clone()), column),
             is_pending: options.no_header,
             selection,
             is_search: is_search(header),
@@ -164,10 +164,7 @@ impl TableReader {
     /// Why the present row is left out. `None` means that it is read.
     fn skipped(&mut self) -> Option<Skipped> {
         let row = &self.rows.row;
-        if let Some(header) = &self.header
-            && header.get(self.column) == row.get(self.column)
-            && header.iter().eq(row.iter())
-        {
+        if self.odd_rows.is_header(row) {
             return Some(Skipped::Header);
         }
         let cell = |index: usize| row.get(index).unwrap_or_default();
@@ -181,8 +178,8 @@ impl TableReader {
         if status.is_some_and(|status| cell(status) != b"completed") {
             return Some(Skipped::NotCompleted);
         }
-        for Watched { index, values, .. } in watched {
-            values.add_bytes(cell(*index));
+        for (index, watched) in watched {
+            watched.add(cell(*index));
         }
         None
     }
@@ -309,15 +306,15 @@ impl Rows for TableReader {
             }
         }
         self.count += 1;
+        self.odd_rows.observe(&self.rows.row, || self.rows.location());
         self.granule().map(Some).map_err(|error| error.at(self.rows.location()))
     }
 
     fn findings(&self) -> FileFindings {
-        let line = self.rows.lines_before + 1;
-        let location = SourceLocation::Line { source: self.rows.name.clone(), line };
         FileFindings {
             skipped: self.rows.skipped.clone(),
-            suspicious: self.selection.findings(&location),
+            suspicious: self.odd_rows.findings(self.count),
+            watched: self.selection.watched.iter().map(|(_, watched)| watched.clone()).collect(),
             totals: self.is_search.then(Totals::default),
             elements: self.count,
             ..FileFindings::default()

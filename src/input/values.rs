@@ -49,6 +49,26 @@ impl Values {
         self.add(&String::from_utf8_lossy(value));
     }
 
+    /// Counts a value so many times.
+    pub(super) fn add_times(&mut self, value: &str, times: u64) {
+        if times == 0 {
+            return;
+        }
+        self.add(value);
+        // The value is not among the counts if there are too many.
+        if let Some((_, count)) = self.counts.iter_mut().find(|(known, _)| known == value) {
+            *count += times - 1;
+        }
+    }
+
+    /// Counts the values of another column.
+    pub(super) fn add_all(&mut self, other: &Values) {
+        for (value, count) in &other.counts {
+            self.add_times(value, *count);
+        }
+        self.has_more |= other.has_more;
+    }
+
     /// The value that was counted most often. `None` means that no value was counted.
     pub(super) fn most_frequent(&self) -> Option<&str> {
         // Of several, the first.
