@@ -70,6 +70,7 @@ mod records;
 mod replicas;
 mod response;
 mod selection;
+mod shape_table;
 mod shapes;
 mod table;
 #[cfg(test)]

@@ -154,8 +154,10 @@ impl OpenedFile {
             _ => false,
         };
         let (files, mut warnings) = (FileReading::new(options), WarningCollector::new(is_of_lines));
-        if format == InputFormat::Lines {
-            warnings = warnings.with_shapes();
+        match format {
+            InputFormat::Lines => warnings = warnings.with_shapes(),
+            InputFormat::Csv | InputFormat::Ndjson => warnings = warnings.with_shapes_of_cells(),
+            _ => {}
         }
         let (has_failed, count, ends) = (false, 0, Default::default());
         Ok(Records { rows, files, warnings, has_failed, format, count, ends, odd_name })
