@@ -150,7 +150,7 @@ impl DirectoryFile {
         let path = FilePath::new(path.as_str())
             .map_err(|cause| Error::refused(ErrorDetail::FileMetadata, path.as_str(), cause))?;
         let record = FileRecord::new(&granule_id, Some(path), size, checksum);
-        let content = Content::of(&granule_id, record.into_iter().collect())?;
+        let content = Content::merged(&granule_id, record.into_iter().collect())?;
         let content = Some(content).filter(|content| !content.is_empty());
         Ok(ListingEntry { content, ..ListingEntry::from(granule_id) })
     }

@@ -28,7 +28,8 @@ mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
 pub(crate) use content::WrittenFile;
-pub use content::{Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
+pub use content::{Content, Coverage};
+pub(crate) use content::{ContentChange, ContentConflict, ContentMatch, ContentUpdate};
 pub use creator::{Creator, Orcid};
 pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;

@@ -30,7 +30,7 @@ pub struct ChangeReport {
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
     /// the first difference. They were skipped.
-    pub contradicted: Vec<ContentConflict>,
+    pub(crate) contradicted: Vec<ContentConflict>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
