@@ -236,9 +236,8 @@ pub mod verify {
 pub mod proof {
     pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
-        Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
-        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatementProof, StatementTree,
-        VerificationKey, Witness,
+        ListedSet, LogCheckpoint, Note, NoteSignature, Policy, ProofProblem, ProofVerdict,
+        SetStatement, SigningKey, StatementProof, StatementTree, VerificationKey, Witness,
     };
 }
 

@@ -22,7 +22,8 @@ mod tree;
 mod verdict;
 
 pub use checkpoint::LogCheckpoint;
-pub use key::{KeyUse, SigningKey, VerificationKey};
+pub(crate) use key::KeyUse;
+pub use key::{SigningKey, VerificationKey};
 pub use list::ListedSet;
 pub use note::Note;
 pub use policy::{Policy, Witness};
@@ -31,4 +32,4 @@ pub use signature::NoteSignature;
 pub use statement::SetStatement;
 pub(crate) use statement::StatedSet;
 pub use tree::{StatementTree, TreeHash};
-pub use verdict::{Cosignature, ListedBy, ProofProblem, ProofVerdict};
+pub use verdict::{ProofProblem, ProofVerdict};

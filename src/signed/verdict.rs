@@ -24,9 +24,9 @@ pub struct ProofVerdict {
     /// The keys of the log that signed it, each as a verification key.
     pub signed_by: Vec<String>,
     /// The witnesses of the policy that cosigned it.
-    pub witnesses: Vec<Cosignature>,
+    pub(super) witnesses: Vec<Cosignature>,
     /// What the list proves. `None` means that there was none, or another one.
-    pub list: Option<ListedBy>,
+    pub(super) list: Option<ListedBy>,
     /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
     pub with_checksums: Option<u64>,
     /// The algorithms of the checksums that prove the list, the strongest first.
@@ -38,7 +38,7 @@ pub struct ProofVerdict {
 /// By what a list is the one that is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ListedBy {
+pub(super) enum ListedBy {
     /// By its digest, with the checksums in it.
     Digest,
     /// By the MD5 of its names, although bytes are known.
@@ -50,7 +50,7 @@ crate::model::shown_as_json!(ListedBy);
 /// A witness that has seen a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Cosignature {
+pub(super) struct Cosignature {
     /// Its name in the policy.
     pub name: String,
     /// Its key.

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use accession::Moment;
 use accession::listing::unzipped;
-use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
+use accession::proof::{ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use serde::Serialize;
 use serde_json::Value;
@@ -68,7 +68,7 @@ impl Verify {
             (Some(file), _) => read_policy(file)?.1,
             // Read here, since a message about an argument repeats it, and it may be the private key.
             (None, Some(text)) => match text.parse::<VerificationKey>() {
-                Ok(key) if key.key_use() == KeyUse::Log => Policy::of_log(key),
+                Ok(key) if !key.is_of_witness() => Policy::of_log(key),
                 Ok(key) => {
                     let what = format!("{} is the key of a witness, not of a log", key.name());
                     return Err(Error::usage(what));
