@@ -197,10 +197,11 @@ impl CheckOptions {
         CheckOptions::default()
     }
 
-    /// How much of each file is checked. Default: what [`Depth`] defaults to.
+    /// Whether only the size of each file is checked, and no file is opened. Default: no, so all checksums that
+    /// this program computes are checked, too.
     #[must_use]
-    pub fn depth(mut self, depth: Depth) -> Self {
-        self.depth = depth;
+    pub fn sizes_only(mut self, sizes_only: bool) -> Self {
+        self.depth = if sizes_only { Depth::Size } else { Depth::Content };
         self
     }
 
@@ -290,8 +291,9 @@ impl Registry {
 }
 
 impl Registry {
-    /// Returns the index of the contents from which the fewest files below a directory differ. Reads only the
-    /// files that differ between two contents, once for each of the two. Records nothing.
+    /// Returns the index of the contents from which the fewest files below a directory differ, as a check with
+    /// these options finds them. Reads only the files that differ between two contents, once for each of the two.
+    /// Records nothing.
     ///
     /// # Errors
     ///
@@ -300,7 +302,7 @@ impl Registry {
         &self,
         contents: &[HeldContents],
         tree: &FileTree,
-        depth: Depth,
+        options: &CheckOptions,
     ) -> Result<usize> {
         let root = tree.open()?;
         let reading = ReadOptions { begin_until: None, ..tree.reading };
@@ -311,9 +313,8 @@ impl Registry {
             let mut findings = [0, 0];
             for (own, findings) in findings.iter_mut().enumerate() {
                 let files = differing(self, sets, own)?;
-                for file in
-                    FileReader::start(&root, files, Purpose::Check(depth), reading, self.watcher())?
-                {
+                let purpose = Purpose::Check(options.depth);
+                for file in FileReader::start(&root, files, purpose, reading, self.watcher())? {
                     *findings += u64::from(file?.problem().is_some());
                 }
             }
