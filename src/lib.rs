@@ -168,7 +168,7 @@ pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
     DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
     Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
+    Selection, Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -191,9 +191,9 @@ pub mod file {
 pub mod listing {
     pub use crate::input::{
         DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, ListedRecords,
-        OpenedFile, Record, Records, RowFilter, StatedFile, unzipped,
+        OpenedFile, Record, Records, RowFilter, unzipped,
     };
-    pub use crate::registry::{ListedDirectory, ListingSummary, SkippedEntries};
+    pub use crate::registry::{ListingSummary, SkippedEntries};
 }
 
 /// The history of a dataset: its sets, subsets and annotations, and how sets differ.
@@ -212,11 +212,9 @@ pub mod history {
 
 /// What an operator looks at every day.
 pub mod status {
-    pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
-        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary,
-        MirrorFacts, MirrorVerdict, Mirrored, NamesFact, NewCheck, OpenFinding, RootState,
-        StatusThresholds,
+        DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, MirrorFacts,
+        MirrorVerdict, Mirrored, NewCheck, OpenFinding, RootState, StatusThresholds,
     };
 }
 

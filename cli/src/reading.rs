@@ -6,9 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::listing::{
-    DirectoryListing, FileRead, Findings, ListedDirectory, ListedRecords, Record, Records,
-};
+use accession::listing::{DirectoryListing, FileRead, Findings, ListedRecords, Record, Records};
 use accession::text::quoted;
 use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, Location,
@@ -334,8 +332,8 @@ impl<'a> ReadListings<'a> {
         Ok(self.findings)
     }
 
-    /// What is in listings that become part of a dataset, unless they are refused by it. `directory` finds a
-    /// listed id that is a directory of another.
+    /// What is in listings that become part of a dataset, unless they are refused by it. `refuse_directories`
+    /// refuses a listed id that is a directory of another.
     ///
     /// # Errors
     ///
@@ -344,14 +342,17 @@ impl<'a> ReadListings<'a> {
     pub fn accepted_for(
         mut self,
         Recording { session, dataset }: Recording<'_>,
-        directory: impl FnOnce() -> accession::Result<Option<ListedDirectory>>,
+        refuse_directories: impl FnOnce() -> accession::Result<()>,
     ) -> Result<Findings> {
         let refusal = self.refusal.take();
         self.check(refusal)?;
         if self.findings.has_nested_paths()
-            && let Some(listed) = directory()?
+            && let Err(error) = refuse_directories()
         {
-            self.check(Some(Findings::directory(&listed)))?;
+            match error.kind() {
+                ErrorKind::NotAList => self.check(Some(error))?,
+                _ => return Err(error.into()),
+            }
         }
         for (algorithm, files) in self.findings.guessed_algorithms() {
             let registry = session.open_existing()?;

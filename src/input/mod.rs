@@ -77,7 +77,7 @@ mod tests;
 mod values;
 mod warning;
 
-pub use content::StatedFile;
+pub(crate) use content::StatedFile;
 pub use directory::{DirectoryFile, DirectoryListing};
 pub use error::MAX_ROW_BYTES;
 pub use file::{OpenedFile, unzipped};
@@ -113,7 +113,7 @@ pub struct Record {
     /// Whether the file marks the granule as deleted, retracted, or replaced by another version.
     pub is_deleted: bool,
     /// What the file states of the granule's files.
-    pub files: Vec<StatedFile>,
+    pub(crate) files: Vec<StatedFile>,
 }
 
 /// A granule as the reader of a format returns it, and what is written of its files.

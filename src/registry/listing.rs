@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::batches::{MergedEvent, MergedEvents};
-use super::directories::{ListedDirectory, listed_directory};
+use super::directories::refuse_directories;
 use super::observer::{Watcher, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::Granule;
@@ -203,13 +203,13 @@ impl Listing {
         if self.states_files() { 64 } else { 4_096 }
     }
 
-    /// The first listed id that is a directory in the path of another one. Costs a pass over the list.
+    /// Refuses a listing with an id that is a directory in the path of another one. Costs a pass over the list.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::repeated`].
-    pub fn listed_directory(&self) -> Result<Option<ListedDirectory>> {
-        listed_directory(self.sorted()?)
+    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it has one; those of [`Listing::repeated`].
+    pub fn refuse_directories(&self) -> Result<()> {
+        refuse_directories(self.sorted()?)
     }
 
     /// The listed granules in canonical order, repeated ones included, with where they were read.

@@ -40,8 +40,8 @@ pub use author::Author;
 pub use cancel::CancelToken;
 pub use clock::Clock;
 pub use copy::{CopyReport, PaymentIds};
-pub use directories::ListedDirectory;
-pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
+pub(crate) use facts::{ChecksumsFact, NamesFact};
+pub use facts::{FilesFact, MirrorFacts};
 pub use handle::Registry;
 pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
 pub(crate) use log::{LogChanges, Replay};
@@ -77,7 +77,7 @@ pub use crate::model::{DatasetRecord, MetadataVersion};
 pub(crate) use write::MAX_EXAMPLES;
 
 pub use crate::store::Span;
-pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, Withdrawn};
+pub use crate::store::{Location, OpenFinding, RootState, Withdrawn};
 
 /// The number of bytes of a file that [`is_registry`] looks at.
 pub(crate) const BEGINNING_BYTES: u64 = crate::store::MAGIC_BYTES;

@@ -6,7 +6,7 @@ use super::mirror_sources::Taken;
 use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Coverage, DatasetName, Event, EventKind, ListingEntry};
-use crate::registry::directories::{ListedDirectory, listed_directory};
+use crate::registry::directories::refuse_directories;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -53,13 +53,14 @@ impl Change {
         self.staging.count()
     }
 
-    /// The first id of the change that is a directory in the path of another one. Costs a pass over the change.
+    /// Refuses a change with an id that is a directory in the path of another one. Costs a pass over the change.
     ///
     /// # Errors
     ///
+    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it has one;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
-    pub fn listed_directory(&self) -> Result<Option<ListedDirectory>> {
-        listed_directory(self.staging.sorted()?)
+    pub fn refuse_directories(&self) -> Result<()> {
+        refuse_directories(self.staging.sorted()?)
     }
 
     fn stage(&mut self, entry: ListingEntry, kind: EventKind) -> Result<()> {
@@ -92,7 +93,7 @@ impl Registry {
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
-    /// before. Granules of which something else is known by now are skipped ([`ChangeReport::contradicted`]).
+    /// before. Granules of which something else is known by now are skipped (`ChangeReport::contradicted`).
     pub(crate) fn change_computed(
         &self,
         dataset: &DatasetName,
