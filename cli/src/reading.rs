@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::listing::{DirectoryListing, FileRead, Findings, ListedRecords, Record, Records};
+use accession::listing::{DirectoryListing, FileRead, Findings, ListedRecords, Records};
 use accession::text::quoted;
 use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, Location,
@@ -144,7 +144,8 @@ impl<'a> Entries<'a> {
             match &mut self.open {
                 Some(OpenListing::File { file, records, progress }) => {
                     let record = records.next().transpose();
-                    if let Some(record) = record.map_err(|error| with_hint_of_data(error, file))? {
+                    let record = record.map_err(|error| with_hint_of_data(error, file))?;
+                    if let Some(mut record) = record {
                         progress.advance_row();
                         let is_path = records.records().format().lists_paths();
                         let granule_id = self.id_of(&record.granule_id, Some(&record.location))?;
@@ -153,7 +154,8 @@ impl<'a> Entries<'a> {
                         {
                             add_path(listed_paths, &granule_id, &record)?;
                         }
-                        return Ok(Some(Record { granule_id, ..record }.into_entry()?));
+                        record.granule_id = granule_id;
+                        return Ok(Some(record.into_entry()?));
                     }
                 }
                 Some(OpenListing::Directory { files, progress, ids, ends, .. }) => {

@@ -80,7 +80,7 @@ mod warning;
 pub(crate) use content::StatedFile;
 pub use directory::{DirectoryFile, DirectoryListing};
 pub use error::MAX_ROW_BYTES;
-pub use file::{OpenedFile, unzipped};
+pub use file::OpenedFile;
 use findings::FileFindings;
 pub use findings::{FileRead, Findings};
 pub use format::{InputFormat, ListingOptions, RowFilter};

@@ -35,7 +35,7 @@ pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
 pub use expected::Expected;
 pub(crate) use granule_id::{CURRENT_DIRECTORY, IdPageBuilder, too_long as id_too_long};
-pub use granule_id::{GranuleId, GranulePrefix, IdPage};
+pub use granule_id::{GranuleId, GranuleQuery, IdPage};
 pub use history::{
     Annotation, ChangeCounts, Checkpoint, Confirmation, Event, EventKind, FoundPeriod,
     FoundPosition, Holding, Instance, ListingEntry, LogChange, RefusedListing, Withdrawal,
@@ -46,10 +46,10 @@ pub(crate) use known_file::EncodedFiles;
 pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
-pub use message::{
-    ParseError, SourceLocation, is_escaped, is_interpreted, plural, quoted, write_visible,
+pub use message::{ParseError, SourceLocation, is_escaped, plural, quoted};
+pub(crate) use message::{
+    check_characters, check_fields, is_interpreted, strip_prefix_of_any_case,
 };
-pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};

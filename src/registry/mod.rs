@@ -34,6 +34,7 @@ mod statements;
 mod status;
 mod verify;
 mod warnings;
+mod work_counts;
 mod write;
 
 pub use author::Author;
@@ -53,27 +54,25 @@ pub use restore::{MissingFromBackup, RestoreReport};
 pub(crate) use snapshot::CitedContents;
 pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Difference, DifferenceCounts,
-    Differences, DigestPeriod, Export, Exported, FileList, FileTotals, FirstRegistration, Granule,
-    Granules, HeldContents, History, HistoryOptions, Period, Periods, Presence, Selected,
-    Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    Differences, DigestPeriod, Exported, FileList, FileTotals, Granule, Granules, HeldContents,
+    HistoryOptions, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot, TwoSides,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
 pub use status::{
     DatasetStatus, FilesChecked, KnownPrimary, MirrorVerdict, Mirrored, StatusThresholds,
 };
-pub use verify::{
-    DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
-};
+pub use verify::{DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications};
 pub use write::{
     Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,
     FileCheck, HistoryCounts, IfMissing, Import, KeptAnnotations, Lease, NewAnnotation, NewCheck,
-    ReturnedGranules, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
+    ReturnedGranules, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::Error;
 pub use crate::model::{DatasetRecord, MetadataVersion};
+pub use work_counts::WorkCounts;
 pub(crate) use write::MAX_EXAMPLES;
 
 pub use crate::store::Span;

@@ -6,7 +6,7 @@ use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::file::Checksum;
-use accession::history::NewAnnotation;
+use accession::history::{GranuleQuery, NewAnnotation};
 use accession::mirror::manifest;
 use harness::values::AtTime;
 
@@ -179,7 +179,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
             dataset.granule_url = Some("https://data.example.org/{granule}".parse().unwrap());
         };
         world.registry.edit_dataset(&name("dataset"), edit).unwrap();
-        let id = granule_id(1_000).parse().unwrap();
+        let id: GranuleQuery = granule_id(1_000).parse().unwrap();
         let url = |world: &World| {
             let periods = world.registry.snapshot().unwrap().find(&id, None, 10).unwrap();
             assert_eq!(periods.len(), 1);

@@ -402,9 +402,7 @@ impl Taken {
         all.created_dataset |= next.created_dataset;
         all.overruled = all.overruled.take().or(next.overruled);
         all.skipped.repeated += next.skipped.repeated;
-        all.effort.steps += next.effort.steps;
-        all.effort.rows += next.effort.rows;
-        all.effort.checkpoints += next.effort.checkpoints;
+        all.effort += next.effort;
         for (examples, more) in [
             (&mut all.first.ingested, next.first.ingested),
             (&mut all.first.deleted, next.first.deleted),

@@ -3,7 +3,6 @@
 
 use super::annotate::KeptAnnotations;
 use super::guard::MAX_EXAMPLES;
-use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
 use crate::model::{
@@ -11,6 +10,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::registry::handle::End;
+use crate::registry::work_counts::WorkCounts;
 
 /// What a change, an import or a pull did to a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

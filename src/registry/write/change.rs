@@ -78,7 +78,7 @@ impl Registry {
     ///
     /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
     /// granule held after the last checkpoint before the first of them
-    /// ([`WorkCounts::steps`](super::super::WorkCounts::steps)). Granules at the end of the
+    /// ([`WorkCounts::steps`](crate::verify::WorkCounts::steps)). Granules at the end of the
     /// canonical order cost exactly one step each. The memory does not depend on the number of
     /// granules.
     ///

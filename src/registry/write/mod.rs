@@ -36,6 +36,5 @@ pub(crate) use imported_subsets::{CitedSubset, CitedSubsets};
 pub(crate) use mirror_sources::{Remembered, Taken};
 pub use payment::Lease;
 pub use record::{Edit, SharedDoi};
-pub use rewind::WorkCounts;
 pub(in crate::registry) use stamp::noticeably_ahead_of;
 pub use target::{ChangeOptions, IfMissing};

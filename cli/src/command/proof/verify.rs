@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use accession::Moment;
-use accession::listing::unzipped;
 use accession::proof::{ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use serde::Serialize;
@@ -11,7 +10,7 @@ use serde_json::Value;
 
 use crate::args::moment;
 use crate::error::{Context, Error, Exit, Result};
-use crate::input_file::{InputFile, open, parsed, read_text};
+use crate::input_file::{InputFile, open, parsed, read_text, unzipped};
 use crate::output::{Output, in_words};
 use crate::references::read_policy;
 use crate::session::Session;
@@ -88,7 +87,7 @@ impl Verify {
             parsed(&read_text(&self.proof, StatementProof::MAX_BYTES as u64)?, &self.proof)?;
         let listed = |file: &InputFile| -> Result<ListedSet> {
             let (reader, name) = open(file)?;
-            let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
+            let listed = unzipped(reader).and_then(ListedSet::read);
             listed.with_context(|| format!("cannot read {}", quoted(&name)))
         };
         let listed = self.list.as_ref().map(listed).transpose()?;
