@@ -188,10 +188,10 @@ pub mod file {
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, ListedRecords,
-        OpenedFile, Record, Records, RowFilter,
+        DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, OpenedFile,
+        Record, Records, RowFilter,
     };
-    pub use crate::registry::{ListingSummary, SkippedEntries};
+    pub use crate::registry::ListingSummary;
 }
 
 /// The history of a dataset: its sets, subsets and annotations, and how sets differ.
@@ -202,9 +202,8 @@ pub mod history {
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, DigestPeriod,
-        Exported, FileList, FileTotals, HeldContents, KeptAnnotations, NewAnnotation, Period,
-        Periods, Presence, ReturnedGranules, SideBySide, Skipped, Span, SubsetCitation,
-        SubsetState, TwoSides,
+        Exported, FileList, FileTotals, HeldContents, NewAnnotation, Period, Periods, Presence,
+        SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
     };
 }
 
@@ -218,7 +217,7 @@ pub mod status {
 
 /// Copies of a registry.
 pub mod backup {
-    pub use crate::registry::{CopyReport, MissingFromBackup, PaymentIds, RestoreReport};
+    pub use crate::registry::{CopyReport, MissingFromBackup, RestoreReport};
 }
 
 /// The results of recomputing what a registry states.

@@ -6,7 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::listing::{DirectoryListing, FileRead, Findings, ListedRecords, Records};
+use accession::listing::{DirectoryListing, FileRead, Findings, Records};
 use accession::text::quoted;
 use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, Location,
@@ -51,7 +51,7 @@ const CHECKED_ROWS: u64 = 4_096;
 enum OpenListing {
     File {
         file: InputFile,
-        records: Box<ListedRecords>,
+        records: Box<Records>,
         progress: Progress,
     },
     Directory {
@@ -143,11 +143,11 @@ impl<'a> Entries<'a> {
         loop {
             match &mut self.open {
                 Some(OpenListing::File { file, records, progress }) => {
-                    let record = records.next().transpose();
+                    let record = records.next_listed();
                     let record = record.map_err(|error| with_hint_of_data(error, file))?;
                     if let Some(mut record) = record {
                         progress.advance_row();
-                        let is_path = records.records().format().lists_paths();
+                        let is_path = records.format().lists_paths();
                         let granule_id = self.id_of(&record.granule_id, Some(&record.location))?;
                         if let Some(listed_paths) = &mut self.listed_paths
                             && is_path
@@ -186,7 +186,7 @@ impl<'a> Entries<'a> {
         progress.begin("reading", "granules", None);
         let directory = file.path().and_then(Path::parent).map(Path::to_owned);
         let options = self.options.clone().directory(directory).checksums(None);
-        let records = Records::open(reader, &name, &options)?.listed();
+        let records = Records::open(reader, &name, &options)?;
         Ok(OpenListing::File { file: file.clone(), records: Box::new(records), progress })
     }
 
@@ -242,8 +242,8 @@ impl<'a> Entries<'a> {
     fn end_listing(&mut self) {
         let (warnings, progress) = match self.open.take() {
             Some(OpenListing::File { file, records, progress }) => {
-                records.records().add_to(&mut self.findings, &file.name());
-                (records.warnings(&file.name()), progress)
+                records.add_to(&mut self.findings, &file.name());
+                (records.warnings(), progress)
             }
             Some(OpenListing::Directory { file, files, progress, ids, ends }) => {
                 let (name, format) = (file.name(), "directory".to_owned());

@@ -24,7 +24,7 @@ mod references;
 mod resolve;
 mod set_spec;
 
-pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
+pub use check::{Checker, CitationVerdict, CitedSet};
 pub use facts::Citation;
 pub use format::CitationFormat;
 pub use recognise::{FoundCitation, ParsedField, Part};

@@ -84,7 +84,6 @@ pub use file::OpenedFile;
 use findings::FileFindings;
 pub use findings::{FileRead, Findings};
 pub use format::{InputFormat, ListingOptions, RowFilter};
-pub use listing::ListedRecords;
 pub use records::{Events, Records};
 
 use std::io::BufRead;

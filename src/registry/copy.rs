@@ -46,7 +46,7 @@ impl Registry {
         drop(read);
         if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported) {
             // A registry that is not in a file is copied row by row.
-            return self.copy_to(target, PaymentIds::Copied);
+            return self.copy_with_payment_ids_to(target);
         }
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
@@ -70,7 +70,7 @@ impl Registry {
 
 /// Whether the state of the workers that issue payment ids is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PaymentIds {
+enum PaymentIds {
     /// It is, so the source must issue no further ids: they would be issued twice.
     Copied,
     /// It is not: the copy starts without any.
@@ -89,8 +89,9 @@ pub struct CopyReport {
 
 impl Registry {
     /// Copies the registry in its present state to `target`, where there is no registry yet: the datasets with all
-    /// versions of their records, their histories, granules, and cited subsets. Others may read and write the registry meanwhile: what they change is not in
-    /// the copy. Until it is complete, a file keeps what they write in its write-ahead log, which grows.
+    /// versions of their records, their histories, granules, and cited subsets, without what issues payment ids.
+    /// Others may read and write the registry meanwhile: what they change is not in the copy. Until it is complete, a
+    /// file keeps what they write in its write-ahead log, which grows.
     ///
     /// The copy appears at the target only when every identifier in it was recomputed. If it is
     /// interrupted, nothing of it remains on a server, where it is one transaction.
@@ -99,14 +100,23 @@ impl Registry {
     ///
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): there is a registry at the
     /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
-    pub fn copy_to(
-        &self,
-        target: impl Into<Location>,
-        payment_ids: PaymentIds,
-    ) -> Result<CopyReport> {
-        let target = target.into();
+    pub fn copy_to(&self, target: impl Into<Location>) -> Result<CopyReport> {
+        self.copy_all_to(&target.into(), PaymentIds::LeftOut)
+    }
+
+    /// As [`Registry::copy_to`], with the state of the workers that issue payment ids. This registry must issue no
+    /// further ids: they would be issued twice.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::copy_to`].
+    pub fn copy_with_payment_ids_to(&self, target: impl Into<Location>) -> Result<CopyReport> {
+        self.copy_all_to(&target.into(), PaymentIds::Copied)
+    }
+
+    fn copy_all_to(&self, target: &Location, payment_ids: PaymentIds) -> Result<CopyReport> {
         let in_target = |error: Error| target.named(error);
-        let (store, copy) = Store::create(&target, Some(self.location())).map_err(in_target)?;
+        let (store, copy) = Store::create(target, Some(self.location())).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;
         let store = copy.reopen(store).map_err(in_target)?;
         let registry =

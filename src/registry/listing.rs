@@ -38,22 +38,7 @@ use crate::model::{Digest, Event, EventKind, Identifier, ListingEntry, Timestamp
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     staging: Arc<Staging>,
-    skipped: SkippedEntries,
     warnings: Arc<[Warning]>,
-}
-
-/// What is not part of a list that was read, and was counted instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct SkippedEntries {
-    /// Files and directories whose names begin with `.`.
-    pub hidden: u64,
-    /// Symbolic links to directories.
-    pub directory_links: u64,
-    /// Entries of a directory that are neither files nor directories, such as pipes.
-    pub special: u64,
-    /// Granules that a file marks as deleted or replaced.
-    pub deleted: u64,
 }
 
 /// Collects granules for a [`Listing`].
@@ -104,22 +89,17 @@ impl ListingBuilder {
 
     /// The list of the granules that were added.
     pub fn finish(self) -> Listing {
-        self.finish_reading(SkippedEntries::default(), Vec::new())
+        self.finish_reading(Vec::new())
     }
 
     /// As [`ListingBuilder::finish`], of a list that was read.
-    pub(crate) fn finish_reading(self, skipped: SkippedEntries, warnings: Vec<Warning>) -> Listing {
-        Listing { staging: Arc::new(self.staging), skipped, warnings: warnings.into() }
+    pub(crate) fn finish_reading(self, warnings: Vec<Warning>) -> Listing {
+        Listing { staging: Arc::new(self.staging), warnings: warnings.into() }
     }
 }
 
 impl Listing {
-    /// What was not read into the list, and counted instead.
-    pub fn skipped(&self) -> SkippedEntries {
-        self.skipped
-    }
-
-    /// Warnings about the file that was read, such as ids that look like comments.
+    /// Warnings about the file or directory that was read, such as ids that look like comments, and what was skipped.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }

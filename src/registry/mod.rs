@@ -40,11 +40,11 @@ mod write;
 pub use author::Author;
 pub use cancel::CancelToken;
 pub use clock::Clock;
-pub use copy::{CopyReport, PaymentIds};
+pub use copy::CopyReport;
 pub(crate) use facts::{ChecksumsFact, NamesFact};
 pub use facts::{FilesFact, MirrorFacts};
 pub use handle::Registry;
-pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
+pub use listing::{Listing, ListingBuilder, ListingSummary};
 pub(crate) use log::{LogChanges, Replay};
 pub(crate) use observer::OpenWork;
 pub use observer::{Observer, Progress, Watcher, Work};
@@ -64,8 +64,8 @@ pub use status::{
 pub use verify::{DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications};
 pub use write::{
     Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,
-    FileCheck, HistoryCounts, IfMissing, Import, KeptAnnotations, Lease, NewAnnotation, NewCheck,
-    ReturnedGranules, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState,
+    FileCheck, HistoryCounts, IfMissing, Import, Lease, NewAnnotation, NewCheck, SharedDoi,
+    Skipped, SubsetCitation, SubsetMembers, SubsetState,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};

@@ -2,7 +2,6 @@
 //! passed on.
 
 use accession::HistoryOptions;
-use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::file::Checksum;
@@ -95,7 +94,7 @@ const WRITE: TrialOfLastRow = ("manifest", |world| {
 const PUBLISH: TrialOfLastRow = ("publish", |world| world.publish(harness::directory().path()));
 const COPY: TrialOfLastRow = ("copy", |world| {
     let directory = harness::directory();
-    world.registry.copy_to(directory.path().join("copy.db"), PaymentIds::Copied)?;
+    world.registry.copy_with_payment_ids_to(directory.path().join("copy.db"))?;
     Ok(())
 });
 const CITE: TrialOfLastRow = ("cite", |world| {

@@ -330,7 +330,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     assert!(expected.is_sorted());
     assert_verifies(&registry);
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(listed(&copy, None), expected);
     add(&copy, 4, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();

@@ -4,7 +4,6 @@ use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use accession::backup::PaymentIds;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::PublishedSite;
 use accession::proof::{
@@ -327,9 +326,9 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     let (_, registry) = new_registry_in(directory.path());
     registry.with_clock(Clock::fixed(second(0))).change(&name("D"), &change(["A"], [])).unwrap();
     let older = directory.path().join("older.db");
-    registry.copy_to(&older, PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&older).unwrap();
     let other = directory.path().join("other.db");
-    registry.copy_to(&other, PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&other).unwrap();
     let log = registry.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap();
     let signed = log.checkpoint(ORIGIN);
     let differs = |registry: &Registry, signed: &LogCheckpoint| {
@@ -367,7 +366,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     // A copy has the statements, and goes on with them.
     sign(&registry, &log, &key(1), &[], second(2));
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     let again = copy.with_clock(Clock::fixed(second(3))).add_statements(&[signed]).unwrap();
     assert_eq!((again.added, again.tree.size()), (0, 1));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::WarningKind;
-use accession::backup::{CopyReport, MissingFromBackup, PaymentIds, RestoreReport};
+use accession::backup::{CopyReport, MissingFromBackup, RestoreReport};
 use accession::text::quoted;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
@@ -71,7 +71,7 @@ impl Backup {
         let target = Location::from(&self.target);
         if !target.is_file() {
             // A backup is complete: it has the state of the workers that issue payment ids.
-            return copy(&session.open()?, &target, PaymentIds::Copied, session);
+            return copy(&session.open()?, &target, true, session);
         }
         let is_directory = self.target.is_dir();
         if !is_directory && self.target.as_os_str().as_encoded_bytes().ends_with(b"/") {
@@ -252,8 +252,7 @@ impl Copy {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = Registry::open(&self.source, Clock::system())?;
         let source = source.observed_by(Arc::new(Progress::new()));
-        let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
-        copy(&source, &Location::from(&self.target), payment_ids, session)
+        copy(&source, &Location::from(&self.target), self.payment_ids, session)
     }
 }
 
@@ -261,10 +260,13 @@ impl Copy {
 fn copy(
     source: &Registry,
     target: &Location,
-    payment_ids: PaymentIds,
+    with_payment_ids: bool,
     session: &mut Session,
 ) -> Result<Exit> {
-    let copied = source.copy_to(target.clone(), payment_ids)?;
+    let copied = match with_payment_ids {
+        true => source.copy_with_payment_ids_to(target.clone())?,
+        false => source.copy_to(target.clone())?,
+    };
     session.note_commit();
     let path = target.full_name().to_string_lossy().into_owned();
     let done = CopyAt { bytes: None, copy: copied, path };

@@ -147,8 +147,9 @@ impl Registry {
             if let Some(taken) = taken {
                 // If nothing was changed, no guard has checked the clock.
                 let recorder = &self.confirming(options.expect.is_some());
-                applied.annotations =
+                let kept =
                     taken.save(recorder, transaction, target.dataset, &mut applied.in_force)?;
+                applied.set_annotations(kept);
                 // Also where the primary states nothing that was not known: that it was read is remembered.
                 let is_there = !applied.instances.is_empty() || !target.is_created;
                 end = End::commit_if(!options.dry_run && is_there);

@@ -23,9 +23,10 @@ mod stamp;
 mod target;
 mod unlike;
 
-pub use annotate::{Annotated, KeptAnnotations, NewAnnotation};
+pub use annotate::{Annotated, NewAnnotation};
 pub(crate) use annotate::{LoggedAnnotation, LoggedAnnotations, PrimaryAnnotations};
-pub use applied::{ChangeExamples, ChangeReport, ReturnedGranules, Skipped};
+pub(super) use applied::ReturnedGranules;
+pub use applied::{ChangeExamples, ChangeReport, Skipped};
 pub use change::Change;
 pub use cite::{SubsetCitation, SubsetMembers, SubsetState};
 pub use correct::{CorrectionReport, HistoryCounts};
