@@ -12,7 +12,7 @@ impl InputFormat {
     /// Returns the format of a file with this beginning. The first of these rules that applies
     /// decides:
     ///
-    /// 1. It begins with `{`: a manifest or a known response if it has the keys of one, else
+    /// 1. It begins with `{`, and the first line is no id in braces: a manifest or a known response if it has the keys of one, else
     ///    `ndjson`. It begins with `[` and an object with the keys of `rclone` or `cmr-deleted`: these.
     /// 2. A line is `OBJECT = FILE_GROUP`: `pdr`.
     /// 3. The first line is a time, a TAB, `+` or `-`, and a TAB: `changes`.
@@ -31,7 +31,13 @@ impl InputFormat {
     pub fn detect(beginning: &[u8], column: Option<&str>) -> Result<Self, Error> {
         let first_line = beginning.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let text = beginning.trim_ascii_start();
-        if text.starts_with(b"{") {
+        // Ids can be in braces, as GUIDs are: a line without blanks, quotes and colons is no part of an object.
+        let is_braced = |line: &[u8]| !line.iter().any(|byte| b" \t\":'".contains(byte));
+        let is_object = text.strip_prefix(b"{").is_some_and(|rest| {
+            let is_valid = matches!(rest.trim_ascii_start().first(), Some(b'"' | b'}') | None);
+            is_valid || !is_braced(first_line)
+        });
+        if is_object {
             return detect_json(text, column);
         }
         if let Some(rest) = text.strip_prefix(b"[")

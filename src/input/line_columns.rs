@@ -73,6 +73,11 @@ pub(super) fn is_size(word: &str) -> bool {
         && number.starts_with(|it: char| it.is_ascii_digit())
 }
 
+/// Whether a word is the unit of a size, as in `1.2 KiB`.
+fn is_unit(word: &str) -> bool {
+    ["B", "bytes", "KB", "kB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"].contains(&word)
+}
+
 pub(super) fn is_number(word: &str) -> bool {
     word.starts_with(|it: char| it.is_ascii_digit())
         && word.bytes().all(|it| it.is_ascii_digit() || matches!(it, b',' | b'.'))
@@ -109,10 +114,7 @@ pub(super) fn has_size_and_date(line: &str) -> bool {
     let mut words = words(line);
     let has_size = words.next().is_some_and(is_size);
     let mut next = words.next();
-    // A unit, as in `1.2 KiB`.
-    if next.is_some_and(|word| {
-        ["B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"].contains(&word)
-    }) {
+    if next.is_some_and(is_unit) {
         next = words.next();
     }
     has_size && next.is_some_and(is_date) && words.next().is_some()
@@ -138,13 +140,27 @@ pub(super) fn has_address_and_size(line: &str) -> bool {
 
 pub(super) fn has_number_and_name(line: &str) -> bool {
     let mut words = words(line);
-    words.next().is_some_and(is_number) && words.next().is_some()
+    // As a list is numbered: `1)`, `(1)`, `[1]`.
+    let is_first = |word: &str| is_number(word.trim_matches(['(', '[', ')', ']', ':']));
+    words.next().is_some_and(is_first) && words.next().is_some()
+}
+
+/// Whether a line has the state of a file before its name, as `git status --short` and `svn status` print it, or
+/// `x` and `a`, as `tar` does.
+pub(super) fn has_mark_and_name(line: &str) -> bool {
+    let mut words = words(line);
+    let is_mark = |word: &str| {
+        (1..=2).contains(&word.len()) && word.bytes().all(|it| b"MADRCTUXIax?!+~".contains(&it))
+    };
+    let has_mark = words.next().is_some_and(is_mark);
+    has_mark && words.next().is_some_and(is_file_name) && words.next().is_none()
 }
 
 pub(super) fn is_ruler(line: &str) -> bool {
-    let is_drawn =
-        |it: char| matches!(it, '-' | '=' | '+' | '|' | '_' | ' ' | '─' | '┼' | '├' | '┤' | '═');
-    line.matches(['-', '=', '─', '═']).count() >= 3 && line.chars().all(is_drawn)
+    let is_drawn = |it: char| {
+        matches!(it, '-' | '=' | '*' | '+' | '|' | '_' | ' ' | '─' | '┼' | '├' | '┤' | '═')
+    };
+    line.matches(['-', '=', '*', '─', '═']).count() >= 3 && line.chars().all(is_drawn)
 }
 
 /// Whether a line is drawn as a branch of a tree.
@@ -169,10 +185,14 @@ pub(super) fn has_name_and_number(line: &str) -> bool {
     let mut rest = words.peekable();
     has_name
         && rest.peek().is_some()
-        && rest.all(|word| is_size(word) || is_number(word) || is_date(word) || is_time(word))
+        && rest.all(|word| {
+            let word = word.trim_matches(['(', '[', ')', ']']);
+            is_size(word) || is_unit(word) || is_date(word) || is_time(word)
+        })
 }
 
-/// Whether a line begins with a date and a time of the day, and has a name after them.
+/// Whether a line begins with a date and a time of the day, and has a name after them; or is a date and the name of a
+/// file.
 pub(super) fn has_time_and_name(line: &str) -> bool {
     let mut words = words(line).peekable();
     let Some(first) = words.next().filter(|word| is_date(word)) else { return false };
@@ -180,7 +200,8 @@ pub(super) fn has_time_and_name(line: &str) -> bool {
     while let Some(word) = words.next_if(|word| is_time(word)) {
         has_time |= word.contains(':');
     }
-    has_time && words.next().is_some()
+    let name = words.next();
+    name.is_some() && has_time || name.is_some_and(is_file_name) && words.next().is_none()
 }
 
 /// Whether a word of a line is a checksum, and another is not.

@@ -69,6 +69,9 @@ pub(super) fn is_message(line: &str) -> bool {
     if line.starts_with('<') && line.ends_with('>') && line.contains("</") {
         return true;
     }
+    if is_word_of_program(line) || is_prompt(line) {
+        return true;
+    }
     let Some((first, rest)) = line.split_once(' ') else { return false };
     if first == "total" && is_size(rest.trim()) || first == "Found" && rest.ends_with(" items") {
         return true;
@@ -97,6 +100,33 @@ pub(super) fn is_message(line: &str) -> bool {
     FAILURES.iter().any(|failure| text.ends_with(failure))
 }
 
+/// Whether a line is one word that a program prints in place of a list, or at its end.
+pub(super) fn is_word_of_program(line: &str) -> bool {
+    matches!(
+        line,
+        "Aborted"
+            | "AccessDenied"
+            | "Forbidden"
+            | "Killed"
+            | "NoSuchBucket"
+            | "NoSuchKey"
+            | "Terminated"
+            | "Unauthorized"
+            | "Segmentation fault"
+            | "[truncated]"
+            | "--More--"
+            | "..."
+            | "…"
+            | "^C"
+    )
+}
+
+/// Whether a line is what a shell asks with, and perhaps a command: `$ ls`, `foo@host:~$ ls`.
+fn is_prompt(line: &str) -> bool {
+    let first = line.split(' ').next().unwrap_or_default();
+    first == "$" || first.ends_with(['$', '#']) && first.contains('@') && first.contains(':')
+}
+
 /// Whether a line says how many files there are: `2 files`, `1 directory, 2 files`, `(2 rows)`.
 fn is_count(first: &str, rest: &str) -> bool {
     const UNITS: [&str; 10] = [
@@ -121,19 +151,35 @@ fn is_count(first: &str, rest: &str) -> bool {
 
 /// Whether a line begins as a program says that something is wrong.
 fn is_complaint(line: &str) -> bool {
-    const BEGINNINGS: [&str; 7] = [
+    const BEGINNINGS: [&str; 15] = [
+        "...",
+        "building file list",
         "cannot ",
         "can't ",
         "could not ",
         "failed to ",
+        "last login: ",
+        "loading module",
         "no such ",
+        "nothing ",
         "permission denied ",
+        "receiving incremental",
+        "sending incremental",
+        "total size is ",
         "unable to ",
     ];
+    const ABSENCES: [&str; 7] =
+        ["found", "results", "matches", "available", "files", "objects", "granules"];
     const LABELS: [&str; 5] = ["error", "exception", "fatal", "usage", "warning"];
     let line = line.to_ascii_lowercase();
     let label = line.split_once(": ").map_or("", |(label, _)| label);
+    let text = line.trim_end_matches(['.', '!']);
+    let is_absence =
+        || text.starts_with("no ") && ABSENCES.iter().any(|ending| text.ends_with(ending));
+    let is_transfer = || line.starts_with("sent ") && line.contains(" bytes ");
     BEGINNINGS.iter().any(|beginning| line.starts_with(beginning))
+        || is_absence()
+        || is_transfer()
         || LABELS.iter().any(|word| label.ends_with(word)) && !label.contains('/')
 }
 
@@ -144,7 +190,29 @@ pub(super) fn is_command(line: &str) -> bool {
         "aria2c", "aws", "cp", "curl", "echo", "get", "gsutil", "ln", "mget", "mv", "put",
         "rclone", "rm", "rsync", "scp", "sudo", "touch", "wget",
     ];
-    const DONE: [&str; 6] = ["copy:", "delete:", "download:", "move:", "removed", "upload:"];
+    const DONE: [&str; 17] = [
+        "Copying",
+        "Deleting",
+        "Downloading",
+        "Moving",
+        "Removing",
+        "Skipping",
+        "Uploading",
+        "adding:",
+        "copy:",
+        "creating:",
+        "delete:",
+        "download:",
+        "extracting:",
+        "inflating:",
+        "move:",
+        "removed",
+        "upload:",
+    ];
+    let is_compared = || {
+        line.starts_with("Only in ") && line.contains(": ")
+            || line.starts_with("Files ") && line.ends_with(" differ")
+    };
     // What `rsync --itemize-changes` prints: `>f+++++++++`.
     let is_itemized = |word: &str| {
         word.len() == 11
@@ -155,7 +223,10 @@ pub(super) fn is_command(line: &str) -> bool {
     let mut words = words(line);
     let first = words.next().unwrap_or_default();
     let is_first = COMMANDS.contains(&first) || DONE.contains(&first) || is_itemized(first);
-    is_first && words.next().is_some() || line.contains(" -> ") || line.starts_with("@@ -")
+    is_first && words.next().is_some()
+        || line.contains(" -> ")
+        || line.starts_with("@@ -")
+        || is_compared()
 }
 
 /// A line of a log: a date, a time, and how serious it is.

@@ -19,6 +19,63 @@ pub(super) fn is_comment(line: &str) -> bool {
         || WORDS.iter().any(|word| first.eq_ignore_ascii_case(word)) && first.len() < line.len()
 }
 
+/// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
+const HEADERS: [&str; 26] = [
+    "entryid",
+    "file",
+    "fileid",
+    "filename",
+    "filepath",
+    "files",
+    "fullname",
+    "granule",
+    "granuleid",
+    "granulename",
+    "granules",
+    "granuleur",
+    "id",
+    "identifier",
+    "ids",
+    "key",
+    "name",
+    "object",
+    "objectkey",
+    "path",
+    "producergranuleid",
+    "product",
+    "productid",
+    "title",
+    "uri",
+    "url",
+];
+
+/// Whether a first line names a column.
+pub(super) fn is_header(line: &str) -> bool {
+    let first = line.split(['|', ',', ';']).next().unwrap_or_default();
+    if first.len() > 32 {
+        return false;
+    }
+    let bare: String = first.trim().chars().filter(|it| !matches!(it, '_' | '-' | ' ')).collect();
+    HEADERS.contains(&bare.to_ascii_lowercase().as_str())
+}
+
+/// Whether a line is what programs write where an id is missing.
+pub(super) fn is_no_value(line: &str) -> bool {
+    matches!(
+        line,
+        "null"
+            | "NULL"
+            | "<null>"
+            | "(null)"
+            | "None"
+            | "NaN"
+            | "nan"
+            | "undefined"
+            | "N/A"
+            | "#N/A"
+    )
+}
+
 /// The characters with which a comment begins.
 pub(super) fn comment_prefix(line: &str) -> &str {
     let first = line.split(' ').next().unwrap_or_default();
@@ -36,10 +93,12 @@ pub(super) fn is_remark(line: &str) -> bool {
     line.starts_with("# ")
 }
 
-/// Whether a line is a document.
+/// Whether a line is a document, or an object that is not valid.
 pub(super) fn is_json(line: &str) -> bool {
     let line = line.trim();
-    line.starts_with(['{', '[']) && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
+    line.starts_with('{') && line.contains([':', '"'])
+        || line.starts_with(['{', '['])
+            && serde_json::from_str::<serde::de::IgnoredAny>(line).is_ok()
 }
 
 /// Whether a line is quoted, perhaps as an element of an array.

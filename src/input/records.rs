@@ -336,6 +336,9 @@ impl Records {
         if let Some(shape) = self.warnings.shape() {
             found.suspicious.insert(0, shape);
         }
+        if matches!(self.format, InputFormat::Lines | InputFormat::Csv | InputFormat::Changes) {
+            found.suspicious.extend(self.warnings.edge_blanks());
+        }
         if let Some(odd_name) = self.odd_name.clone() {
             // That a file of data was named is a better reason than what its lines look like.
             let index = if odd_name.kind == &DATA_FILE { 0 } else { found.suspicious.len() };
@@ -359,14 +362,14 @@ impl Records {
     /// use accession::ListingOptions;
     /// use accession::listing::Records;
     ///
-    /// let file = "A\n B\nC\n D\n".as_bytes();
+    /// let file = "A\n#B\nC\n#D\n".as_bytes();
     /// let mut records = Records::open(file, "list.txt", &ListingOptions::default())?;
     /// assert!(records.by_ref().all(|record| record.is_ok()));
     /// let [warning] = &records.warnings()[..] else { panic!("one kind of warning") };
-    /// assert_eq!(warning.kind.name(), "edge-space");
+    /// assert_eq!(warning.kind.name(), "comment-lines");
     /// assert_eq!(
     ///     warning.message,
-    ///     "list.txt:2: \" B\" begins or ends with a space, which is part of the id, and so does 1 more line"
+    ///     "list.txt:2: \"#B\" begins with #, which does not start a comment, and so does 1 more line"
     /// );
     /// # Ok::<(), accession::Error>(())
     /// ```

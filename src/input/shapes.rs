@@ -7,14 +7,14 @@ use memchr::memchr3;
 
 use super::finding::{Finding, FindingKind, argument};
 use super::line_columns::{
-    has_address_and_size, has_checksum, has_date_and_size, has_name_and_number,
+    has_address_and_size, has_checksum, has_date_and_size, has_mark_and_name, has_name_and_number,
     has_name_date_and_size, has_number_and_name, has_permissions, has_size_and_date,
     has_time_and_name, is_drawn, is_ruler,
 };
-use super::line_messages::{is_command, is_log, is_message};
+use super::line_messages::{is_command, is_log, is_message, is_word_of_program};
 use super::line_text::{
-    comment_prefix, has_several_ids, has_value, is_comment, is_json, is_line_of_ids, is_quoted,
-    is_remark, is_script, is_sentence, is_signed_address, unquoted,
+    comment_prefix, has_several_ids, has_value, is_comment, is_header, is_json, is_line_of_ids,
+    is_no_value, is_quoted, is_remark, is_script, is_sentence, is_signed_address, unquoted,
 };
 use super::occurrences::Occurrences;
 use crate::error::ErrorKind;
@@ -61,7 +61,7 @@ const FIND: &str = "`find DIR -type f` prints one path a line, and nothing else"
 const PLAIN_KEYS: &str = "print names only, as `rclone lsf -R --files-only REMOTE:PATH`, `aws s3api list-objects-v2 --bucket NAME` (its JSON is read) and `find DIR -type f` do";
 
 /// The shapes, the most telling first: the first that has its lines names what the file is.
-static SHAPES: [Shape; 28] = [
+static SHAPES: [Shape; 31] = [
     shape(
         "script",
         "Scripts",
@@ -193,6 +193,22 @@ static SHAPES: [Shape; 28] = [
         "--comment '#' skips the lines that begin with #",
     ),
     shape(
+        "header",
+        "Comments",
+        Quorum::First,
+        is_header,
+        "is the name of a column, not an id",
+        "if it is the header of a table, name the column with --column; otherwise `--skip-lines 1` skips it",
+    ),
+    shape(
+        "no-value",
+        "Error messages",
+        Quorum::Any,
+        is_no_value,
+        "stands for a missing value, not for an id",
+        "leave the line out of the list, and find out why the id is missing",
+    ),
+    shape(
         "quoted",
         "Quoted lines",
         Quorum::Every,
@@ -223,6 +239,14 @@ static SHAPES: [Shape; 28] = [
         has_time_and_name,
         "has a time and a name, not an id",
         PLAIN_KEYS,
+    ),
+    shape(
+        "mark-and-name",
+        "Columns",
+        Quorum::Most,
+        has_mark_and_name,
+        "has a mark and a name, not an id",
+        FIND,
     ),
     shape(
         "name-and-number",
@@ -279,7 +303,7 @@ impl ShapeCounts {
     pub(super) fn observe(&mut self, line: &str, location: &SourceLocation) {
         self.lines += 1;
         let bytes = line.as_bytes();
-        if can_have_shape(bytes) {
+        if self.lines == 1 || can_have_shape(bytes) || is_alone(line) {
             self.test(line, location);
         }
     }
@@ -320,6 +344,12 @@ fn hint_of(shape: &str, example: &str) -> Option<String> {
             let option = argument(prefix)?;
             Some(format!("--comment {option} skips the lines that begin with {prefix}"))
         }
+        "header" => {
+            let name = argument(example)?;
+            Some(format!(
+                "if it is the header of a table, --column {name} names the column; otherwise `--skip-lines 1` skips it"
+            ))
+        }
         "quoted" => {
             let name = argument(unquoted(example))?;
             Some(format!(
@@ -349,6 +379,8 @@ fn can_have_shape(line: &[u8]) -> bool {
                 | b'`'
                 | b'{'
                 | b'['
+                | b'('
+                | b'^'
                 | b'@'
                 | b'-'
                 | b'='
@@ -363,6 +395,11 @@ fn can_have_shape(line: &[u8]) -> bool {
         || line.last().is_some_and(|last| matches!(last, b':' | b';'))
         || memchr3(b' ', b',', b'?', line).is_some()
         || memchr3(b';', b'|', b'@', line).is_some()
+}
+
+/// Whether a line is a word that no id is, without any such byte.
+fn is_alone(line: &str) -> bool {
+    is_no_value(line) || is_word_of_program(line)
 }
 
 #[cfg(test)]
@@ -382,7 +419,7 @@ mod tests {
     proptest! {
         #[test]
         fn names_without_blanks_and_marks_have_no_shape(
-            lines in prop::collection::vec("[A-Za-z0-9_][A-Za-z0-9._/-]{0,40}[A-Za-z0-9_]", 1..30)
+            lines in prop::collection::vec("[A-Za-z0-9_][A-Za-z0-9._/-]{0,40}[0-9]", 1..30)
         ) {
             prop_assert_eq!(shape_of(&lines), None);
         }
@@ -410,6 +447,68 @@ mod tests {
             let found = shape_of(&lines);
             // A first line can be a comment, too.
             prop_assert!(found == Some(shape) || found == Some("comment"), "{found:?}");
+        }
+    }
+
+    #[test]
+    fn words_in_place_of_ids_are_found_wherever_they_are() {
+        let list = |words: &[&str]| words.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>();
+        for (word, shape) in [
+            ("null", "no-value"),
+            ("None", "no-value"),
+            ("(null)", "no-value"),
+            ("Killed", "message"),
+            ("AccessDenied", "message"),
+            ("...", "message"),
+            ("... 34 more", "message"),
+            ("--More--", "message"),
+            ("^C", "message"),
+            ("$ ls", "message"),
+            ("foo@host:~$ ls", "message"),
+            ("No data found", "message"),
+            ("sending incremental file list", "message"),
+            ("sent 123 bytes  received 35 bytes  316.00 bytes/sec", "message"),
+        ] {
+            for lines in [list(&["A.nc", word, "B.nc"]), list(&["A.nc", "B.nc", word])] {
+                assert_eq!(shape_of(&lines), Some(shape), "{word}");
+            }
+        }
+        // Names of which such a word is a part.
+        let names =
+            ["nullA", "None.nc", "NA", "nano", "Killed.txt", "sentinel 1 bytes", "no.nc", "A$"];
+        assert_eq!(shape_of(&list(&names)), None);
+    }
+
+    #[test]
+    fn a_first_line_that_names_a_column_is_found() {
+        for header in ["filename", "granule", "GRANULE_ID", "Granule UR", "Id", "file,size", "Key"]
+        {
+            assert_eq!(shape_of(&[header.to_owned(), "A".to_owned()]), Some("header"), "{header}");
+            assert_eq!(shape_of(&["A".to_owned(), header.to_owned()]), None, "{header}");
+        }
+    }
+
+    #[test]
+    fn a_mark_before_each_name_is_found() {
+        for (lines, shape) in [
+            ([" M A.nc", "?? B.nc"], "mark-and-name"),
+            (["x A.nc", "x d/B.nc"], "mark-and-name"),
+            (["2024-01-02 A.nc", "2024-01-03 B.nc"], "time-and-name"),
+            (["1) A.nc", "2) B.nc"], "number-and-name"),
+            (["[1] A.nc", "[2] B.nc"], "number-and-name"),
+            (["A.nc (12 KB)", "B.nc (13 KB)"], "name-and-number"),
+            (["  inflating: A.nc", "  inflating: B.nc"], "commands"),
+            (["Only in a: A.nc", "Files a/B.nc and b/B.nc differ"], "commands"),
+            (["{id: \"A\"}", "{id: \"B\"}"], "json"),
+        ] {
+            assert_eq!(shape_of(&lines.map(str::to_owned)), Some(shape), "{lines:?}");
+        }
+        for names in [
+            ["A Study.pdf", "2024-01-02 Field notes.pdf"],
+            ["{3F2504E0-4F89-11D3-9A0C-0305E82C3301}", "{3F2504E0-4F89-11D3-9A0C-0305E82C3302}"],
+            ["[B].nc", "(C).nc"],
+        ] {
+            assert_eq!(shape_of(&names.map(str::to_owned)), None, "{names:?}");
         }
     }
 

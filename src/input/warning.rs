@@ -3,9 +3,10 @@
 
 use memchr::memchr2;
 
-use super::finding::Finding;
+use super::finding::{Finding, FindingKind};
 use super::occurrences::Occurrences;
 use super::shapes::ShapeCounts;
+use crate::error::ErrorKind;
 use crate::model::{GranuleId, SourceLocation, Warning, WarningKind, quoted};
 
 /// The message about a likely mistake, which was read first at a location, and its example: an id, or why
@@ -27,14 +28,11 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         return format!("{location}: the time has no offset, and is read as UTC{more}");
     }
     let what = match kind {
-        WarningKind::HeaderLine => "looks like the header of a table, but is read as an id",
-        WarningKind::EdgeSpace => "begins or ends with a space, which is part of the id",
         WarningKind::CommentLines => "begins with #, which does not start a comment",
         _ => "looks like a row of several columns, but is read as one id",
     };
     let more = match lines {
         0 | 1 => String::new(),
-        _ if kind == WarningKind::HeaderLine => String::new(),
         2 => ", and so does 1 more line".to_owned(),
         lines => format!(", and so do {} more lines", lines - 1),
     };
@@ -47,35 +45,21 @@ pub(super) fn warning_of(seen: &Occurrences, kind: WarningKind) -> Option<Warnin
     Some(Warning::new(kind, message(kind, location, example, seen.lines())))
 }
 
-/// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
-const HEADERS: [&str; 18] = [
-    "entryid",
-    "file",
-    "fileid",
-    "filename",
-    "files",
-    "granule",
-    "granuleid",
-    "granulename",
-    "granules",
-    "granuleur",
-    "id",
-    "identifier",
-    "ids",
-    "name",
-    "producergranuleid",
-    "product",
-    "productid",
-    "title",
-];
+/// An id begins or ends with a blank, as padded columns do.
+static EDGE_BLANKS: FindingKind = FindingKind {
+    name: "edge-blanks",
+    refused_as: ErrorKind::NotAList,
+    heading: "Ids with blanks",
+    what: "begins or ends with a blank, which would be part of the id",
+    hint: "`sed 's/^ *//; s/ *$//' FILE` removes the blanks of a list",
+};
 
 /// Observes the ids of a list. It keeps one example of each kind of mistake in memory.
 pub(super) struct WarningCollector {
     /// Whether a line that is not meant as an id may have become one.
     is_of_lines: bool,
     ids: u64,
-    spaces: Occurrences,
-    header: Occurrences,
+    blanks: Occurrences,
     comments: Occurrences,
     separators: Occurrences,
     times_as_utc: Occurrences,
@@ -85,18 +69,9 @@ pub(super) struct WarningCollector {
 
 impl WarningCollector {
     pub(super) fn new(is_of_lines: bool) -> Self {
-        let [spaces, header, comments, separators, times_as_utc] = Default::default();
+        let [blanks, comments, separators, times_as_utc] = Default::default();
         let (ids, shapes) = (0, None);
-        WarningCollector {
-            is_of_lines,
-            ids,
-            spaces,
-            header,
-            comments,
-            separators,
-            times_as_utc,
-            shapes,
-        }
+        WarningCollector { is_of_lines, ids, blanks, comments, separators, times_as_utc, shapes }
     }
 
     /// The same, which also tests what the lines look like.
@@ -109,6 +84,11 @@ impl WarningCollector {
         self.shapes.as_ref().and_then(|shapes| shapes.finding())
     }
 
+    /// The ids that begin or end with a blank, of a format that has nothing else than text.
+    pub(super) fn edge_blanks(&self) -> Option<Finding> {
+        self.blanks.finding(&EDGE_BLANKS)
+    }
+
     /// Observes a line with a time that has no offset.
     pub(super) fn observe_time_as_utc(&mut self, location: &SourceLocation) {
         self.times_as_utc.add("", location);
@@ -117,14 +97,11 @@ impl WarningCollector {
     /// Observes the next id.
     pub(super) fn observe(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
         let text = granule_id.as_str();
-        if granule_id.has_edge_space() {
-            self.spaces.add(text, location);
+        if granule_id.has_edge_blank() {
+            self.blanks.add(text, location);
         }
         if !self.is_of_lines {
             return;
-        }
-        if self.ids == 0 && is_header(text) {
-            self.header.add(text, location);
         }
         self.ids += 1;
         if let Some(shapes) = &mut self.shapes {
@@ -144,23 +121,14 @@ impl WarningCollector {
         let is_table = self.separators.lines() * 2 > self.ids && !has_shape;
         let separators = warning_of(&self.separators, WarningKind::Separators);
         [
-            warning_of(&self.header, WarningKind::HeaderLine).filter(|_| !has_shape),
             warning_of(&self.comments, WarningKind::CommentLines).filter(|_| !has_shape),
             separators.filter(|_| is_table),
-            warning_of(&self.spaces, WarningKind::EdgeSpace),
             warning_of(&self.times_as_utc, WarningKind::TimesTakenAsUtc),
         ]
         .into_iter()
         .flatten()
         .collect()
     }
-}
-
-fn is_header(text: &str) -> bool {
-    let first = text.trim_start_matches('#').split(['|', ',', ';']).next().unwrap_or_default();
-    let bare: String =
-        first.trim().chars().filter(|character| !matches!(character, '_' | '-' | ' ')).collect();
-    HEADERS.contains(&bare.to_ascii_lowercase().as_str())
 }
 
 /// Whether an id contains a separator of columns. No id contains a TAB, which is a control
@@ -186,7 +154,7 @@ mod tests {
 
     #[test]
     fn each_likely_mistake_is_counted_and_the_first_is_shown() {
-        let cases: [(&[&str], &str); 7] = [
+        let cases: [(&[&str], &str); 6] = [
             (
                 &["A", "# of March", "B", "#C", "#D"],
                 "comment-lines: ids.txt:2: \"# of March\" begins with #, which does not start a comment, and so do 2 more lines",
@@ -199,10 +167,6 @@ mod tests {
                 &["A|1", "B|2", "C"],
                 "separators: ids.txt:1: \"A|1\" looks like a row of several columns, but is read as one id, and so does 1 more line",
             ),
-            (
-                &["  A", "B  ", "A B"],
-                "edge-space: ids.txt:1: \"  A\" begins or ends with a space, which is part of the id, and so does 1 more line",
-            ),
             (&["A#1", "B #"], ""),
             (&["A|1", "B"], ""),
             (&["A", "filename", "granule.1"], ""),
@@ -211,17 +175,16 @@ mod tests {
             assert_eq!(warnings(ids).join("\n"), warning);
         }
     }
-
     #[test]
-    fn a_first_line_that_looks_like_a_header_is_noticed() {
-        for header in
-            ["filename", "granule", "GRANULE_ID", "Granule UR", "Id", "file,size", "# filename"]
-        {
-            let warnings = warnings(&[header, "A"]);
-            let expected = format!(
-                "header-line: ids.txt:1: \"{header}\" looks like the header of a table, but is read as an id"
-            );
-            assert_eq!(warnings[0], expected);
+    fn ids_that_begin_or_end_with_a_blank_are_counted() {
+        let mut collector = WarningCollector::new(true);
+        for (line, text) in (1..).zip(["A B", "  A", "B\u{a0}"]) {
+            let location = SourceLocation::Line { source: "ids.txt".into(), line };
+            collector.observe(&text.parse().unwrap(), &location);
         }
+        let found = collector.edge_blanks().unwrap().to_string();
+        let expected =
+            "\"  A\" begins or ends with a blank, which would be part of the id (2 such lines)";
+        assert_eq!(found, expected);
     }
 }

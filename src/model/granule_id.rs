@@ -108,7 +108,7 @@ impl GranuleId {
     }
 
     /// Whether the id begins or ends with white space. That is allowed, but more often an accident.
-    pub(crate) fn has_edge_space(&self) -> bool {
+    pub(crate) fn has_edge_blank(&self) -> bool {
         self.0.starts_with(char::is_whitespace) || self.0.ends_with(char::is_whitespace)
     }
 }
@@ -416,9 +416,9 @@ mod tests {
 
     #[test]
     fn white_space_at_an_end_is_noticed() {
-        assert!(GranuleId::new("A ").unwrap().has_edge_space());
-        assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_space());
-        assert!(!GranuleId::new("A B").unwrap().has_edge_space());
+        assert!(GranuleId::new("A ").unwrap().has_edge_blank());
+        assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_blank());
+        assert!(!GranuleId::new("A B").unwrap().has_edge_blank());
     }
 
     #[test]

@@ -98,14 +98,10 @@ warning_kinds! {
     DeletedInFile = "deleted-in-file",
     /// References without an identifier have DOIs of no dataset that was read of a site, and were left out.
     DoiNotLookedUp = "doi-not-looked-up",
-    /// A granule id begins or ends with a space.
-    EdgeSpace = "edge-space",
     /// What is stated of files cannot be read, and was skipped.
     FilesSkipped = "files-skipped",
     /// A dataset was named by a former name.
     FormerName = "former-name",
-    /// The first line looks like the header of a table.
-    HeaderLine = "header-line",
     /// No listed id is held, but with an option that makes ids of paths some would be.
     IdsFromPaths = "ids-from-paths",
     /// A search result is incomplete: some of its pages are missing.
