@@ -182,7 +182,7 @@ pub mod dataset {
 
 /// What is recorded of the files of a granule.
 pub mod file {
-    pub use crate::model::{Algorithm, Checksum, Content, Coverage, FilePath, OtherAlgorithm};
+    pub use crate::model::{Algorithm, Checksum, Content, FilePath, OtherAlgorithm};
 }
 
 /// Listings in files of other systems, and what they contain.

@@ -14,8 +14,8 @@ use super::root::{MountCheck, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
 use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
-    Algorithm, Content, Coverage, DatasetName, FileContent, FilePath, FileRecord, ListingEntry,
-    Set, Warning, WarningKind,
+    Algorithm, Content, DatasetName, FileContent, FilePath, FileRecord, ListingEntry, Set, Warning,
+    WarningKind,
 };
 use crate::registry::{
     Change, ChangeOptions, FileCheck, Granule, HeldContents, NewCheck, OpenWork, Registry,
@@ -375,7 +375,7 @@ impl Registry {
         let options = ChangeOptions::new().note(note).skip_missing(true);
         let files = FilesOfSet::without(self, &dataset, &algorithm)?;
         let work = files.begin(&root, &reading)?;
-        let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
+        let (change, contradicted) = (Change::of_some_files(), VecDeque::new());
         let registry = self.for_saves();
         let mut statement = Statement { registry, dataset, options, change, contradicted };
         // A dataset that accepts no change, or a note, is refused before its files are read.
@@ -622,7 +622,7 @@ impl Statement {
     fn state(&mut self) -> Result<()> {
         self.change.options.clone_from(&self.options);
         let applied = self.registry.change_computed(&self.dataset, &self.change)?;
-        self.change = Change::stating(Coverage::Named);
+        self.change = Change::of_some_files();
         self.contradicted.extend(applied.contradicted.iter().map(|conflict| {
             let path = conflict.path().to_owned();
             let granule = Some(conflict.granule_id().to_string());

@@ -22,7 +22,7 @@ pub struct Content {
 
 /// How much of a granule a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Coverage {
+pub(crate) enum Coverage {
     #[default]
     /// All files of the granule: those that are not stated are no longer among them.
     Whole,

@@ -27,9 +27,9 @@ mod warning;
 mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
+pub use content::Content;
 pub(crate) use content::WrittenFile;
-pub use content::{Content, Coverage};
-pub(crate) use content::{ContentChange, ContentConflict, ContentMatch, ContentUpdate};
+pub(crate) use content::{ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
 pub use creator::{Creator, Orcid};
 pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;

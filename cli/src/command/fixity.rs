@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use accession::WarningKind;
-use accession::file::{Algorithm, Coverage};
+use accession::file::Algorithm;
 use accession::fixity::{CheckOptions, CheckSummary, FileTree, FixityRun};
 use accession::history::HeldContents;
 use accession::{Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
@@ -87,7 +87,7 @@ impl AddFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
         let options = options.root(self.inventory.root);
-        let mut change = Change::stating(Coverage::Named);
+        let mut change = Change::of_some_files();
         change.options = self.change.options().skip_missing(self.skip_missing);
         let listings = &self.listings.listings;
         let command = format!("fixity add {}", self.dataset);

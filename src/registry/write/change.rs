@@ -27,8 +27,13 @@ impl Change {
         Change::default()
     }
 
+    /// Creates an empty change that states something of some files of a granule, and nothing of its other files.
+    pub fn of_some_files() -> Self {
+        Change::stating(Coverage::Named)
+    }
+
     /// Creates an empty change that states so much of the files of a granule.
-    pub fn stating(extent: Coverage) -> Self {
+    pub(crate) fn stating(extent: Coverage) -> Self {
         Change { extent, ..Change::default() }
     }
 
