@@ -231,8 +231,8 @@ pub mod verify {
 pub mod proof {
     pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
-        ListedSet, LogCheckpoint, Note, NoteSignature, Policy, ProofProblem, ProofVerdict,
-        SetStatement, SigningKey, StatementProof, StatementTree, VerificationKey, Witness,
+        LogCheckpoint, Note, Policy, ProofProblem, ProofVerdict, SetStatement, SigningKey,
+        StatementProof, StatementTree, VerificationKey, Witness,
     };
 }
 

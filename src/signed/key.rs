@@ -98,7 +98,11 @@ impl VerificationKey {
 
     /// Verifies a signature of a body. Returns the time that it states, which only a witness does. `None`
     /// means that it is not a signature of this body by this key.
-    pub fn verified(&self, signature: &NoteSignature, body: &str) -> Option<Option<Timestamp>> {
+    pub(crate) fn verified(
+        &self,
+        signature: &NoteSignature,
+        body: &str,
+    ) -> Option<Option<Timestamp>> {
         let (time, bytes, message) = match self.key_use {
             KeyUse::Log => (None, &signature.bytes[..], body.to_owned()),
             KeyUse::Witness => {
@@ -236,7 +240,7 @@ impl SigningKey {
     }
 
     /// Signs the body of a checkpoint.
-    pub fn sign(&self, body: &str) -> NoteSignature {
+    pub(crate) fn sign(&self, body: &str) -> NoteSignature {
         NoteSignature {
             name: self.verification.name.clone(),
             key_id: self.verification.id(),

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use accession::Moment;
-use accession::proof::{ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
+use accession::proof::{Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use serde::Serialize;
 use serde_json::Value;
@@ -85,13 +85,17 @@ impl Verify {
         };
         let proof: StatementProof =
             parsed(&read_text(&self.proof, StatementProof::MAX_BYTES as u64)?, &self.proof)?;
-        let listed = |file: &InputFile| -> Result<ListedSet> {
-            let (reader, name) = open(file)?;
-            let listed = unzipped(reader).and_then(ListedSet::read);
-            listed.with_context(|| format!("cannot read {}", quoted(&name)))
+        let now = session.now()?;
+        let verdict = match &self.list {
+            None => ProofVerdict::of(&proof, &policy, None, self.at, now)?,
+            Some(file) => {
+                let (reader, name) = open(file)?;
+                let verified = unzipped(reader).and_then(|mut list| {
+                    ProofVerdict::of(&proof, &policy, Some(&mut list), self.at, now)
+                });
+                verified.with_context(|| format!("cannot read {}", quoted(&name)))?
+            }
         };
-        let listed = self.list.as_ref().map(listed).transpose()?;
-        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
         let is_proved = verdict.problems.is_empty();
         let sentence = is_proved.then(|| verdict.to_string());
         let examined = ExaminedProof { proved: is_proved, sentence, verdict };
