@@ -210,8 +210,8 @@ pub mod history {
 /// What an operator looks at every day.
 pub mod status {
     pub use crate::registry::{
-        DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, MirrorFacts,
-        MirrorVerdict, Mirrored, NewCheck, OpenFinding, RootState, StatusThresholds,
+        DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, MirrorFacts, Mirrored,
+        NewCheck, OpenFinding, RootState, StatusThresholds,
     };
 }
 

@@ -58,9 +58,7 @@ pub use snapshot::{
     HistoryOptions, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot, TwoSides,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
-pub use status::{
-    DatasetStatus, FilesChecked, KnownPrimary, MirrorVerdict, Mirrored, StatusThresholds,
-};
+pub use status::{DatasetStatus, FilesChecked, KnownPrimary, Mirrored, StatusThresholds};
 pub use verify::{DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications};
 pub use write::{
     Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,

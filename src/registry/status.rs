@@ -88,8 +88,8 @@ pub struct Mirrored {
     pub source: String,
     /// Whether the copy matches: its names and checksums as of the last time that the primary was read.
     pub facts: MirrorFacts,
-    /// What is known of the mirror and this primary.
-    pub verdict: MirrorVerdict,
+    /// What is known of the mirror and this primary, in one word for the JSON: the other fields say it, too.
+    verdict: MirrorVerdict,
     /// Whether it is the primary of the latest pull, from which the mirror is pulled again.
     pub default: bool,
     /// The number of changes of its log that were read.
@@ -113,8 +113,7 @@ pub struct Mirrored {
 /// What is known of a mirror and one of its primaries, without reading the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum MirrorVerdict {
+enum MirrorVerdict {
     /// The last attempt to read or to pull it failed.
     Failed,
     /// It is the primary of the latest pull, and the mirror was identical to it too long ago.
