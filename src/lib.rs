@@ -217,7 +217,7 @@ pub mod status {
 
 /// Copies of a registry.
 pub mod backup {
-    pub use crate::registry::{CopyReport, MissingFromBackup, RestoreReport};
+    pub use crate::registry::{MissingFromBackup, RestoreReport};
 }
 
 /// The results of recomputing what a registry states.

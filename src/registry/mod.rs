@@ -40,7 +40,6 @@ mod write;
 pub use author::Author;
 pub use cancel::CancelToken;
 pub use clock::Clock;
-pub use copy::CopyReport;
 pub(crate) use facts::{ChecksumsFact, NamesFact};
 pub use facts::{FilesFact, MirrorFacts};
 pub use handle::Registry;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::WarningKind;
-use accession::backup::{CopyReport, MissingFromBackup, RestoreReport};
+use accession::backup::{MissingFromBackup, RestoreReport};
 use accession::text::quoted;
+use accession::verify::VerificationTotals;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -61,9 +62,17 @@ struct CopyAt {
     /// The size of the file, if it is a backup in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    #[serde(flatten)]
-    copy: CopyReport,
+    datasets: u64,
+    identifiers: u64,
     path: String,
+}
+
+impl CopyAt {
+    /// A copy in which all of this was verified.
+    fn of(verified: &VerificationTotals, bytes: Option<u64>, path: String) -> Self {
+        let VerificationTotals { datasets, identifiers, .. } = *verified;
+        CopyAt { bytes, datasets, identifiers, path }
+    }
 }
 
 impl Backup {
@@ -87,7 +96,7 @@ impl Backup {
         let metadata = std::fs::metadata(&path);
         let metadata = metadata.with_context(|| format!("cannot read {}", shown(&path)))?;
         let (bytes, path) = (Some(metadata.len()), path.to_string_lossy().into_owned());
-        let done = CopyAt { bytes, copy: backup, path };
+        let done = CopyAt::of(&backup, bytes, path);
         session.present_done(&done, |out, done| write_fields(out, COPIED, done))
     }
 }
@@ -269,7 +278,7 @@ fn copy(
     };
     session.note_commit();
     let path = target.full_name().to_string_lossy().into_owned();
-    let done = CopyAt { bytes: None, copy: copied, path };
+    let done = CopyAt::of(&copied, None, path);
     session.present_done(&done, |out, done| write_fields(out, COPIED, done))
 }
 
