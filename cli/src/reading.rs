@@ -6,9 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::listing::{
-    DirectoryListing, FileRead, Findings, ListedDirectory, ListedRecords, Record, Records,
-};
+use accession::listing::{DirectoryListing, FileRead, Findings, Records};
 use accession::text::quoted;
 use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, Location,
@@ -53,7 +51,7 @@ const CHECKED_ROWS: u64 = 4_096;
 enum OpenListing {
     File {
         file: InputFile,
-        records: Box<ListedRecords>,
+        records: Box<Records>,
         progress: Progress,
     },
     Directory {
@@ -145,17 +143,19 @@ impl<'a> Entries<'a> {
         loop {
             match &mut self.open {
                 Some(OpenListing::File { file, records, progress }) => {
-                    let record = records.next().transpose();
-                    if let Some(record) = record.map_err(|error| with_hint_of_data(error, file))? {
+                    let record = records.next_listed();
+                    let record = record.map_err(|error| with_hint_of_data(error, file))?;
+                    if let Some(mut record) = record {
                         progress.advance_row();
-                        let is_path = records.records().format().lists_paths();
+                        let is_path = records.format().lists_paths();
                         let granule_id = self.id_of(&record.granule_id, Some(&record.location))?;
                         if let Some(listed_paths) = &mut self.listed_paths
                             && is_path
                         {
                             add_path(listed_paths, &granule_id, &record)?;
                         }
-                        return Ok(Some(Record { granule_id, ..record }.into_entry()?));
+                        record.granule_id = granule_id;
+                        return Ok(Some(record.into_entry()?));
                     }
                 }
                 Some(OpenListing::Directory { files, progress, ids, ends, .. }) => {
@@ -186,7 +186,7 @@ impl<'a> Entries<'a> {
         progress.begin("reading", "granules", None);
         let directory = file.path().and_then(Path::parent).map(Path::to_owned);
         let options = self.options.clone().directory(directory).checksums(None);
-        let records = Records::open(reader, &name, &options)?.listed();
+        let records = Records::open(reader, &name, &options)?;
         Ok(OpenListing::File { file: file.clone(), records: Box::new(records), progress })
     }
 
@@ -242,8 +242,8 @@ impl<'a> Entries<'a> {
     fn end_listing(&mut self) {
         let (warnings, progress) = match self.open.take() {
             Some(OpenListing::File { file, records, progress }) => {
-                records.records().add_to(&mut self.findings, &file.name());
-                (records.warnings(&file.name()), progress)
+                records.add_to(&mut self.findings, &file.name());
+                (records.warnings(), progress)
             }
             Some(OpenListing::Directory { file, files, progress, ids, ends }) => {
                 let (name, format) = (file.name(), "directory".to_owned());
@@ -334,8 +334,8 @@ impl<'a> ReadListings<'a> {
         Ok(self.findings)
     }
 
-    /// What is in listings that become part of a dataset, unless they are refused by it. `directory` finds a
-    /// listed id that is a directory of another.
+    /// What is in listings that become part of a dataset, unless they are refused by it. `refuse_directories`
+    /// refuses a listed id that is a directory of another.
     ///
     /// # Errors
     ///
@@ -344,14 +344,17 @@ impl<'a> ReadListings<'a> {
     pub fn accepted_for(
         mut self,
         Recording { session, dataset }: Recording<'_>,
-        directory: impl FnOnce() -> accession::Result<Option<ListedDirectory>>,
+        refuse_directories: impl FnOnce() -> accession::Result<()>,
     ) -> Result<Findings> {
         let refusal = self.refusal.take();
         self.check(refusal)?;
         if self.findings.has_nested_paths()
-            && let Some(listed) = directory()?
+            && let Err(error) = refuse_directories()
         {
-            self.check(Some(Findings::directory(&listed)))?;
+            match error.kind() {
+                ErrorKind::NotAList => self.check(Some(error))?,
+                _ => return Err(error.into()),
+            }
         }
         for (algorithm, files) in self.findings.guessed_algorithms() {
             let registry = session.open_existing()?;

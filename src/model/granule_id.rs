@@ -125,34 +125,36 @@ fn is_odd(it: char) -> bool {
     it.is_whitespace() || has_no_width
 }
 
-/// The characters with which granule ids begin.
+/// The granules to find: one id, or all ids that begin with the same characters.
+///
+/// # Syntax
+///
+/// An id; or the characters, and `*`.
+///
+/// # Examples
+///
+/// ```
+/// use accession::history::GranuleQuery;
+///
+/// let query: GranuleQuery = "A2001*".parse()?;
+/// assert_eq!((query.as_str(), query.is_prefix()), ("A2001", true));
+/// # Ok::<(), accession::ParseError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GranulePrefix {
+pub struct GranuleQuery {
     first: GranuleId,
-    /// The string after all that begin so. `None` means that there is none.
+    /// The first string after all that are meant. `None` means that no string is after them.
     end: Option<Box<str>>,
+    is_prefix: bool,
 }
 
-impl GranulePrefix {
-    /// The first id that begins so, and the first string after all of them, in canonical order. `None`
-    /// means that no string is after them.
-    pub(crate) fn range(&self) -> (&GranuleId, Option<&str>) {
-        (&self.first, self.end.as_deref())
-    }
-
-    /// Returns the characters as a string.
-    pub fn as_str(&self) -> &str {
-        self.first.as_str()
-    }
-}
-
-impl FromStr for GranulePrefix {
-    type Err = ParseError;
-
+impl GranuleQuery {
+    /// The ids that begin with these characters.
+    ///
     /// # Errors
     ///
     /// Those of [`GranuleId::new`], since no id begins so.
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    pub fn with_prefix(text: &str) -> Result<Self, ParseError> {
         let first = GranuleId::new(text)?;
         let mut characters: Vec<char> = text.chars().collect();
         let mut end = None;
@@ -163,7 +165,50 @@ impl FromStr for GranulePrefix {
                 break;
             }
         }
-        Ok(GranulePrefix { first, end })
+        Ok(GranuleQuery { first, end, is_prefix: true })
+    }
+
+    /// The first id that may be meant, and the first string after all of them, in canonical order. `None`
+    /// means that no string is after them.
+    pub(crate) fn range(&self) -> (&GranuleId, Option<&str>) {
+        (&self.first, self.end.as_deref())
+    }
+
+    /// Whether all ids that begin with the characters are meant.
+    pub fn is_prefix(&self) -> bool {
+        self.is_prefix
+    }
+
+    /// The id, or the characters with which ids begin.
+    pub fn as_str(&self) -> &str {
+        self.first.as_str()
+    }
+
+    /// The id, or the characters with which ids begin, which are an id, too.
+    pub fn first(&self) -> &GranuleId {
+        &self.first
+    }
+}
+
+impl From<GranuleId> for GranuleQuery {
+    fn from(granule_id: GranuleId) -> Self {
+        // No id begins so, and none is between: it has no control characters.
+        let end = Some(format!("{granule_id}\u{1}").into());
+        GranuleQuery { first: granule_id, end, is_prefix: false }
+    }
+}
+
+impl FromStr for GranuleQuery {
+    type Err = ParseError;
+
+    /// # Errors
+    ///
+    /// Those of [`GranuleId::new`].
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.strip_suffix('*') {
+            Some(prefix) => GranuleQuery::with_prefix(prefix),
+            None => Ok(GranuleId::new(text)?.into()),
+        }
     }
 }
 
@@ -397,11 +442,17 @@ mod tests {
             ("A\u{10ffff}\u{10ffff}", Some("B")),
             ("\u{10ffff}", None),
         ] {
-            let prefix: GranulePrefix = text.parse().unwrap();
+            let prefix: GranuleQuery = format!("{text}*").parse().unwrap();
             assert_eq!(prefix.range(), (&GranuleId::new(text).unwrap(), end), "{text:?}");
+            assert_eq!(GranuleQuery::with_prefix(text), Ok(prefix));
             assert!(end.is_none_or(|end| format!("{text}\u{10ffff}").as_str() < end));
         }
-        assert!("".parse::<GranulePrefix>().is_err());
+        assert!("*".parse::<GranuleQuery>().is_err());
+        let one: GranuleQuery = "A".parse().unwrap();
+        assert_eq!(
+            (one.range(), one.is_prefix()),
+            ((&"A".parse().unwrap(), Some("A\u{1}")), false)
+        );
     }
 
     proptest! {

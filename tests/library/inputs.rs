@@ -35,7 +35,9 @@ fn directories_that_find_prints_before_what_is_in_them_are_left_out() {
     assert_eq!(warnings, ["list.txt: skipped 3 directories"]);
     // Only a list of find has directories before what is in them; elsewhere `a` is found beside `a/c`.
     let other = listing("sub\nsub/A\n");
-    assert_eq!(other.listed_directory().unwrap().unwrap().directory.as_str(), "sub");
+    let error = other.refuse_directories().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotAList);
+    assert!(error.to_string().contains("\"sub\" is a directory of \"sub/A\""), "{error}");
 }
 
 #[test]
