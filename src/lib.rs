@@ -166,9 +166,9 @@ pub use crate::model::{
 };
 pub use crate::registry::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, Difference,
-    DifferenceCounts, Differences, Error, Granule, Granules, History, HistoryOptions, IfMissing,
-    Import, Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected,
-    Selection, ServerAddress, Snapshot, SubsetMembers, Watcher, Work,
+    DifferenceCounts, Differences, Error, Granule, Granules, HistoryOptions, IfMissing, Import,
+    Listing, ListingBuilder, Location, Observer, Periods, Progress, Registry, Selected, Selection,
+    Snapshot, SubsetMembers, Watcher, Work,
 };
 
 /// What is recorded of a dataset itself: its metadata, and what is done with all of it.
@@ -177,61 +177,53 @@ pub mod dataset {
         Confirmation, Correction, Creator, DatasetMetadata, DatasetRecord, GranuleUrl, Keyword,
         Licence, MetadataVersion, Orcid, RefusedListing, Temporal, WebAddress, Withdrawal, Year,
     };
-    pub use crate::registry::{
-        CorrectionReport, Edit, FirstRegistration, HistoryCounts, SharedDoi, Withdrawn,
-    };
+    pub use crate::registry::{CorrectionReport, Edit, HistoryCounts, SharedDoi, Withdrawn};
 }
 
 /// What is recorded of the files of a granule.
 pub mod file {
-    pub use crate::model::{
-        Algorithm, Checksum, Content, ContentConflict, ContentMatch, Coverage, FilePath,
-        OtherAlgorithm,
-    };
+    pub use crate::model::{Algorithm, Checksum, Content, FilePath, OtherAlgorithm};
 }
 
 /// Listings in files of other systems, and what they contain.
 pub mod listing {
     pub use crate::input::{
-        DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, ListedRecords,
-        OpenedFile, Record, Records, RowFilter, StatedFile, unzipped,
+        DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, OpenedFile,
+        Record, Records, RowFilter,
     };
-    pub use crate::registry::{ListedDirectory, ListingSummary, SkippedEntries};
+    pub use crate::registry::ListingSummary;
 }
 
 /// The history of a dataset: its sets, subsets and annotations, and how sets differ.
 pub mod history {
     pub use crate::model::{
-        Annotation, ChangeCounts, DigestPrefix, FoundPeriod, FoundPosition, GranulePrefix, IdPage,
+        Annotation, ChangeCounts, DigestPrefix, FoundPeriod, FoundPosition, GranuleQuery, IdPage,
         IdentifierPrefix, ScanPeriod, Subset, SubsetCriteria,
     };
     pub use crate::registry::{
         Agreement, Annotated, ChangeExamples, ContentCounts, ContentDifference, DigestPeriod,
-        Export, Exported, FileList, FileTotals, HeldContents, KeptAnnotations, NewAnnotation,
-        Period, Periods, Presence, ReturnedGranules, SideBySide, Skipped, Span, SubsetCitation,
-        SubsetState, TwoSides, UnevenGranule, WorkCounts,
+        Exported, FileList, FileTotals, HeldContents, NewAnnotation, Period, Periods, Presence,
+        SideBySide, Skipped, Span, SubsetCitation, SubsetState, TwoSides,
     };
 }
 
 /// What an operator looks at every day.
 pub mod status {
-    pub use crate::model::{FailedAttempt, LastPull};
     pub use crate::registry::{
-        ChecksumsFact, DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary,
-        MirrorFacts, MirrorVerdict, Mirrored, NamesFact, NewCheck, OpenFinding, RootState,
-        StatusThresholds,
+        DatasetStatus, FileCheck, FilesChecked, FilesFact, KnownPrimary, MirrorFacts, Mirrored,
+        NewCheck, OpenFinding, RootState, StatusThresholds,
     };
 }
 
 /// Copies of a registry.
 pub mod backup {
-    pub use crate::registry::{CopyReport, MissingFromBackup, PaymentIds, RestoreReport};
+    pub use crate::registry::{MissingFromBackup, RestoreReport};
 }
 
 /// The results of recomputing what a registry states.
 pub mod verify {
     pub use crate::registry::{
-        DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
+        DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, WorkCounts,
     };
 }
 
@@ -239,9 +231,8 @@ pub mod verify {
 pub mod proof {
     pub use crate::registry::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
     pub use crate::signed::{
-        Cosignature, KeyUse, ListedBy, ListedSet, LogCheckpoint, Note, NoteSignature, Policy,
-        ProofProblem, ProofVerdict, SetStatement, SigningKey, StatementProof, StatementTree,
-        VerificationKey, Witness,
+        LogCheckpoint, Note, Policy, ProofProblem, ProofVerdict, SetStatement, SigningKey,
+        StatementProof, StatementTree, VerificationKey, Witness,
     };
 }
 
@@ -251,8 +242,7 @@ pub mod ids {
     pub use crate::registry::Lease;
 }
 
-/// Text in messages, and small files whose text is read whole.
+/// Text in messages.
 pub mod text {
-    pub use crate::disk::{read_small, read_small_text};
-    pub use crate::model::{is_escaped, is_interpreted, plural, quoted, write_visible};
+    pub use crate::model::{is_escaped, plural, quoted};
 }

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use accession::history::ChangeCounts;
-use accession::history::{KeptAnnotations, Skipped};
+use accession::history::Skipped;
 use accession::listing::{FileRead, Findings};
 use accession::text::quoted;
 use accession::{
@@ -180,10 +180,9 @@ impl<'a> Application<'a> {
             overruled: applied.overruled.as_deref(),
             skipped: applied.skipped,
             created,
-            kept: self.reads_history.then(|| {
-                let KeptAnnotations { added, .. } = applied.annotations;
-                object!({ "subsets": applied.subsets, "annotations": added })
-            }),
+            kept: self.reads_history.then(
+                || object!({ "subsets": applied.subsets, "annotations": applied.annotations }),
+            ),
             also,
         };
         // Who tries a change wants to see what it would do, whichever command makes it.

@@ -6,9 +6,7 @@ use std::io::Read;
 use std::path::Path;
 
 use accession::ListingOptions;
-use accession::listing::{
-    DirectoryListing, FileRead, Findings, ListedDirectory, ListedRecords, Record, Records,
-};
+use accession::listing::{DirectoryListing, FileRead, Findings, Records};
 use accession::text::quoted;
 use accession::{
     DatasetName, ErrorDetail, ErrorKind, GranuleId, ListingBuilder, ListingEntry, Location,
@@ -53,7 +51,7 @@ const CHECKED_ROWS: u64 = 4_096;
 enum OpenListing {
     File {
         file: InputFile,
-        records: Box<ListedRecords>,
+        records: Box<Records>,
         progress: Progress,
     },
     Directory {
@@ -145,17 +143,19 @@ impl<'a> Entries<'a> {
         loop {
             match &mut self.open {
                 Some(OpenListing::File { file, records, progress }) => {
-                    let record = records.next().transpose();
-                    if let Some(record) = record.map_err(|error| with_hint_of_data(error, file))? {
+                    let record = records.next_listed();
+                    let record = record.map_err(|error| with_hint_of_data(error, file))?;
+                    if let Some(mut record) = record {
                         progress.advance_row();
-                        let is_path = records.records().format().lists_paths();
+                        let is_path = records.format().lists_paths();
                         let granule_id = self.id_of(&record.granule_id, Some(&record.location))?;
                         if let Some(listed_paths) = &mut self.listed_paths
                             && is_path
                         {
                             add_path(listed_paths, &granule_id, &record)?;
                         }
-                        return Ok(Some(Record { granule_id, ..record }.into_entry()?));
+                        record.granule_id = granule_id;
+                        return Ok(Some(record.into_entry()?));
                     }
                 }
                 Some(OpenListing::Directory { files, progress, ids, ends, .. }) => {
@@ -186,7 +186,7 @@ impl<'a> Entries<'a> {
         progress.begin("reading", "granules", None);
         let directory = file.path().and_then(Path::parent).map(Path::to_owned);
         let options = self.options.clone().directory(directory).checksums(None);
-        let records = Records::open(reader, &name, &options)?.listed();
+        let records = Records::open(reader, &name, &options)?;
         Ok(OpenListing::File { file: file.clone(), records: Box::new(records), progress })
     }
 
@@ -221,7 +221,7 @@ impl<'a> Entries<'a> {
         }
         match self.paths.id_of(listed.as_str()) {
             id if id == listed.as_str() => Ok(listed.clone()),
-            id if id.trim() != id => {
+            id if gets_edge_blank(listed.as_str(), id) => {
                 Err(Findings::edge_blank(listed.as_str(), id, location.cloned()).into())
             }
             id => GranuleId::new(id).map_err(|cause| {
@@ -245,8 +245,8 @@ impl<'a> Entries<'a> {
     fn end_listing(&mut self) {
         let (warnings, progress) = match self.open.take() {
             Some(OpenListing::File { file, records, progress }) => {
-                records.records().add_to(&mut self.findings, &file.name());
-                (records.warnings(&file.name()), progress)
+                records.add_to(&mut self.findings, &file.name());
+                (records.warnings(), progress)
             }
             Some(OpenListing::Directory { file, files, progress, ids, ends }) => {
                 let (name, format) = (file.name(), "directory".to_owned());
@@ -337,8 +337,8 @@ impl<'a> ReadListings<'a> {
         Ok(self.findings)
     }
 
-    /// What is in listings that become part of a dataset, unless they are refused by it. `directory` finds a
-    /// listed id that is a directory of another.
+    /// What is in listings that become part of a dataset, unless they are refused by it. `refuse_directories`
+    /// refuses a listed id that is a directory of another.
     ///
     /// # Errors
     ///
@@ -347,14 +347,17 @@ impl<'a> ReadListings<'a> {
     pub fn accepted_for(
         mut self,
         Recording { session, dataset }: Recording<'_>,
-        directory: impl FnOnce() -> accession::Result<Option<ListedDirectory>>,
+        refuse_directories: impl FnOnce() -> accession::Result<()>,
     ) -> Result<Findings> {
         let refusal = self.refusal.take();
         self.check(refusal)?;
         if self.findings.has_nested_paths()
-            && let Some(listed) = directory()?
+            && let Err(error) = refuse_directories()
         {
-            self.check(Some(Findings::directory(&listed)))?;
+            match error.kind() {
+                ErrorKind::NotAList => self.check(Some(error))?,
+                _ => return Err(error.into()),
+            }
         }
         for (algorithm, files) in self.findings.guessed_algorithms() {
             let registry = session.open_existing()?;
@@ -409,6 +412,13 @@ pub fn warn_of_repeated(session: &Session, repeated: u64) {
     }
 }
 
+/// Whether an id begins or ends with a blank, and the path that it is a part of does not.
+fn gets_edge_blank(path: &str, id: &str) -> bool {
+    let begins = |text: &str| text.starts_with(char::is_whitespace);
+    let ends = |text: &str| text.ends_with(char::is_whitespace);
+    begins(id) && !begins(path) || ends(id) && !ends(path)
+}
+
 /// What to do with a search result of which pages are missing.
 #[derive(Debug, Clone, Copy)]
 pub enum MissingPages<'a> {
@@ -428,6 +438,25 @@ impl<'a> MissingPages<'a> {
         match self {
             MissingPages::Guard(guard) | MissingPages::WarnAndGuard(guard) => Some(guard),
             MissingPages::Refuse | MissingPages::Warn => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_blank_at_an_end_of_an_id_is_new_if_the_path_has_none_there() {
+        for (path, id, gets_one) in [
+            ("sub/ A.nc", " A.nc", true),
+            ("A .nc", "A ", true),
+            ("x\u{a0}A", "\u{a0}A", true),
+            ("sub/A ", "A ", false),
+            (" A.nc", " A", false),
+            ("sub/A B.nc", "A B.nc", false),
+        ] {
+            assert_eq!(gets_edge_blank(path, id), gets_one, "{path}");
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
-use accession::history::WorkCounts;
 use accession::mirror::PublishedSite;
+use accession::verify::WorkCounts;
 use accession::{
     CancelToken, Clock, DatasetName, ErrorKind, Location, Moment, Registry, SetSpec, Snapshot,
     Timestamp,

@@ -15,17 +15,6 @@ use crate::registry::{
     Agreement, DigestPeriod, Period, Periods, Registry, Selection, Snapshot, SubsetMembers,
 };
 
-/// The result of checking several citations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct CheckedCitations {
-    /// Whether every citation is known, states nothing that contradicts the registry, and is of a set that
-    /// is not questionable.
-    pub ok: bool,
-    /// The known sets, each with the citations of it.
-    pub sets: Vec<CitedSet>,
-}
-
 /// The result of checking one citation.
 ///
 /// Its fields, in this order, are those of the rows of `check` in the command line's JSON.
@@ -109,8 +98,9 @@ pub struct Checker {
     compared_left: usize,
     /// Whether all datasets are known, and when changes were recorded, and so what was known at a date.
     knows_recorded: bool,
-    checked: CheckedCitations,
-    /// The place of each set in what was checked.
+    /// The known sets, each with the citations of it.
+    sets: Vec<CitedSet>,
+    /// The place of each set in these.
     places: HashMap<Identifier, usize>,
 }
 
@@ -129,7 +119,7 @@ impl Checker {
             kept_rows: 0,
             compared_left: MAX_COMPARED,
             knows_recorded: true,
-            checked: CheckedCitations { ok: true, sets: Vec::new() },
+            sets: Vec::new(),
             places: HashMap::new(),
         })
     }
@@ -160,12 +150,11 @@ impl Checker {
     /// reported in the verdict.
     pub fn check(&mut self, citation: u64, pasted: &FoundCitation) -> Result<CitationVerdict> {
         let verdict = self.verdict(citation, pasted)?;
-        self.checked.ok &= verdict.ok;
         // Of a part, it is not known how many granules it has.
         let first = verdict.intervals.rows.first().filter(|_| pasted.part.is_none());
         let first = first.map(|first| first.set.granule_count());
         if let (Some(identifier), Some(granules)) = (verdict.identifier, first) {
-            let sets = &mut self.checked.sets;
+            let sets = &mut self.sets;
             let place = *self.places.entry(identifier).or_insert(sets.len());
             if place == sets.len() {
                 sets.push(CitedSet { identifier, granules, citations: Vec::new() });
@@ -175,9 +164,9 @@ impl Checker {
         Ok(verdict)
     }
 
-    /// What was found of all citations together. The sets are in the order of their first citations.
-    pub fn checked(self) -> CheckedCitations {
-        self.checked
+    /// The known sets that were cited, each with the citations of it, in the order of the first of these.
+    pub fn sets(self) -> Vec<CitedSet> {
+        self.sets
     }
 
     fn resolve(&mut self, identifier: Identifier, at: Option<Moment>) -> Result<Arc<Periods>> {

@@ -24,10 +24,10 @@ mod references;
 mod resolve;
 mod set_spec;
 
-pub use check::{CheckedCitations, Checker, CitationVerdict, CitedSet};
+pub use check::{Checker, CitationVerdict, CitedSet};
 pub use facts::Citation;
 pub use format::CitationFormat;
-pub use recognise::{FoundCitation, ParsedField, Part, PartGranules};
+pub use recognise::{FoundCitation, ParsedField, Part};
 pub use references::Reference;
 pub use resolve::{Resolution, Source};
 pub use set_spec::SetSpec;

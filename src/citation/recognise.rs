@@ -68,12 +68,12 @@ pub struct Part {
     /// Its digest.
     pub digest: Option<ParsedField<DigestPrefix>>,
     /// The numbers of granules in the citation. `None` if it has none.
-    pub granules: Option<PartGranules>,
+    pub(crate) granules: Option<PartGranules>,
 }
 
 /// The numbers of granules of a part and of the whole set: `9 of 11 granules`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct PartGranules {
+pub(crate) struct PartGranules {
     /// How many granules the part has.
     pub selected: u64,
     /// How many granules the whole set has.

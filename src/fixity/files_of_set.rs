@@ -14,8 +14,8 @@ use super::root::{MountCheck, Root};
 use super::unexpected::{DirectoryFiles, UnexpectedFiles};
 use crate::error::{Error, ErrorDetail, ErrorKind, Result};
 use crate::model::{
-    Algorithm, Content, Coverage, DatasetName, FileContent, FilePath, FileRecord, ListingEntry,
-    Set, Warning, WarningKind,
+    Algorithm, Content, DatasetName, FileContent, FilePath, FileRecord, ListingEntry, Set, Warning,
+    WarningKind,
 };
 use crate::registry::{
     Change, ChangeOptions, FileCheck, Granule, HeldContents, NewCheck, OpenWork, Registry,
@@ -197,10 +197,11 @@ impl CheckOptions {
         CheckOptions::default()
     }
 
-    /// How much of each file is checked. Default: what [`Depth`] defaults to.
+    /// Whether only the size of each file is checked, and no file is opened. Default: no, so all checksums that
+    /// this program computes are checked, too.
     #[must_use]
-    pub fn depth(mut self, depth: Depth) -> Self {
-        self.depth = depth;
+    pub fn sizes_only(mut self, sizes_only: bool) -> Self {
+        self.depth = if sizes_only { Depth::Size } else { Depth::Content };
         self
     }
 
@@ -290,8 +291,9 @@ impl Registry {
 }
 
 impl Registry {
-    /// Returns the index of the contents from which the fewest files below a directory differ. Reads only the
-    /// files that differ between two contents, once for each of the two. Records nothing.
+    /// Returns the index of the contents from which the fewest files below a directory differ, as a check with
+    /// these options finds them. Reads only the files that differ between two contents, once for each of the two.
+    /// Records nothing.
     ///
     /// # Errors
     ///
@@ -300,7 +302,7 @@ impl Registry {
         &self,
         contents: &[HeldContents],
         tree: &FileTree,
-        depth: Depth,
+        options: &CheckOptions,
     ) -> Result<usize> {
         let root = tree.open()?;
         let reading = ReadOptions { begin_until: None, ..tree.reading };
@@ -311,9 +313,8 @@ impl Registry {
             let mut findings = [0, 0];
             for (own, findings) in findings.iter_mut().enumerate() {
                 let files = differing(self, sets, own)?;
-                for file in
-                    FileReader::start(&root, files, Purpose::Check(depth), reading, self.watcher())?
-                {
+                let purpose = Purpose::Check(options.depth);
+                for file in FileReader::start(&root, files, purpose, reading, self.watcher())? {
                     *findings += u64::from(file?.problem().is_some());
                 }
             }
@@ -374,7 +375,7 @@ impl Registry {
         let options = ChangeOptions::new().note(note).skip_missing(true);
         let files = FilesOfSet::without(self, &dataset, &algorithm)?;
         let work = files.begin(&root, &reading)?;
-        let (change, contradicted) = (Change::stating(Coverage::Named), VecDeque::new());
+        let (change, contradicted) = (Change::of_some_files(), VecDeque::new());
         let registry = self.for_saves();
         let mut statement = Statement { registry, dataset, options, change, contradicted };
         // A dataset that accepts no change, or a note, is refused before its files are read.
@@ -621,7 +622,7 @@ impl Statement {
     fn state(&mut self) -> Result<()> {
         self.change.options.clone_from(&self.options);
         let applied = self.registry.change_computed(&self.dataset, &self.change)?;
-        self.change = Change::stating(Coverage::Named);
+        self.change = Change::of_some_files();
         self.contradicted.extend(applied.contradicted.iter().map(|conflict| {
             let path = conflict.path().to_owned();
             let granule = Some(conflict.granule_id().to_string());

@@ -51,7 +51,7 @@ mod root;
 mod tests;
 mod unexpected;
 
-pub use check::{CheckSummary, Depth, FileFinding};
+pub use check::{CheckSummary, FileFinding};
 pub(crate) use check::{CheckedFile, Purpose, RecordedFile};
 pub use files_of_set::{CheckOptions, FileTree, FixityRun};
 pub use list::{ListStyle, ListedChecksums};

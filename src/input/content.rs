@@ -17,7 +17,7 @@ use crate::model::{
 
 /// What a file states of a file of a granule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatedFile {
+pub(crate) struct StatedFile {
     /// The path, as it is listed, without a leading `./`.
     pub path: FilePath,
     /// Its size in bytes. `None` means that it is not stated.
@@ -40,7 +40,7 @@ impl StatedFile {
         let known = |StatedFile { path, size, checksum }: StatedFile| {
             FileRecord::new(granule_id, Some(path), size, checksum)
         };
-        let stated = Content::of(granule_id, files.into_iter().filter_map(known).collect());
+        let stated = Content::merged(granule_id, files.into_iter().filter_map(known).collect());
         let stated = stated.map_err(|conflict| Error::from(conflict).at(location.clone()))?;
         Ok((!stated.is_empty()).then_some(stated))
     }

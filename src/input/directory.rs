@@ -14,7 +14,7 @@ use crate::model::{
     Algorithm, Checksum, Content, FileContent, FilePath, FileRecord, GranuleId, ListingEntry,
     Warning, WarningKind, plural, quoted,
 };
-use crate::registry::{OpenWork, SkippedEntries, Watcher, Work};
+use crate::registry::{OpenWork, Watcher, Work};
 use crate::store::Location;
 
 /// The files of a directory, which are read one after the other.
@@ -39,6 +39,17 @@ pub struct DirectoryFile {
     pub size: Option<u64>,
     /// The checksum. `None` if none was requested.
     pub checksum: Option<Checksum>,
+}
+
+/// What is not listed of a directory, and is counted instead.
+#[derive(Debug, Clone, Copy, Default)]
+struct SkippedEntries {
+    /// Files and directories whose names begin with `.`.
+    hidden: u64,
+    /// Symbolic links to directories.
+    directory_links: u64,
+    /// Entries that are neither files nor directories, such as pipes.
+    special: u64,
 }
 
 enum Files {
@@ -82,7 +93,7 @@ impl DirectoryListing {
     }
 
     /// What was skipped so far.
-    pub fn skipped(&self) -> SkippedEntries {
+    fn skipped(&self) -> SkippedEntries {
         match &self.files {
             Files::Named(walk) => walk.skipped,
             Files::Hashed { skipped, .. } => *skipped,
@@ -91,7 +102,7 @@ impl DirectoryListing {
 
     /// A warning that counts what was skipped so far.
     pub fn warnings(&self) -> Vec<Warning> {
-        let SkippedEntries { hidden, directory_links, special, .. } = self.skipped();
+        let SkippedEntries { hidden, directory_links, special } = self.skipped();
         let counted = |number, thing| (number > 0).then(|| plural(number, thing));
         let skipped: Vec<String> = [
             counted(hidden, "hidden name"),
@@ -150,7 +161,7 @@ impl DirectoryFile {
         let path = FilePath::new(path.as_str())
             .map_err(|cause| Error::refused(ErrorDetail::FileMetadata, path.as_str(), cause))?;
         let record = FileRecord::new(&granule_id, Some(path), size, checksum);
-        let content = Content::of(&granule_id, record.into_iter().collect())?;
+        let content = Content::merged(&granule_id, record.into_iter().collect())?;
         let content = Some(content).filter(|content| !content.is_empty());
         Ok(ListingEntry { content, ..ListingEntry::from(granule_id) })
     }

@@ -14,7 +14,6 @@ use crate::error::{Error, ErrorKind};
 use crate::model::{
     Algorithm, DatasetName, SourceLocation, Timestamp, Warning, WarningKind, plural, quoted,
 };
-use crate::registry::ListedDirectory;
 
 /// What a reader left out, and counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -185,19 +184,6 @@ impl Findings {
     /// noticed.
     pub fn lacks_checksums(&self) -> bool {
         self.lacks_checksums
-    }
-
-    /// The refusal of a list of paths that has a directory beside what is in it.
-    pub fn directory(listed: &ListedDirectory) -> Error {
-        let ListedDirectory { directory, location, below, .. } = listed;
-        let message = format!(
-            "{} is a directory of {}, which is listed, too",
-            quoted(directory.as_str()),
-            quoted(below.as_str())
-        );
-        Error::new(ErrorKind::NotAList, message).at(location.clone()).with_hint(
-            "`find DIR -type f` lists files without directories (inputs.md, Directories)",
-        )
     }
 
     /// The refusal of checksums of which only the length says what the algorithm is, in a dataset that has none of

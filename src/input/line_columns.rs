@@ -140,9 +140,14 @@ pub(super) fn has_address_and_size(line: &str) -> bool {
 
 pub(super) fn has_number_and_name(line: &str) -> bool {
     let mut words = words(line);
-    // As a list is numbered: `1)`, `(1)`, `[1]`.
-    let is_first = |word: &str| is_number(word.trim_matches(['(', '[', ')', ']', ':']));
+    // As a list is numbered: `1)`.
+    let is_first = |word: &str| is_number(word.trim_end_matches([')', ':']));
     words.next().is_some_and(is_first) && words.next().is_some()
+}
+
+/// Whether a word is a mark of success or failure.
+fn is_tick(word: &str) -> bool {
+    ["✓", "✔", "✗", "✘", "✅", "❌"].contains(&word)
 }
 
 /// Whether a line has the state of a file before its name, as `git status --short` and `svn status` print it, or
@@ -150,10 +155,18 @@ pub(super) fn has_number_and_name(line: &str) -> bool {
 pub(super) fn has_mark_and_name(line: &str) -> bool {
     let mut words = words(line);
     let is_mark = |word: &str| {
-        (1..=2).contains(&word.len()) && word.bytes().all(|it| b"MADRCTUXIax?!+~".contains(&it))
+        let bare = word.trim_matches(['(', ')', '[', ']']);
+        let is_state = ["OK", "FAIL", "FAILED"].contains(&bare);
+        let is_bracketed = bare.len() + 2 == word.len()
+            && (1..=6).contains(&bare.len())
+            && bare.bytes().all(|it| it.is_ascii_uppercase());
+        let is_short = (1..=2).contains(&word.len())
+            && word.bytes().all(|it| b"MADRCTUXIax?!+~=*-^<>".contains(&it));
+        is_state || is_bracketed || is_short || is_tick(word)
     };
     let has_mark = words.next().is_some_and(is_mark);
-    has_mark && words.next().is_some_and(is_file_name) && words.next().is_none()
+    let is_name = |word: &str| is_file_name(word) && !word.starts_with('(');
+    has_mark && words.next().is_some_and(is_name) && words.next().is_none()
 }
 
 pub(super) fn is_ruler(line: &str) -> bool {
@@ -178,16 +191,17 @@ pub(super) fn is_file_name(word: &str) -> bool {
     word.contains('/') || is_extension && !stem.is_empty()
 }
 
-/// Whether a line begins with the name of a file, and has only numbers, sizes and times after it.
+/// Whether a line begins with the name of a file, and has only numbers, sizes, times or a state after it.
 pub(super) fn has_name_and_number(line: &str) -> bool {
-    let mut words = words(line);
+    let mut words = line.split([' ', '|', '^']).filter(|word| !word.is_empty());
     let has_name = words.next().is_some_and(is_file_name);
     let mut rest = words.peekable();
+    let is_state = |word: &str| ["OK", "FAIL", "FAILED"].contains(&word) || is_tick(word);
     has_name
         && rest.peek().is_some()
         && rest.all(|word| {
             let word = word.trim_matches(['(', '[', ')', ']']);
-            is_size(word) || is_unit(word) || is_date(word) || is_time(word)
+            is_size(word) || is_unit(word) || is_state(word) || is_date(word) || is_time(word)
         })
 }
 

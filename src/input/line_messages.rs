@@ -66,14 +66,19 @@ const FAILURES: [&str; 25] = [
 ];
 
 pub(super) fn is_message(line: &str) -> bool {
-    if line.starts_with('<') && line.ends_with('>') && line.contains("</") {
+    if is_markup(line) {
         return true;
     }
     if is_word_of_program(line) || is_prompt(line) {
         return true;
     }
     let Some((first, rest)) = line.split_once(' ') else { return false };
-    if first == "total" && is_size(rest.trim()) || first == "Found" && rest.ends_with(" items") {
+    if line.contains("%|") || line.ends_with("it/s]") {
+        return true;
+    }
+    if ["total", "insgesamt", "合計"].contains(&first) && is_size(rest.trim())
+        || first == "Found" && rest.ends_with(" items")
+    {
         return true;
     }
     if line.starts_with("Traceback (most recent") || line.starts_with("An error occurred (") {
@@ -100,6 +105,24 @@ pub(super) fn is_message(line: &str) -> bool {
     FAILURES.iter().any(|failure| text.ends_with(failure))
 }
 
+/// Whether a line is a tag of a page or a document, or the priority before a message of a system.
+fn is_markup(line: &str) -> bool {
+    let Some(rest) = line.strip_prefix('<') else { return false };
+    let is_tag = rest.starts_with(|it: char| it.is_ascii_alphabetic() || "/!?".contains(it))
+        && rest.ends_with('>')
+        && !rest.contains('@');
+    let end = rest.find('>').unwrap_or(0);
+    is_tag || end > 0 && rest[..end].bytes().all(|it| it.is_ascii_digit()) && line.contains(' ')
+}
+
+/// Whether a first line is the header of a response.
+pub(super) fn is_http(line: &str) -> bool {
+    const NAMES: [&str; 6] =
+        ["cmr-hits:", "content-length:", "content-type:", "date:", "etag:", "server:"];
+    let line = line.to_ascii_lowercase();
+    line.starts_with("http/") && line.contains(' ') || NAMES.iter().any(|it| line.starts_with(it))
+}
+
 /// Whether a line is one word that a program prints in place of a list, or at its end.
 pub(super) fn is_word_of_program(line: &str) -> bool {
     matches!(
@@ -113,6 +136,9 @@ pub(super) fn is_word_of_program(line: &str) -> bool {
             | "Terminated"
             | "Unauthorized"
             | "Segmentation fault"
+            | "[EOF]"
+            | "Done."
+            | "```"
             | "[truncated]"
             | "--More--"
             | "..."
@@ -123,24 +149,36 @@ pub(super) fn is_word_of_program(line: &str) -> bool {
 
 /// Whether a line is what a shell asks with, and perhaps a command: `$ ls`, `foo@host:~$ ls`.
 fn is_prompt(line: &str) -> bool {
-    let first = line.split(' ').next().unwrap_or_default();
-    first == "$" || first.ends_with(['$', '#']) && first.contains('@') && first.contains(':')
+    const PROMPTS: [&str; 10] =
+        ["[1] ", "Out[", "$ ", "+ ", "++ ", ">>> ", "PS ", "In [", "ftp> ", "sftp> "];
+    // The name of an environment can be before it.
+    let rest = line.split_once(") ").filter(|_| line.starts_with('(')).map_or(line, |it| it.1);
+    let first = rest.split(' ').next().unwrap_or_default();
+    let is_shell = first.ends_with(['$', '#']) && first.contains('@') && first.contains(':');
+    is_shell
+        || first == "$"
+        || PROMPTS.iter().any(|it| line.starts_with(it) && line.len() > it.len())
 }
 
 /// Whether a line says how many files there are: `2 files`, `1 directory, 2 files`, `(2 rows)`.
 fn is_count(first: &str, rest: &str) -> bool {
-    const UNITS: [&str; 10] = [
+    const UNITS: [&str; 14] = [
+        "blocks",
         "directories",
         "directory",
         "entries",
         "file",
         "files",
+        "granule",
+        "granules",
         "items",
         "objects",
+        "record",
         "results",
         "row",
         "rows",
     ];
+    let rest = rest.to_ascii_lowercase().replace("(s)", "s");
     let number = first.trim_start_matches('(');
     let unit = rest.split([' ', ',', ')', '.']).next().unwrap_or_default();
     is_size(number) && number != "-" && UNITS.contains(&unit) && {
@@ -151,26 +189,37 @@ fn is_count(first: &str, rest: &str) -> bool {
 
 /// Whether a line begins as a program says that something is wrong.
 fn is_complaint(line: &str) -> bool {
-    const BEGINNINGS: [&str; 15] = [
+    const BEGINNINGS: [&str; 26] = [
+        "*** ",
         "...",
+        "==> ",
         "building file list",
-        "cannot ",
         "can't ",
+        "cannot ",
         "could not ",
+        "empty set (",
+        "error \"",
         "failed to ",
+        "granules found",
+        "index of /",
         "last login: ",
         "loading module",
         "no such ",
         "nothing ",
+        "parent directory",
         "permission denied ",
         "receiving incremental",
+        "redirecting to ",
         "sending incremental",
-        "total size is ",
+        "submitted batch job",
+        "total objects: ",
+        "total size",
         "unable to ",
+        "version https://git-lfs",
     ];
     const ABSENCES: [&str; 7] =
         ["found", "results", "matches", "available", "files", "objects", "granules"];
-    const LABELS: [&str; 5] = ["error", "exception", "fatal", "usage", "warning"];
+    const LABELS: [&str; 6] = ["error", "exception", "failed", "fatal", "usage", "warning"];
     let line = line.to_ascii_lowercase();
     let label = line.split_once(": ").map_or("", |(label, _)| label);
     let text = line.trim_end_matches(['.', '!']);
@@ -186,11 +235,11 @@ fn is_complaint(line: &str) -> bool {
 /// Whether a line is a command, or what a command prints of what it does: `wget ADDRESS`, `upload: A to B`,
 /// `A -> B`.
 pub(super) fn is_command(line: &str) -> bool {
-    const COMMANDS: [&str; 18] = [
-        "aria2c", "aws", "cp", "curl", "echo", "get", "gsutil", "ln", "mget", "mv", "put",
-        "rclone", "rm", "rsync", "scp", "sudo", "touch", "wget",
+    const COMMANDS: [&str; 22] = [
+        "aria2c", "aws", "cat", "chmod", "cp", "curl", "echo", "export", "get", "gsutil", "ln",
+        "ls", "mget", "mv", "put", "rclone", "rm", "rsync", "scp", "sudo", "touch", "wget",
     ];
-    const DONE: [&str; 17] = [
+    const DONE: [&str; 23] = [
         "Copying",
         "Deleting",
         "Downloading",
@@ -208,6 +257,12 @@ pub(super) fn is_command(line: &str) -> bool {
         "move:",
         "removed",
         "upload:",
+        "(dryrun)",
+        "*deleting",
+        "Processing",
+        "Transferring",
+        "Would",
+        "added",
     ];
     let is_compared = || {
         line.starts_with("Only in ") && line.contains(": ")
@@ -225,20 +280,43 @@ pub(super) fn is_command(line: &str) -> bool {
     let is_first = COMMANDS.contains(&first) || DONE.contains(&first) || is_itemized(first);
     is_first && words.next().is_some()
         || line.contains(" -> ")
+        || line.contains(" => ")
         || line.starts_with("@@ -")
         || is_compared()
 }
 
+/// How serious a message of a log is.
+const LEVELS: [&str; 9] =
+    ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", "INFO:"];
+
 /// A line of a log: a date, a time, and how serious it is.
 pub(super) fn is_log(line: &str) -> bool {
-    const LEVELS: [&str; 9] =
-        ["DEBUG", "INFO", "NOTICE", "WARN", "WARNING", "ERROR", "CRITICAL", "FATAL", "INFO:"];
+    // As `wget` writes, and what writes pairs of names and values.
+    let is_dated =
+        line.strip_prefix("--").is_some_and(|it| is_date(it.split(' ').next().unwrap_or_default()));
+    let is_labelled = || {
+        let (label, rest) = line.split_once(':').unwrap_or_default();
+        LEVELS.contains(&label) && !rest.starts_with(' ') && rest.contains(':')
+    };
+    if is_dated || line.contains(" msg=") || is_coded(line) || is_labelled() {
+        return true;
+    }
     let mut words = words(line).skip_while(|word| is_date(word) || is_time(word));
     let has_date = words_after_first(line).next().is_some() && words_of_time(line) > 0;
     words.next().is_some_and(|word| {
         let bare = word.trim_matches(['[', ']', ':']);
         LEVELS.contains(&bare) && (has_date || word.ends_with(':') || word.starts_with('['))
     })
+}
+
+/// A line of a log that begins with a letter and the month and day: `I0102 03:04:05.678 …`.
+fn is_coded(line: &str) -> bool {
+    let mut words = words(line);
+    let first = words.next().unwrap_or_default();
+    let has_code = first.len() == 5
+        && first.starts_with(['I', 'W', 'E', 'F'])
+        && first[1..].bytes().all(|it| it.is_ascii_digit());
+    has_code && words.next().is_some_and(|word| word.contains(':') && is_time(word))
 }
 
 fn words_of_time(line: &str) -> usize {

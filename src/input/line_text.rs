@@ -16,11 +16,14 @@ pub(super) fn is_comment(line: &str) -> bool {
         || line.starts_with("//")
         || line.starts_with("/*")
         || line.starts_with("-----")
+        || line == "--"
         || WORDS.iter().any(|word| first.eq_ignore_ascii_case(word)) && first.len() < line.len()
 }
 
 /// First lines that are a header rather than an id, in lower case without `_`, `-` and blanks.
-const HEADERS: [&str; 26] = [
+const HEADERS: [&str; 30] = [
+    "accession",
+    "dateiname",
     "entryid",
     "file",
     "fileid",
@@ -44,6 +47,8 @@ const HEADERS: [&str; 26] = [
     "producergranuleid",
     "product",
     "productid",
+    "run",
+    "runaccession",
     "title",
     "uri",
     "url",
@@ -51,7 +56,8 @@ const HEADERS: [&str; 26] = [
 
 /// Whether a first line names a column.
 pub(super) fn is_header(line: &str) -> bool {
-    let first = line.split(['|', ',', ';']).next().unwrap_or_default();
+    // As the name of a section, too: `[files]`.
+    let first = line.trim_matches(['[', ']']).split(['|', ',', ';']).next().unwrap_or_default();
     if first.len() > 32 {
         return false;
     }
@@ -61,26 +67,43 @@ pub(super) fn is_header(line: &str) -> bool {
 
 /// Whether a line is what programs write where an id is missing.
 pub(super) fn is_no_value(line: &str) -> bool {
-    matches!(
-        line,
-        "null"
-            | "NULL"
-            | "<null>"
-            | "(null)"
-            | "None"
-            | "NaN"
-            | "nan"
-            | "undefined"
-            | "N/A"
-            | "#N/A"
-    )
+    let is_broken_cell = line.starts_with('#') && line.len() > 2 && {
+        let rest = line.trim_matches('#');
+        rest.is_empty()
+            || ["REF!", "VALUE!", "NAME?", "NULL!", "DIV/0!", "NUM!", "N/A"].contains(&rest)
+    };
+    is_broken_cell
+        || matches!(
+            line,
+            "null"
+                | "NULL"
+                | "<null>"
+                | "(null)"
+                | "None"
+                | "<none>"
+                | "nil"
+                | "NaN"
+                | "nan"
+                | "undefined"
+                | "N/A"
+                | "n/a"
+                | "-"
+                | "?"
+                | "[]"
+                | "{}"
+                | "\"\""
+                | "\\N"
+                | "[object Object]"
+        )
 }
 
 /// The characters with which a comment begins.
 pub(super) fn comment_prefix(line: &str) -> &str {
     let first = line.split(' ').next().unwrap_or_default();
-    let end = line.find(|it: char| !"#;%/!*-:".contains(it)).unwrap_or(line.len());
-    if end == 0 { first } else { &line[..end] }
+    let start = line.len() - line.trim_start().len();
+    let marks = |it: char| !"#;%/!*-:".contains(it);
+    let end = line[start..].find(marks).map_or(line.len(), |marks| start + marks);
+    if end == start { first } else { &line[..end] }
 }
 
 /// The text within the quotes of a line.
@@ -88,9 +111,10 @@ pub(super) fn unquoted(line: &str) -> &str {
     line.trim_matches([' ', '[', ']', '(', ')', ',', ';', '"', '\'', '`'])
 }
 
-/// Whether a line is a comment, wherever it is: an id can begin with `#`, but not with `# `.
+/// Whether a line is a comment, wherever it is: an id can begin with `#` or `--`, but not with
+/// these and a blank.
 pub(super) fn is_remark(line: &str) -> bool {
-    line.starts_with("# ")
+    line.starts_with("# ") || line.starts_with("-- ")
 }
 
 /// Whether a line is a document, or an object that is not valid.
@@ -103,6 +127,9 @@ pub(super) fn is_json(line: &str) -> bool {
 
 /// Whether a line is quoted, perhaps as an element of an array.
 pub(super) fn is_quoted(line: &str) -> bool {
+    // What languages print of a text: `b'A.nc'`, `PosixPath('A.nc')`.
+    let word = line.trim_start_matches(|it: char| it.is_ascii_alphabetic());
+    let line = if word.starts_with(['\'', '"', '(']) { word } else { line };
     let line = line.trim_matches([' ', '[', ']', '(', ')', ',', ';']);
     let is_between =
         |open, close| line.len() > 1 && line.starts_with(open) && line.ends_with(close);
@@ -111,13 +138,32 @@ pub(super) fn is_quoted(line: &str) -> bool {
         .any(|(open, close)| is_between(open, close))
 }
 
+/// Whether a line is quoted, among others that are not: `ls` and `git` quote some names.
+pub(super) fn is_escaped(line: &str) -> bool {
+    let is_between = |quote| line.len() > 2 && line.starts_with(quote) && line.ends_with(quote);
+    is_between('"') || is_between('\'')
+}
+
+/// Whether a line is a pattern of names or has a variable, which a shell replaces.
+pub(super) fn is_pattern(line: &str) -> bool {
+    is_file_name(line) && (line.contains('*') || line.contains("${"))
+}
+
 /// Whether a line is a name and a value: `GROUP = FOO`, `name: foo`.
 pub(super) fn has_value(line: &str) -> bool {
     let mut words = words(line);
     let has_label = words.next().is_some_and(|first| {
         first.len() > 1 && first.ends_with([':', '=']) && !first.contains("://")
     });
-    line.contains(" = ") || has_label && words.next().is_some()
+    let has_value = has_label && words.next().is_some();
+    // As `path=A.nc size=3`.
+    let are_pairs = line.contains(' ')
+        && line.split(' ').all(|word| {
+            word.split_once('=').is_some_and(|(name, _)| {
+                !name.is_empty() && name.bytes().all(|it| it.is_ascii_alphanumeric() || it == b'_')
+            })
+        });
+    line.contains(" = ") || has_value || are_pairs
 }
 
 /// Whether a line is a sentence: it has four words or more, of which none names a file or has a digit.
@@ -126,6 +172,16 @@ pub(super) fn is_sentence(line: &str) -> bool {
         && words(line).all(|word| {
             let word = word.trim_end_matches(['.', ',', ':', ';', '!', '?']);
             !is_file_name(word) && !word.bytes().any(|it| it.is_ascii_digit())
+        })
+}
+
+/// Whether a line is a few words, of which none names a file or has a digit: what a server or a program says.
+pub(super) fn is_phrase(line: &str) -> bool {
+    let text = line.trim_end_matches(['.', '!']);
+    words(text).nth(1).is_some()
+        && words(text).all(|word| {
+            let bare = word.trim_end_matches([',', ':', ';']);
+            !is_file_name(bare) && bare.bytes().all(|it| it.is_ascii_alphabetic() || it == b'\'')
         })
 }
 
@@ -156,8 +212,7 @@ const SIGNATURES: [&str; 21] = [
 
 /// Whether a line is an address with a secret: a signature, a token or a password.
 pub(super) fn is_signed_address(line: &str) -> bool {
-    let authority = line.split_once("://").map_or("", |(_, rest)| rest).split('/').next();
-    if authority.and_then(|it| it.split_once('@')).is_some_and(|(user, _)| user.contains(':')) {
+    if has_password(line) {
         return true;
     }
     let Some((address, query)) = line.split_once('?') else { return false };
@@ -168,6 +223,12 @@ pub(super) fn is_signed_address(line: &str) -> bool {
         parameter.contains('=') && (is_known || is_secret)
     };
     address.contains("://") && query.split(['&', ';']).any(is_signature)
+}
+
+/// Whether a line is an address with a name and a password.
+pub(super) fn has_password(line: &str) -> bool {
+    let authority = line.split_once("://").map_or("", |(_, rest)| rest).split('/').next();
+    authority.and_then(|it| it.split_once('@')).is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Whether a word can be an id by its look: it has a digit, and one of the characters that separate parts of
@@ -190,7 +251,8 @@ pub(super) fn has_several_ids(line: &str) -> bool {
 
 /// Whether a line has two words or more, all of which end with the same extension.
 fn have_one_extension(line: &str) -> bool {
-    let ending = |word: &str| word.rsplit_once('.').map(|(_, end)| end.to_owned());
+    let bare = |word: &str| word.trim_matches(['[', ']', ',', ';']).to_owned();
+    let ending = |word: &str| bare(word).rsplit_once('.').map(|(_, end)| end.to_owned());
     let mut endings = words(line).map(ending);
     let first = endings.next().flatten();
     let is_extension = first.as_ref().is_some_and(|it| {

@@ -11,8 +11,8 @@ use super::findings::Findings;
 use super::format::ListingOptions;
 use super::records::Records;
 use crate::error::Error;
-use crate::model::{ListingEntry, Warning, WarningKind, plural};
-use crate::registry::{Listing, ListingBuilder, SkippedEntries, Watcher};
+use crate::model::ListingEntry;
+use crate::registry::{Listing, ListingBuilder, Watcher};
 
 impl Listing {
     /// Reads a list: a file in any [format](super::InputFormat), or the files of a directory.
@@ -21,7 +21,7 @@ impl Listing {
     /// ([`ListingOptions::checksums`]), several files at a time. Its id is its path below the directory, with `/`
     /// between the names. Subdirectories are read, too. Symbolic links to files are followed; links to
     /// directories, entries that are neither files nor directories, and names that begin with `.` are skipped
-    /// ([`Listing::skipped`]). The files of the registry are left out if the options name it
+    /// ([`Listing::warnings`]). The files of the registry are left out if the options name it
     /// ([`ListingOptions::registry`]).
     ///
     /// # Errors
@@ -44,7 +44,8 @@ impl Listing {
     /// std::fs::write(data.join("2001/A.hdf"), "1234")?;
     /// std::fs::write(data.join(".listing"), "")?;
     /// let listing = Listing::read(data, &ListingOptions::new())?;
-    /// assert_eq!((listing.count(), listing.skipped().hidden), (1, 1));
+    /// assert_eq!(listing.count(), 1);
+    /// assert!(listing.warnings()[0].message.ends_with("skipped 1 hidden name"));
     /// # let granule = listing.files()?.next().unwrap()?;
     /// # assert_eq!(granule.granule_id.as_str(), "2001/A.hdf");
     /// # assert_eq!(granule.content.files()[0].size(), Some(4));
@@ -73,11 +74,11 @@ impl Listing {
             let granule_id = file.path.clone();
             builder.add(file.into_entry(granule_id)?)?;
         }
-        Ok(builder.finish_reading(files.skipped(), files.warnings()))
+        Ok(builder.finish_reading(files.warnings()))
     }
 
     /// Reads a list in any [format](super::InputFormat), such as standard input. Messages call it `name`.
-    /// Granules that it marks as deleted or replaced are skipped ([`Listing::skipped`]).
+    /// Granules that it marks as deleted or replaced are skipped ([`Listing::warnings`]).
     ///
     /// # Errors
     ///
@@ -89,71 +90,19 @@ impl Listing {
         name: &str,
         options: &ListingOptions,
     ) -> Result<Listing, Error> {
-        let mut records = Records::open(reader, name, options)?.listed();
+        let mut records = Records::open(reader, name, options)?;
         let mut builder = ListingBuilder::new();
-        for record in records.by_ref() {
-            builder.add(record?.into_entry()?)?;
+        while let Some(record) = records.next_listed()? {
+            builder.add(record.into_entry()?)?;
         }
         let mut findings = Findings::new(options.stated_total());
-        records.records().add_to(&mut findings, name);
+        records.add_to(&mut findings, name);
         if let Some(refusal) = findings.refusal() {
             return Err(refusal);
         }
-        let skipped = SkippedEntries { deleted: records.deleted(), ..SkippedEntries::default() };
-        let mut warnings = records.warnings(name);
+        let mut warnings = records.warnings();
         warnings.extend(findings.warnings(name));
-        Ok(builder.finish_reading(skipped, warnings))
-    }
-}
-
-/// The granules of a file, without those that it marks as deleted or replaced.
-#[derive(Debug)]
-pub struct ListedRecords {
-    records: Records,
-    deleted: u64,
-}
-
-impl Records {
-    /// The same granules without those that the file marks as deleted or replaced, which are counted.
-    pub fn listed(self) -> ListedRecords {
-        ListedRecords { records: self, deleted: 0 }
-    }
-}
-
-impl ListedRecords {
-    /// The records that are read.
-    pub fn records(&self) -> &Records {
-        &self.records
-    }
-
-    /// How many granules the file marks as deleted or replaced, of those that were read.
-    pub fn deleted(&self) -> u64 {
-        self.deleted
-    }
-
-    /// The warnings about what was read so far, in which the file is called `name`.
-    pub fn warnings(&self, name: &str) -> Vec<Warning> {
-        let mut warnings = self.records.warnings();
-        if self.deleted > 0 {
-            let skipped = plural(self.deleted, "granule");
-            let message =
-                format!("{name}: skipped {skipped} that the file marks as deleted or replaced");
-            warnings.push(Warning::new(WarningKind::DeletedInFile, message));
-        }
-        warnings
-    }
-}
-
-impl Iterator for ListedRecords {
-    type Item = Result<Record, Error>;
-
-    fn next(&mut self) -> Option<Result<Record, Error>> {
-        loop {
-            match self.records.next()? {
-                Ok(record) if record.is_deleted => self.deleted += 1,
-                record => return Some(record),
-            }
-        }
+        Ok(builder.finish_reading(warnings))
     }
 }
 

@@ -76,6 +76,7 @@ mod refusals;
 mod replicas;
 mod response;
 mod selection;
+mod shape_table;
 mod shapes;
 mod table;
 #[cfg(test)]
@@ -84,14 +85,13 @@ mod values;
 mod warning;
 mod watched;
 
-pub use content::StatedFile;
+pub(crate) use content::StatedFile;
 pub use directory::{DirectoryFile, DirectoryListing};
 pub use error::MAX_ROW_BYTES;
-pub use file::{OpenedFile, unzipped};
+pub use file::OpenedFile;
 use findings::FileFindings;
 pub use findings::{FileRead, Findings};
 pub use format::{InputFormat, ListingOptions, RowFilter};
-pub use listing::ListedRecords;
 pub use records::{Events, Records};
 
 use std::io::BufRead;
@@ -120,7 +120,7 @@ pub struct Record {
     /// Whether the file marks the granule as deleted, retracted, or replaced by another version.
     pub is_deleted: bool,
     /// What the file states of the granule's files.
-    pub files: Vec<StatedFile>,
+    pub(crate) files: Vec<StatedFile>,
 }
 
 /// A granule as the reader of a format returns it, and what is written of its files.

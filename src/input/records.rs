@@ -21,7 +21,10 @@ use super::table::TableReader;
 use super::warning::WarningCollector;
 use super::{Record, Row, Rows};
 use crate::error::{Error, ErrorDetail, ErrorKind};
-use crate::model::{Day, Event, EventKind, GranuleId, Moment, SourceLocation, Timestamp, Warning};
+use crate::model::{
+    Day, Event, EventKind, GranuleId, Moment, SourceLocation, Timestamp, Warning, WarningKind,
+    plural,
+};
 
 /// The granules of a file, in its order; nothing follows an error.
 pub struct Records {
@@ -35,6 +38,10 @@ pub struct Records {
     ends: (String, String),
     /// What the name of the file says, and its content does not.
     odd_name: Option<Finding>,
+    /// What messages call the file.
+    name: Arc<str>,
+    /// How many granules were skipped, since the file marks them as deleted or replaced.
+    deleted: u64,
 }
 
 crate::model::debug_fields!(Records: format, count);
@@ -115,6 +122,7 @@ impl OpenedFile {
             _ => (false, false, false),
         };
         let odd_name = odd_name(format, &name, options);
+        let source = name.clone();
         let file = self.into_reader();
         let lines = |file, content| LineReader::new(file, name.clone(), content, options);
         let response = |file, dialect| -> Result<Box<dyn Rows + Send>, Error> {
@@ -156,11 +164,24 @@ impl OpenedFile {
             _ => false,
         };
         let (files, mut warnings) = (FileReading::new(options), WarningCollector::new(is_of_lines));
-        if format == InputFormat::Lines {
-            warnings = warnings.with_shapes();
+        match format {
+            InputFormat::Lines => warnings = warnings.with_shapes(),
+            InputFormat::Csv | InputFormat::Ndjson => warnings = warnings.with_shapes_of_cells(),
+            _ => {}
         }
         let (has_failed, count, ends) = (false, 0, Default::default());
-        Ok(Records { rows, files, warnings, has_failed, format, count, ends, odd_name })
+        Ok(Records {
+            rows,
+            files,
+            warnings,
+            has_failed,
+            format,
+            count,
+            ends,
+            odd_name,
+            name: source,
+            deleted: 0,
+        })
     }
 
     /// Begins to read when granules were ingested and deleted.
@@ -273,6 +294,20 @@ impl Records {
         granule_id.as_str().clone_into(last);
     }
 
+    /// The next granule that the file does not mark as deleted or replaced. Those that it does are counted.
+    ///
+    /// # Errors
+    ///
+    /// Those of the iterator.
+    pub fn next_listed(&mut self) -> Result<Option<Record>, Error> {
+        loop {
+            match self.next().transpose()? {
+                Some(record) if record.is_deleted => self.deleted += 1,
+                record => return Ok(record),
+            }
+        }
+    }
+
     /// Returns the format.
     pub fn format(&self) -> InputFormat {
         self.format
@@ -346,7 +381,17 @@ impl Records {
     /// # Ok::<(), accession::Error>(())
     /// ```
     pub fn warnings(&self) -> Vec<Warning> {
-        self.warnings.warnings().into_iter().chain(self.files.warning()).collect()
+        let mut warnings = self.warnings.warnings();
+        warnings.extend(self.files.warning());
+        if self.deleted > 0 {
+            let skipped = plural(self.deleted, "granule");
+            let message = format!(
+                "{}: skipped {skipped} that the file marks as deleted or replaced",
+                self.name
+            );
+            warnings.push(Warning::new(WarningKind::DeletedInFile, message));
+        }
+        warnings
     }
 }
 

@@ -1,304 +1,41 @@
-//! What the lines of a file look like if they are not ids: the table of shapes.
+//! What a file looks like if its lines are not ids: the shapes that are counted while it is read.
 //!
-//! Each shape is data: a name, the lines that it needs, a test of a line, and a hint. A line is tested only if one
-//! of its bytes allows a shape, so a plain list costs three searches for bytes a line.
+//! A line is tested only if one of its bytes allows a shape, so a plain list costs four searches for bytes a line.
 
 use memchr::memchr3;
 
-use super::finding::{Finding, FindingKind, argument};
-use super::line_columns::{
-    has_address_and_size, has_checksum, has_date_and_size, has_mark_and_name, has_name_and_number,
-    has_name_date_and_size, has_number_and_name, has_permissions, has_size_and_date,
-    has_time_and_name, is_drawn, is_ruler,
-};
-use super::line_messages::{is_command, is_log, is_message, is_word_of_program};
-use super::line_text::{
-    comment_prefix, has_several_ids, has_value, is_comment, is_header, is_json, is_line_of_ids,
-    is_no_value, is_quoted, is_remark, is_script, is_sentence, is_signed_address, unquoted,
-};
+use super::finding::{Finding, argument};
+use super::line_messages::is_word_of_program;
+use super::line_text::{comment_prefix, has_password, is_header, is_no_value, unquoted};
 use super::occurrences::Occurrences;
-use crate::error::ErrorKind;
+use super::shape_table::{Quorum, SHAPES, Shape};
 use crate::model::SourceLocation;
 
-/// The lines of a file that must have a shape, so that the file is taken for that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Quorum {
-    /// The first line.
-    First,
-    /// Any line.
-    Any,
-    /// More than half of the lines.
-    Most,
-    /// Every line.
-    Every,
-    /// The only line.
-    Only,
-}
-
-/// A shape of lines that are not ids.
-struct Shape {
-    kind: FindingKind,
-    quorum: Quorum,
-    test: fn(&str) -> bool,
-}
-
-/// Defines a shape of a file that is not a list.
-const fn shape(
-    name: &'static str,
-    heading: &'static str,
-    quorum: Quorum,
-    test: fn(&str) -> bool,
-    what: &'static str,
-    hint: &'static str,
-) -> Shape {
-    let kind = FindingKind { name, refused_as: ErrorKind::NotAList, heading, what, hint };
-    Shape { kind, quorum, test }
-}
-
-const SCRIPT: &str = "run the script, or read the catalogue that made it: `accession sync DATASET response.json` reads the search result of ESGF";
-const OF_DATA: &str = "a listing has one id a line; `--id ID` names one granule, and a directory in place of the listing its files";
-const FIND: &str = "`find DIR -type f` prints one path a line, and nothing else";
-const PLAIN_KEYS: &str = "print names only, as `rclone lsf -R --files-only REMOTE:PATH`, `aws s3api list-objects-v2 --bucket NAME` (its JSON is read) and `find DIR -type f` do";
-
-/// The shapes, the most telling first: the first that has its lines names what the file is.
-static SHAPES: [Shape; 31] = [
-    shape(
-        "script",
-        "Scripts",
-        Quorum::First,
-        is_script,
-        "is the first line of a script, not an id",
-        SCRIPT,
-    ),
-    shape("commands", "Scripts", Quorum::Most, is_command, "is a command, not an id", SCRIPT),
-    shape(
-        "permissions",
-        "Columns",
-        Quorum::Any,
-        has_permissions,
-        "has permissions, a size and a date before the name",
-        FIND,
-    ),
-    shape(
-        "date-and-size",
-        "Columns",
-        Quorum::Any,
-        has_date_and_size,
-        "has a date, a size and a name, not an id",
-        PLAIN_KEYS,
-    ),
-    shape(
-        "size-and-date",
-        "Columns",
-        Quorum::Any,
-        has_size_and_date,
-        "has a size, a date and a name, not an id",
-        PLAIN_KEYS,
-    ),
-    shape(
-        "name-and-date",
-        "Columns",
-        Quorum::Any,
-        has_name_date_and_size,
-        "has a name, a date and a size, not an id",
-        PLAIN_KEYS,
-    ),
-    shape(
-        "address-and-size",
-        "Lists of files to fetch",
-        Quorum::Any,
-        has_address_and_size,
-        "has an address, a length and a path, as BagIt's fetch.txt has",
-        "name the manifest of the bag instead, such as manifest-sha256.txt",
-    ),
-    shape(
-        "log",
-        "Error messages",
-        Quorum::Any,
-        is_log,
-        "is a message of a program, not an id",
-        "correct the cause, and list again; `2>errors.txt` keeps messages out of the list",
-    ),
-    shape(
-        "message",
-        "Error messages",
-        Quorum::Any,
-        is_message,
-        "is a message of a program, not an id",
-        "correct the cause, and list again; `2>errors.txt` keeps messages out of the list",
-    ),
-    shape(
-        "directory-heading",
-        "Error messages",
-        Quorum::Any,
-        |line| line.ends_with(':'),
-        "ends with a colon, as the names of directories in `ls -R` do",
-        FIND,
-    ),
-    shape(
-        "ruler",
-        "Columns",
-        Quorum::Any,
-        is_ruler,
-        "is a line of a drawn table, not an id",
-        "print the table as CSV, or names only",
-    ),
-    shape(
-        "bars",
-        "Columns",
-        Quorum::Most,
-        |line| line.contains(" | ") || line.contains(" │ ") || line.matches('|').count() > 1,
-        "is a row of a drawn table, not an id",
-        "print the table as CSV, or names only",
-    ),
-    shape("drawn", "Columns", Quorum::Any, is_drawn, "is drawn, as `tree` draws directories", FIND),
-    shape(
-        "checksum-and-name",
-        "Checksum lists",
-        Quorum::Most,
-        has_checksum,
-        "has a checksum and a name, but is not a line of a checksum list",
-        "write a checksum, two blanks and the path in each line, as `sha256sum` does",
-    ),
-    shape(
-        "signed-address",
-        "Signed addresses",
-        Quorum::Any,
-        is_signed_address,
-        "is an address with a signature that expires",
-        "list the address without its query, as `cut -d '?' -f 1` does",
-    ),
-    shape(
-        "json",
-        "One JSON document",
-        Quorum::First,
-        is_json,
-        "is a JSON document, not an id",
-        "write one id a line: `jq -r '.[]' FILE` prints the strings of an array",
-    ),
-    shape(
-        "comment",
-        "Comments",
-        Quorum::First,
-        is_comment,
-        "is a comment, not an id",
-        "--comment PREFIX skips the lines that begin with PREFIX",
-    ),
-    shape(
-        "remark",
-        "Comments",
-        Quorum::Any,
-        is_remark,
-        "is a comment, not an id",
-        "--comment '#' skips the lines that begin with #",
-    ),
-    shape(
-        "header",
-        "Comments",
-        Quorum::First,
-        is_header,
-        "is the name of a column, not an id",
-        "if it is the header of a table, name the column with --column; otherwise `--skip-lines 1` skips it",
-    ),
-    shape(
-        "no-value",
-        "Error messages",
-        Quorum::Any,
-        is_no_value,
-        "stands for a missing value, not for an id",
-        "leave the line out of the list, and find out why the id is missing",
-    ),
-    shape(
-        "quoted",
-        "Quoted lines",
-        Quorum::Every,
-        is_quoted,
-        "is quoted, as every line of the file is",
-        "if it is a table of one column, name the column with --column; otherwise remove the quotes",
-    ),
-    shape(
-        "bullets",
-        "Columns",
-        Quorum::Every,
-        |line| line.starts_with("- ") || line.starts_with("* "),
-        "begins with a bullet, as every line of the file does",
-        "remove the bullets, as `sed 's/^[-*] //'` does",
-    ),
-    shape(
-        "number-and-name",
-        "Columns",
-        Quorum::Most,
-        has_number_and_name,
-        "has a number and a name, not an id",
-        PLAIN_KEYS,
-    ),
-    shape(
-        "time-and-name",
-        "Columns",
-        Quorum::Most,
-        has_time_and_name,
-        "has a time and a name, not an id",
-        PLAIN_KEYS,
-    ),
-    shape(
-        "mark-and-name",
-        "Columns",
-        Quorum::Most,
-        has_mark_and_name,
-        "has a mark and a name, not an id",
-        FIND,
-    ),
-    shape(
-        "name-and-number",
-        "Columns",
-        Quorum::Most,
-        has_name_and_number,
-        "has a name and numbers, not an id",
-        PLAIN_KEYS,
-    ),
-    shape(
-        "values",
-        "Text and data",
-        Quorum::Most,
-        has_value,
-        "has a name and a value, not an id",
-        OF_DATA,
-    ),
-    shape(
-        "several-ids",
-        "Several ids in a line",
-        Quorum::Most,
-        has_several_ids,
-        "has several ids",
-        "write one id a line, as `tr -s ', ' '\\n'` does",
-    ),
-    shape(
-        "one-line",
-        "Several ids in a line",
-        Quorum::Only,
-        is_line_of_ids,
-        "is the only line, and has several ids",
-        "write one id a line, as `tr -s ', ' '\\n'` does",
-    ),
-    shape(
-        "blanks",
-        "Columns",
-        Quorum::Most,
-        |line| line.trim().contains("  "),
-        "has columns between blanks, not an id",
-        PLAIN_KEYS,
-    ),
-    shape("sentences", "Text and data", Quorum::Most, is_sentence, "is text, not an id", OF_DATA),
-];
-
 /// Counts the lines of each shape, and keeps the first of each.
-#[derive(Default)]
 pub(super) struct ShapeCounts {
+    /// Whether cells of a table are observed: their column says that they are ids, so only what is no id in any
+    /// column is a shape.
+    is_of_cells: bool,
     lines: u64,
     seen: [Occurrences; SHAPES.len()],
 }
 
+/// The shapes that a cell can have.
+const OF_CELLS: [&str; 5] = ["message", "log", "ruler", "signed-address", "no-value"];
+
+impl Default for ShapeCounts {
+    fn default() -> Self {
+        let seen = std::array::from_fn(|_| Occurrences::default());
+        ShapeCounts { is_of_cells: false, lines: 0, seen }
+    }
+}
+
 impl ShapeCounts {
+    /// Of the cells of a table.
+    pub(super) fn of_cells() -> Self {
+        ShapeCounts { is_of_cells: true, ..ShapeCounts::default() }
+    }
+
     /// Tests the next line, which is not empty.
     pub(super) fn observe(&mut self, line: &str, location: &SourceLocation) {
         self.lines += 1;
@@ -312,7 +49,12 @@ impl ShapeCounts {
     #[inline(never)]
     fn test(&mut self, line: &str, location: &SourceLocation) {
         for (shape, seen) in SHAPES.iter().zip(&mut self.seen) {
-            if (shape.quorum != Quorum::First || self.lines == 1) && (shape.test)(line) {
+            let is_asked = match shape.quorum {
+                _ if self.is_of_cells => OF_CELLS.contains(&shape.kind.name),
+                Quorum::First => self.lines == 1,
+                _ => true,
+            };
+            if is_asked && (shape.test)(line) {
                 seen.add(line, location);
             }
         }
@@ -342,19 +84,22 @@ fn hint_of(shape: &str, example: &str) -> Option<String> {
         "comment" => {
             let prefix = comment_prefix(example);
             let option = argument(prefix)?;
-            Some(format!("--comment {option} skips the lines that begin with {prefix}"))
+            // The parser takes what begins so for an option.
+            let separator = if option.starts_with('-') { '=' } else { ' ' };
+            Some(format!("--comment{separator}{option} skips the lines that begin with {prefix}"))
         }
         "header" => {
-            let name = argument(example)?;
+            let name = argument(example).filter(|_| !example.contains(['|', ',', ';', ' ']))?;
             Some(format!(
                 "if it is the header of a table, --column {name} names the column; otherwise `--skip-lines 1` skips it"
             ))
         }
-        "quoted" => {
+        "quoted" if is_header(unquoted(example)) => {
             let name = argument(unquoted(example))?;
-            Some(format!(
-                "if it is a table of one column, --column {name} names it; otherwise remove the quotes"
-            ))
+            Some(format!("if it is a table of one column, --column {name} names the column"))
+        }
+        "signed-address" if has_password(example) => {
+            Some("list the address without the name and the password before @".to_owned())
         }
         _ => None,
     }
@@ -362,7 +107,7 @@ fn hint_of(shape: &str, example: &str) -> Option<String> {
 
 /// The kinds of all shapes.
 #[cfg(test)]
-pub(super) fn kinds() -> impl Iterator<Item = &'static FindingKind> {
+pub(super) fn kinds() -> impl Iterator<Item = &'static super::finding::FindingKind> {
     SHAPES.iter().map(|shape| &shape.kind)
 }
 
@@ -395,6 +140,7 @@ fn can_have_shape(line: &[u8]) -> bool {
         || line.last().is_some_and(|last| matches!(last, b':' | b';'))
         || memchr3(b' ', b',', b'?', line).is_some()
         || memchr3(b';', b'|', b'@', line).is_some()
+        || memchr3(b'*', b'$', b'\'', line).is_some()
 }
 
 /// Whether a line is a word that no id is, without any such byte.
@@ -468,6 +214,28 @@ mod tests {
             ("No data found", "message"),
             ("sending incremental file list", "message"),
             ("sent 123 bytes  received 35 bytes  316.00 bytes/sec", "message"),
+            ("<html>", "message"),
+            ("<34>1 2024-01-02T03:04:05.003Z host su - ID47 - A.nc", "message"),
+            ("[EOF]", "message"),
+            ("Done.", "message"),
+            ("100%|##########| 2/2 [00:00<00:00, 12.3it/s]", "message"),
+            ("download failed: s3://b/A.nc to ./A.nc An error occurred (404)", "message"),
+            ("Submitted batch job 1234", "message"),
+            ("WARNING:foo:skipping A.nc", "log"),
+            ("2 File(s) copied", "message"),
+            ("(base) foo@host:~$ ls", "message"),
+            ("+ find . -name x", "message"),
+            ("==> a.txt <==", "message"),
+            ("--2024-01-02 03:04:05--  https://x.example.org/A.nc", "log"),
+            ("I0102 03:04:05.678901 1234 foo.cc:12] A.nc", "log"),
+            ("level=info msg=\"A.nc\"", "log"),
+            ("#REF!", "no-value"),
+            ("########", "no-value"),
+            ("-", "no-value"),
+            ("\"\\303\\204.nc\"", "escaped"),
+            ("'A 1.nc'", "escaped"),
+            ("data/2024/*.nc", "pattern"),
+            ("${DIR}/A.nc", "pattern"),
         ] {
             for lines in [list(&["A.nc", word, "B.nc"]), list(&["A.nc", "B.nc", word])] {
                 assert_eq!(shape_of(&lines), Some(shape), "{word}");
@@ -489,17 +257,41 @@ mod tests {
     }
 
     #[test]
+    fn only_text_in_place_of_a_list_is_the_only_line() {
+        for text in ["Not Found", "rate limit exceeded", "no rows selected", "Service Unavailable."]
+        {
+            assert!(shape_of(&[text.to_owned()]).is_some(), "{text}");
+        }
+        for name in ["my file.nc", "Sample 12", "A", "MOD 021KM"] {
+            assert_eq!(shape_of(&[name.to_owned()]), None, "{name}");
+        }
+    }
+
+    #[test]
     fn a_mark_before_each_name_is_found() {
         for (lines, shape) in [
             ([" M A.nc", "?? B.nc"], "mark-and-name"),
             (["x A.nc", "x d/B.nc"], "mark-and-name"),
             (["2024-01-02 A.nc", "2024-01-03 B.nc"], "time-and-name"),
             (["1) A.nc", "2) B.nc"], "number-and-name"),
-            (["[1] A.nc", "[2] B.nc"], "number-and-name"),
             (["A.nc (12 KB)", "B.nc (13 KB)"], "name-and-number"),
             (["  inflating: A.nc", "  inflating: B.nc"], "commands"),
             (["Only in a: A.nc", "Files a/B.nc and b/B.nc differ"], "commands"),
             (["{id: \"A\"}", "{id: \"B\"}"], "json"),
+            (["HTTP/1.1 200 OK", "A.nc"], "http"),
+            (["CMR-Hits: 2", "A.nc"], "http"),
+            (["--", "-- PostgreSQL database dump"], "comment"),
+            (["(OFL) A.nc", "(DUL) B.nc"], "mark-and-name"),
+            (["[OK] A.nc", "[FAIL] B.nc"], "mark-and-name"),
+            (["✓ A.nc", "✗ B.nc"], "mark-and-name"),
+            (["A.nc OK", "B.nc FAILED"], "name-and-number"),
+            (["A.nc|3", "B.nc|99"], "name-and-number"),
+            (["A.nc, B.nc, C.nc,", "D.nc, E.nc"], "several-ids"),
+            (["b'A.nc'", "b'B.nc'"], "quoted"),
+            (["PosixPath('A.nc')", "PosixPath('B.nc')"], "quoted"),
+            (["path=A.nc size=3", "path=B.nc size=4"], "values"),
+            (["> A.nc", "> B.nc"], "bullets"),
+            (["A.nc => x/A.nc", "B.nc => x/B.nc"], "commands"),
         ] {
             assert_eq!(shape_of(&lines.map(str::to_owned)), Some(shape), "{lines:?}");
         }
@@ -507,6 +299,11 @@ mod tests {
             ["A Study.pdf", "2024-01-02 Field notes.pdf"],
             ["{3F2504E0-4F89-11D3-9A0C-0305E82C3301}", "{3F2504E0-4F89-11D3-9A0C-0305E82C3302}"],
             ["[B].nc", "(C).nc"],
+            ["(1) A.nc", "(2) B.nc"],
+            ["[2024] A.nc", "[2025] B.nc"],
+            ["CMIP6.x.v1|esgf.example.org", "CMIP6.y.v1|esgf.example.org"],
+            ["a=1/b=2/A.nc", "a=1/b=3/A.nc"],
+            ["urn:nasa:pds:foo::1.0", "urn:nasa:pds:bar::1.0"],
         ] {
             assert_eq!(shape_of(&names.map(str::to_owned)), None, "{names:?}");
         }
@@ -515,7 +312,7 @@ mod tests {
     #[test]
     fn the_reference_has_the_heading_and_the_code_of_every_shape() {
         let reference = include_str!("../../docs/reference/inputs.md");
-        for FindingKind { name, heading, .. } in kinds() {
+        for super::super::finding::FindingKind { name, heading, .. } in kinds() {
             assert!(reference.contains(&format!("\n## {heading}\n")), "{heading}");
             assert!(reference.contains(&format!("`{name}`")), "{name}");
         }

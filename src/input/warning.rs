@@ -28,6 +28,7 @@ fn message(kind: WarningKind, location: &SourceLocation, example: &str, lines: u
         return format!("{location}: the time has no offset, and is read as UTC{more}");
     }
     let what = match kind {
+        WarningKind::EdgeBlank => "ends with a blank, which is part of the id",
         WarningKind::CommentLines => "begins with #, which does not start a comment",
         _ => "looks like a row of several columns, but is read as one id",
     };
@@ -59,6 +60,9 @@ pub(super) struct WarningCollector {
     /// Whether a line that is not meant as an id may have become one.
     is_of_lines: bool,
     ids: u64,
+    /// The ids that begin with a blank, or end with what looks like one.
+    edges: Occurrences,
+    /// Those that end with a blank.
     blanks: Occurrences,
     comments: Occurrences,
     separators: Occurrences,
@@ -69,9 +73,18 @@ pub(super) struct WarningCollector {
 
 impl WarningCollector {
     pub(super) fn new(is_of_lines: bool) -> Self {
-        let [blanks, comments, separators, times_as_utc] = Default::default();
+        let [edges, blanks, comments, separators, times_as_utc] = Default::default();
         let (ids, shapes) = (0, None);
-        WarningCollector { is_of_lines, ids, blanks, comments, separators, times_as_utc, shapes }
+        WarningCollector {
+            is_of_lines,
+            ids,
+            edges,
+            blanks,
+            comments,
+            separators,
+            times_as_utc,
+            shapes,
+        }
     }
 
     /// The same, which also tests what the lines look like.
@@ -79,14 +92,21 @@ impl WarningCollector {
         WarningCollector { shapes: Some(Box::default()), ..self }
     }
 
+    /// The same, which also tests what the cells of a table look like.
+    pub(super) fn with_shapes_of_cells(self) -> Self {
+        WarningCollector { shapes: Some(Box::new(ShapeCounts::of_cells())), ..self }
+    }
+
     /// What the lines look like instead of ids. `None` means that they look like ids.
     pub(super) fn shape(&self) -> Option<Finding> {
         self.shapes.as_ref().and_then(|shapes| shapes.finding())
     }
 
-    /// The ids that begin or end with a blank, of a format that has nothing else than text.
+    /// That an id begins with a blank, or most end with one. A few real names end so.
     pub(super) fn edge_blanks(&self) -> Option<Finding> {
-        self.blanks.finding(&EDGE_BLANKS)
+        let are_most = self.blanks.lines() > 1 && self.blanks.lines() * 2 > self.ids;
+        let most = self.blanks.finding(&EDGE_BLANKS).filter(|_| are_most);
+        self.edges.finding(&EDGE_BLANKS).or(most)
     }
 
     /// Observes a line with a time that has no offset.
@@ -97,15 +117,17 @@ impl WarningCollector {
     /// Observes the next id.
     pub(super) fn observe(&mut self, granule_id: &GranuleId, location: &SourceLocation) {
         let text = granule_id.as_str();
-        if granule_id.has_edge_blank() {
+        if granule_id.has_odd_edge() {
+            self.edges.add(text, location);
+        } else if granule_id.ends_with_blank() {
             self.blanks.add(text, location);
-        }
-        if !self.is_of_lines {
-            return;
         }
         self.ids += 1;
         if let Some(shapes) = &mut self.shapes {
             shapes.observe(text, location);
+        }
+        if !self.is_of_lines {
+            return;
         }
         if text.starts_with('#') {
             self.comments.add(text, location);
@@ -123,6 +145,8 @@ impl WarningCollector {
         [
             warning_of(&self.comments, WarningKind::CommentLines).filter(|_| !has_shape),
             separators.filter(|_| is_table),
+            warning_of(&self.blanks, WarningKind::EdgeBlank)
+                .filter(|_| self.edge_blanks().is_none()),
             warning_of(&self.times_as_utc, WarningKind::TimesTakenAsUtc),
         ]
         .into_iter()
@@ -176,12 +200,15 @@ mod tests {
         }
     }
     #[test]
-    fn ids_that_begin_or_end_with_a_blank_are_counted() {
+    fn most_ids_that_begin_or_end_with_a_blank_are_padded_and_few_are_names() {
+        let few = warnings(&["A", "B", "HAQ_TROPOMI_NO2_CONUS_A_L3.2.4 "]).join("\n");
+        assert!(few.starts_with("edge-blank: ids.txt:3: "), "{few}");
         let mut collector = WarningCollector::new(true);
-        for (line, text) in (1..).zip(["A B", "  A", "B\u{a0}"]) {
+        for (line, text) in (1..).zip(["A B", "  A", "B\u{a0}", "C"]) {
             let location = SourceLocation::Line { source: "ids.txt".into(), line };
             collector.observe(&text.parse().unwrap(), &location);
         }
+        assert_eq!(collector.warnings().len(), 0);
         let found = collector.edge_blanks().unwrap().to_string();
         let expected =
             "\"  A\" begins or ends with a blank, which would be part of the id (2 such lines)";

@@ -127,7 +127,7 @@ impl PullReport {
             let message = || self.before.why_not_changed(mirror);
             (!self.is_identical()).then(|| Warning::new(WarningKind::MirrorNotChanged, message()))
         };
-        let annotations = self.applied.annotations.warning();
+        let annotations = self.applied.warning_of_annotations();
         annotations.into_iter().chain(renamed).chain(withdrawn).chain(not_identical).collect()
     }
 

@@ -248,9 +248,9 @@ impl Primary {
     /// The primary from which a mirror was last pulled, with options that take precedence over those of then.
     /// `None` means that `known` is another one.
     pub fn of_last_pull(known: KnownPrimary, options: PrimaryOptions) -> Option<Self> {
-        let pulled = known.pulled.filter(|_| known.is_default)?;
+        let earlier = known.pull_options.filter(|_| known.is_default)?;
         let origin = Origin::Remembered(known.source.into());
-        Some(Primary { origin, ..Primary::from("").with_options(options.or(&pulled.options)) })
+        Some(Primary { origin, ..Primary::from("").with_options(options.or(&earlier)) })
     }
 
     /// The same primary, which calls this before a request is repeated. It returns how long to wait: usually

@@ -22,7 +22,7 @@ pub struct Content {
 
 /// How much of a granule a statement is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Coverage {
+pub(crate) enum Coverage {
     #[default]
     /// All files of the granule: those that are not stated are no longer among them.
     Whole,
@@ -35,7 +35,7 @@ pub enum Coverage {
 /// The content of a granule after a statement.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ContentUpdate {
+pub(crate) struct ContentUpdate {
     /// The content after the statement.
     pub content: Content,
     /// What the statement changes.
@@ -46,7 +46,7 @@ pub struct ContentUpdate {
 
 /// What a statement does to what is known of a granule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ContentChange {
+pub(crate) enum ContentChange {
     /// It states what is known.
     Nothing,
     /// It adds a file, a size or an algorithm.
@@ -58,7 +58,7 @@ pub enum ContentChange {
 /// The first file of a granule whose new size or checksum differs from the recorded one, or which is listed
 /// twice with two of them. It converts into an [`Error`](crate::Error).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContentConflict {
+pub(crate) struct ContentConflict {
     granule_id: GranuleId,
     /// The path of the file. `None` means that it equals the id.
     path: Option<FilePath>,
@@ -97,7 +97,13 @@ impl Content {
     /// # Errors
     ///
     /// Two of them contradict each other, or a file has more than [`FileRecord::MAX_CHECKSUMS`].
-    pub fn of(
+    pub fn of(granule_id: &GranuleId, stated: Vec<FileRecord>) -> Result<Self, ParseError> {
+        let merged = Content::merged(granule_id, stated);
+        merged.map_err(|conflict| ParseError::new(conflict.to_string()))
+    }
+
+    /// As [`Content::of`]; the error says which file it is about.
+    pub(crate) fn merged(
         granule_id: &GranuleId,
         mut stated: Vec<FileRecord>,
     ) -> Result<Self, ContentConflict> {
@@ -345,7 +351,7 @@ impl Content {
 
 /// How what is known of a granule compares with what is known of it elsewhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ContentMatch {
+pub(crate) enum ContentMatch {
     /// On one side nothing is known.
     Unknown,
     /// Every file that both have has the same bytes.
@@ -359,7 +365,7 @@ pub enum ContentMatch {
 impl Content {
     /// Compares what is known here with what is known elsewhere, where paths may be others: files are matched
     /// by path, a lone file with a lone file, and then by their last segments where these are unique.
-    pub fn compare(&self, granule_id: &GranuleId, other: &Content) -> ContentMatch {
+    pub(crate) fn compare(&self, granule_id: &GranuleId, other: &Content) -> ContentMatch {
         if self.is_empty() || other.is_empty() {
             return ContentMatch::Unknown;
         }

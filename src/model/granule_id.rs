@@ -107,40 +107,54 @@ impl GranuleId {
         &self.0
     }
 
-    /// Whether the id begins or ends with white space. That is allowed, but more often an accident.
-    pub(crate) fn has_edge_blank(&self) -> bool {
-        self.0.starts_with(char::is_whitespace) || self.0.ends_with(char::is_whitespace)
+    /// Whether the id begins with white space or with a character that has no width, or ends with another one than
+    /// a blank. That is allowed, but an accident.
+    pub(crate) fn has_odd_edge(&self) -> bool {
+        self.0.starts_with(is_odd) || self.0.ends_with(|it| it != ' ' && is_odd(it))
+    }
+
+    /// Whether it ends with a blank. A few real names do.
+    pub(crate) fn ends_with_blank(&self) -> bool {
+        self.0.ends_with(' ')
     }
 }
 
-/// The characters with which granule ids begin.
+/// Whether a character is white space, or has no width.
+fn is_odd(it: char) -> bool {
+    let has_no_width = matches!(it, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}');
+    it.is_whitespace() || has_no_width
+}
+
+/// The granules to find: one id, or all ids that begin with the same characters.
+///
+/// # Syntax
+///
+/// An id; or the characters, and `*`.
+///
+/// # Examples
+///
+/// ```
+/// use accession::history::GranuleQuery;
+///
+/// let query: GranuleQuery = "A2001*".parse()?;
+/// assert_eq!((query.as_str(), query.is_prefix()), ("A2001", true));
+/// # Ok::<(), accession::ParseError>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GranulePrefix {
+pub struct GranuleQuery {
     first: GranuleId,
-    /// The string after all that begin so. `None` means that there is none.
+    /// The first string after all that are meant. `None` means that no string is after them.
     end: Option<Box<str>>,
+    is_prefix: bool,
 }
 
-impl GranulePrefix {
-    /// The first id that begins so, and the first string after all of them, in canonical order. `None`
-    /// means that no string is after them.
-    pub(crate) fn range(&self) -> (&GranuleId, Option<&str>) {
-        (&self.first, self.end.as_deref())
-    }
-
-    /// Returns the characters as a string.
-    pub fn as_str(&self) -> &str {
-        self.first.as_str()
-    }
-}
-
-impl FromStr for GranulePrefix {
-    type Err = ParseError;
-
+impl GranuleQuery {
+    /// The ids that begin with these characters.
+    ///
     /// # Errors
     ///
     /// Those of [`GranuleId::new`], since no id begins so.
-    fn from_str(text: &str) -> Result<Self, ParseError> {
+    pub fn with_prefix(text: &str) -> Result<Self, ParseError> {
         let first = GranuleId::new(text)?;
         let mut characters: Vec<char> = text.chars().collect();
         let mut end = None;
@@ -151,7 +165,50 @@ impl FromStr for GranulePrefix {
                 break;
             }
         }
-        Ok(GranulePrefix { first, end })
+        Ok(GranuleQuery { first, end, is_prefix: true })
+    }
+
+    /// The first id that may be meant, and the first string after all of them, in canonical order. `None`
+    /// means that no string is after them.
+    pub(crate) fn range(&self) -> (&GranuleId, Option<&str>) {
+        (&self.first, self.end.as_deref())
+    }
+
+    /// Whether all ids that begin with the characters are meant.
+    pub fn is_prefix(&self) -> bool {
+        self.is_prefix
+    }
+
+    /// The id, or the characters with which ids begin.
+    pub fn as_str(&self) -> &str {
+        self.first.as_str()
+    }
+
+    /// The id, or the characters with which ids begin, which are an id, too.
+    pub fn first(&self) -> &GranuleId {
+        &self.first
+    }
+}
+
+impl From<GranuleId> for GranuleQuery {
+    fn from(granule_id: GranuleId) -> Self {
+        // No id begins so, and none is between: it has no control characters.
+        let end = Some(format!("{granule_id}\u{1}").into());
+        GranuleQuery { first: granule_id, end, is_prefix: false }
+    }
+}
+
+impl FromStr for GranuleQuery {
+    type Err = ParseError;
+
+    /// # Errors
+    ///
+    /// Those of [`GranuleId::new`].
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        match text.strip_suffix('*') {
+            Some(prefix) => GranuleQuery::with_prefix(prefix),
+            None => Ok(GranuleId::new(text)?.into()),
+        }
     }
 }
 
@@ -371,9 +428,10 @@ mod tests {
 
     #[test]
     fn white_space_at_an_end_is_noticed() {
-        assert!(GranuleId::new("A ").unwrap().has_edge_blank());
-        assert!(GranuleId::new("\u{a0}A").unwrap().has_edge_blank());
-        assert!(!GranuleId::new("A B").unwrap().has_edge_blank());
+        let id = |text| GranuleId::new(text).unwrap();
+        assert!(id("A ").ends_with_blank() && !id("A ").has_odd_edge());
+        assert!(id("\u{a0}A").has_odd_edge() && id("A\u{200b}").has_odd_edge());
+        assert!(!id("A B").has_odd_edge() && !id("A B").ends_with_blank());
     }
 
     #[test]
@@ -384,11 +442,17 @@ mod tests {
             ("A\u{10ffff}\u{10ffff}", Some("B")),
             ("\u{10ffff}", None),
         ] {
-            let prefix: GranulePrefix = text.parse().unwrap();
+            let prefix: GranuleQuery = format!("{text}*").parse().unwrap();
             assert_eq!(prefix.range(), (&GranuleId::new(text).unwrap(), end), "{text:?}");
+            assert_eq!(GranuleQuery::with_prefix(text), Ok(prefix));
             assert!(end.is_none_or(|end| format!("{text}\u{10ffff}").as_str() < end));
         }
-        assert!("".parse::<GranulePrefix>().is_err());
+        assert!("*".parse::<GranuleQuery>().is_err());
+        let one: GranuleQuery = "A".parse().unwrap();
+        assert_eq!(
+            (one.range(), one.is_prefix()),
+            ((&"A".parse().unwrap(), Some("A\u{1}")), false)
+        );
     }
 
     proptest! {

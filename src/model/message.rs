@@ -35,7 +35,7 @@ impl fmt::Display for Quoted<'_> {
 /// Returns whether a reader's terminal or browser interprets `character` instead of showing it: a
 /// control character, a line or paragraph separator, or a character that changes the direction of the
 /// text around it (Unicode 16, UAX 9 § 2).
-pub fn is_interpreted(character: char) -> bool {
+pub(crate) fn is_interpreted(character: char) -> bool {
     character.is_control()
         || matches!(
             character,
@@ -75,7 +75,7 @@ pub fn is_escaped(character: char) -> bool {
 }
 
 /// Writes a text in which the invisible characters are escapes.
-pub fn write_visible(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
+fn write_visible(out: &mut impl fmt::Write, text: &str) -> fmt::Result {
     let mut rest = text;
     while let Some((at, character)) = rest.char_indices().find(|(_, it)| is_invisible(*it)) {
         write!(out, "{}{}", &rest[..at], character.escape_unicode())?;

@@ -48,7 +48,6 @@ impl PrimaryOptions {
 
 /// The last time that a mirror was pulled from a source, or was found to be identical to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct LastPull {
     /// When it was recorded.
     pub recorded: Timestamp,
@@ -58,7 +57,6 @@ pub struct LastPull {
 
 /// An attempt to read a source, or to pull from it, that failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct FailedAttempt {
     /// When it was recorded.
     pub recorded: Timestamp,

@@ -27,14 +27,15 @@ mod warning;
 mod web_address;
 
 pub use checksum::{Algorithm, Checksum, FileContent, FilePath, OtherAlgorithm};
+pub use content::Content;
 pub(crate) use content::WrittenFile;
-pub use content::{Content, ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
+pub(crate) use content::{ContentChange, ContentConflict, ContentMatch, ContentUpdate, Coverage};
 pub use creator::{Creator, Orcid};
 pub use dataset_filter::DatasetFilter;
 pub use dataset_name::DatasetName;
 pub use expected::Expected;
 pub(crate) use granule_id::{CURRENT_DIRECTORY, IdPageBuilder, too_long as id_too_long};
-pub use granule_id::{GranuleId, GranulePrefix, IdPage};
+pub use granule_id::{GranuleId, GranuleQuery, IdPage};
 pub use history::{
     Annotation, ChangeCounts, Checkpoint, Confirmation, Event, EventKind, FoundPeriod,
     FoundPosition, Holding, Instance, ListingEntry, LogChange, RefusedListing, Withdrawal,
@@ -45,10 +46,10 @@ pub(crate) use known_file::EncodedFiles;
 pub use known_file::FileRecord;
 pub use licence::Licence;
 pub use limit::{Limit, Limits};
-pub use message::{
-    ParseError, SourceLocation, is_escaped, is_interpreted, plural, quoted, write_visible,
+pub use message::{ParseError, SourceLocation, is_escaped, plural, quoted};
+pub(crate) use message::{
+    check_characters, check_fields, is_interpreted, strip_prefix_of_any_case,
 };
-pub(crate) use message::{check_characters, check_fields, strip_prefix_of_any_case};
 pub use mirror_source::{FailedAttempt, LastPull, PrimaryOptions};
 pub use pattern::Pattern;
 pub(crate) use record::{AtMost, limited};

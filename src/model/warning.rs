@@ -98,6 +98,8 @@ warning_kinds! {
     DeletedInFile = "deleted-in-file",
     /// References without an identifier have DOIs of no dataset that was read of a site, and were left out.
     DoiNotLookedUp = "doi-not-looked-up",
+    /// A few granule ids end with a blank.
+    EdgeBlank = "edge-blank",
     /// What is stated of files cannot be read, and was skipped.
     FilesSkipped = "files-skipped",
     /// A dataset was named by a former name.

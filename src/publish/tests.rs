@@ -11,8 +11,8 @@ use crate::model::{
     DatasetFilter, DatasetMetadata, DatasetName, Event, EventKind, GranuleId, Timestamp,
 };
 use crate::registry::{
-    Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, PaymentIds, Registry,
-    Selection, SubsetMembers,
+    Change, ChangeOptions, Clock, IfMissing, Import, ListingBuilder, Registry, Selection,
+    SubsetMembers,
 };
 use crate::store::Fault;
 
@@ -114,7 +114,7 @@ fn cite(registry: &Registry, _: &Path) -> Outcome {
 
 fn copy(registry: &Registry, directory: &Path) -> Outcome {
     let target = directory.join("copy.db");
-    registry.copy_to(&target, PaymentIds::Copied)?;
+    registry.copy_with_payment_ids_to(&target)?;
     let copy = Registry::open(&target, Clock::fixed(second(100)))?;
     let copied = copy.contents()?;
     drop(copy);

@@ -164,7 +164,7 @@ impl StatedFiles {
 }
 
 fn merge(granule_id: &GranuleId, files: Vec<FileRecord>) -> Result<Content> {
-    Ok(Content::of(granule_id, files)?)
+    Ok(Content::merged(granule_id, files)?)
 }
 
 /// Rejects more file metadata than a row may have.

@@ -8,11 +8,9 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-use serde::Serialize;
-
 use super::handle::{End, Registry};
 use super::observer::Work;
-use super::verify::Verifications;
+use super::verify::{VerificationTotals, Verifications};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetFilter, Timestamp};
 use crate::store::{Location, Store};
@@ -20,14 +18,14 @@ use crate::store::{Location, Store};
 impl Registry {
     /// Copies the registry in its present state to `target`, where no file exists yet. Other
     /// processes may read and write the registry at the same time. The copy appears at `target` only when it
-    /// is complete and everything in it has been verified.
+    /// is complete and everything in it has been verified: returns the totals.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): a file already exists; of another
     /// kind: the registry cannot be read, or the copy cannot be written.
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify, and has been removed.
-    pub fn back_up(&self, target: &Path) -> Result<CopyReport> {
+    pub fn back_up(&self, target: &Path) -> Result<VerificationTotals> {
         let location = Location::from(target);
         let in_target = |error: Error| location.named(error);
         let target = location.file("a backup")?;
@@ -46,7 +44,7 @@ impl Registry {
         drop(read);
         if copy.as_ref().is_err_and(|error| error.kind() == ErrorKind::Unsupported) {
             // A registry that is not in a file is copied row by row.
-            return self.copy_to(target, PaymentIds::Copied);
+            return self.copy_with_payment_ids_to(target);
         }
         let file = copy.map_err(in_target)?;
         // An error in the copy is an error in the registry, so it is reported with the path of the
@@ -64,49 +62,56 @@ impl Registry {
             .map_err(of_registry)?;
         drop(copy);
         file.put_in_place().map_err(in_target)?;
-        Ok(CopyReport { datasets: verified.datasets, identifiers: verified.identifiers })
+        Ok(verified)
     }
 }
 
 /// Whether the state of the workers that issue payment ids is copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PaymentIds {
+enum PaymentIds {
     /// It is, so the source must issue no further ids: they would be issued twice.
     Copied,
     /// It is not: the copy starts without any.
     LeftOut,
 }
 
-/// The result of a backup or a copy: what was copied and verified.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[non_exhaustive]
-pub struct CopyReport {
-    /// The number of datasets.
-    pub datasets: u64,
-    /// The number of identifiers that were recomputed in the copy: all that were ever issued.
-    pub identifiers: u64,
-}
-
 impl Registry {
     /// Copies the registry in its present state to `target`, where there is no registry yet: the datasets with all
-    /// versions of their records, their histories, granules, and cited subsets. Others may read and write the registry meanwhile: what they change is not in
-    /// the copy. Until it is complete, a file keeps what they write in its write-ahead log, which grows.
+    /// versions of their records, their histories, granules, and cited subsets, without what issues payment ids.
+    /// Others may read and write the registry meanwhile: what they change is not in the copy. Until it is complete, a
+    /// file keeps what they write in its write-ahead log, which grows.
     ///
-    /// The copy appears at the target only when every identifier in it was recomputed. If it is
+    /// The copy appears at the target only when every identifier in it was recomputed: returns the totals. If it is
     /// interrupted, nothing of it remains on a server, where it is one transaction.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::AlreadyExists`](crate::ErrorKind::AlreadyExists): there is a registry at the
     /// target. [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the copy does not verify.
-    pub fn copy_to(
+    pub fn copy_to(&self, target: impl Into<Location>) -> Result<VerificationTotals> {
+        self.copy_all_to(&target.into(), PaymentIds::LeftOut)
+    }
+
+    /// As [`Registry::copy_to`], with the state of the workers that issue payment ids. This registry must issue no
+    /// further ids: they would be issued twice.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Registry::copy_to`].
+    pub fn copy_with_payment_ids_to(
         &self,
         target: impl Into<Location>,
+    ) -> Result<VerificationTotals> {
+        self.copy_all_to(&target.into(), PaymentIds::Copied)
+    }
+
+    fn copy_all_to(
+        &self,
+        target: &Location,
         payment_ids: PaymentIds,
-    ) -> Result<CopyReport> {
-        let target = target.into();
+    ) -> Result<VerificationTotals> {
         let in_target = |error: Error| target.named(error);
-        let (store, copy) = Store::create(&target, Some(self.location())).map_err(in_target)?;
+        let (store, copy) = Store::create(target, Some(self.location())).map_err(in_target)?;
         let store = self.fill(store, payment_ids).map_err(in_target)?;
         let store = copy.reopen(store).map_err(in_target)?;
         let registry =
@@ -117,7 +122,7 @@ impl Registry {
         let verified = verified.map_err(|error| self.named(error))?;
         drop((registry, store));
         copy.put_in_place(None).map_err(in_target)?;
-        Ok(CopyReport { datasets: verified.datasets, identifiers: verified.identifiers })
+        Ok(verified)
     }
 
     /// Copies the registry in its present state to a temporary file, which is deleted when the last clone and the
@@ -169,8 +174,8 @@ const MAX_SUFFIX: u32 = 1_000;
 
 impl Registry {
     /// Makes a [backup](Registry::back_up) in a directory that exists, under a name that is not taken.
-    /// Returns its path.
-    pub fn back_up_into(&self, directory: &Path) -> Result<(PathBuf, CopyReport)> {
+    /// Returns its path, and what was verified in it.
+    pub fn back_up_into(&self, directory: &Path) -> Result<(PathBuf, VerificationTotals)> {
         let (name, stamp) = (self.name_of_backups(), stamp_of(self.now()));
         for suffix in 1..MAX_SUFFIX {
             let file = match suffix {

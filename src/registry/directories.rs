@@ -1,25 +1,15 @@
 //! Ids that are directories of others in the same list: `a` beside `a/c`.
 
-use crate::error::Result;
-use crate::model::{Event, GranuleId, SourceLocation};
+use crate::error::{Error, ErrorKind, Result};
+use crate::model::{Event, GranuleId, SourceLocation, quoted};
 
-/// An id that is a directory in the path of another id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ListedDirectory {
-    /// The directory.
-    pub directory: GranuleId,
-    /// Where it was read.
-    pub location: Option<SourceLocation>,
-    /// The first id below it.
-    pub below: GranuleId,
-}
-
-/// The first id that is a directory in the path of another one. Costs a pass over the events, which are in
+/// Refuses ids of which one is a directory in the path of another. Costs a pass over the events, which are in
 /// canonical order, and the memory of the ids that begin one another.
-pub(super) fn listed_directory(
-    sorted: impl Iterator<Item = Result<Event>>,
-) -> Result<Option<ListedDirectory>> {
+///
+/// # Errors
+///
+/// [`ErrorKind::NotAList`]: there are such ids; the events cannot be read.
+pub(super) fn refuse_directories(sorted: impl Iterator<Item = Result<Event>>) -> Result<()> {
     // Between `a` and `a/c` there may be ids such as `a-1`: all that begin the present id are remembered.
     let mut beginnings: Vec<(GranuleId, Option<SourceLocation>)> = Vec::new();
     for event in sorted {
@@ -32,14 +22,20 @@ pub(super) fn listed_directory(
             text.as_bytes().get(beginning.as_str().len()) == Some(&b'/')
         };
         if let Some((directory, location)) = beginnings.iter().find(is_directory) {
-            let (directory, location) = (directory.clone(), location.clone());
-            return Ok(Some(ListedDirectory { directory, location, below: granule_id }));
+            let message = format!(
+                "{} is a directory of {}, which is listed, too",
+                quoted(directory.as_str()),
+                quoted(granule_id.as_str())
+            );
+            return Err(Error::new(ErrorKind::NotAList, message).at(location.clone()).with_hint(
+                "`find DIR -type f` lists files without directories (inputs.md, Directories)",
+            ));
         }
         if beginnings.last().is_none_or(|(last, _)| *last != granule_id) {
             beginnings.push((granule_id, location));
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -55,15 +51,17 @@ mod tests {
             let granule_id = id.parse().unwrap();
             Ok(Event { at, kind, granule_id, producer_granule: None, content, location: None })
         };
-        let found = listed_directory(ids.iter().map(event)).unwrap()?;
-        Some(format!("{} {}", found.directory, found.below))
+        refuse_directories(ids.iter().map(event)).err().map(|error| error.to_string())
     }
 
     #[test]
     fn an_id_that_is_a_directory_of_another_is_found_wherever_it_is() {
-        assert_eq!(directory_in(&["a", "a/c"]), Some("a a/c".to_owned()));
-        assert_eq!(directory_in(&["a", "a-1", "a.b", "a/c", "b"]), Some("a a/c".to_owned()));
-        assert_eq!(directory_in(&["x/y/z.nc", "x", "x.nc"]), Some("x x/y/z.nc".to_owned()));
+        let refused = |directory, below| {
+            Some(format!("\"{directory}\" is a directory of \"{below}\", which is listed, too"))
+        };
+        assert_eq!(directory_in(&["a", "a/c"]), refused("a", "a/c"));
+        assert_eq!(directory_in(&["a", "a-1", "a.b", "a/c", "b"]), refused("a", "a/c"));
+        assert_eq!(directory_in(&["x/y/z.nc", "x", "x.nc"]), refused("x", "x/y/z.nc"));
         assert_eq!(directory_in(&["a", "a", "ab/c", "a b", "b/a", "a-/c"]), None);
         assert_eq!(directory_in(&[]), None);
     }

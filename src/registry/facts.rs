@@ -17,9 +17,9 @@ use crate::store::{FindingCounts, RootState};
 #[non_exhaustive]
 pub struct MirrorFacts {
     /// Whether the mirror holds the granules of the primary.
-    pub names: NamesFact,
+    pub(crate) names: NamesFact,
     /// Whether the recorded checksums and sizes are those of the primary.
-    pub checksums: ChecksumsFact,
+    pub(crate) checksums: ChecksumsFact,
     /// Whether the files on disk are as recorded.
     pub files: FilesFact,
 }
@@ -27,8 +27,7 @@ pub struct MirrorFacts {
 /// Whether a mirror holds the granules of its primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum NamesFact {
+pub(crate) enum NamesFact {
     /// It holds the same granules.
     Identical,
     /// It holds others.
@@ -43,8 +42,7 @@ pub enum NamesFact {
 /// Whether the recorded checksums and sizes of a mirror are those of its primary, for the granules that both hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum ChecksumsFact {
+pub(crate) enum ChecksumsFact {
     /// None differs.
     Identical {
         /// The number of granules that were compared. `None` means all.
@@ -107,12 +105,27 @@ pub enum FilesFact {
 }
 
 impl MirrorFacts {
+    /// Whether the mirror holds the granules of the primary, and no others.
+    pub fn are_names_identical(&self) -> bool {
+        self.names == NamesFact::Identical
+    }
+
+    /// Whether the recorded checksums and sizes are those of the primary, for the granules that both hold. `None`
+    /// means that nothing could be compared.
+    pub fn are_checksums_identical(&self) -> Option<bool> {
+        match self.checksums {
+            ChecksumsFact::Identical { .. } => Some(true),
+            ChecksumsFact::Different { .. } => Some(false),
+            ChecksumsFact::NotRecorded | ChecksumsFact::NotCompared => None,
+        }
+    }
+
     /// Whether one of them is bad. Files that were never checked are not, unless all had to be checked since a time.
     pub(crate) fn is_bad(&self, is_check_required: bool) -> bool {
         let is_unchecked = matches!(self.files, FilesFact::NeverChecked)
             || matches!(self.files, FilesFact::Old { .. });
-        self.names != NamesFact::Identical
-            || matches!(self.checksums, ChecksumsFact::Different { .. })
+        !self.are_names_identical()
+            || self.are_checksums_identical() == Some(false)
             || matches!(self.files, FilesFact::Bad { .. })
             || is_check_required && is_unchecked
     }

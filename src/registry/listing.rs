@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::batches::{MergedEvent, MergedEvents};
-use super::directories::{ListedDirectory, listed_directory};
+use super::directories::refuse_directories;
 use super::observer::{Watcher, Work};
 use super::proof::{Recomputed, Recomputing};
 use super::snapshot::Granule;
@@ -38,22 +38,7 @@ use crate::model::{Digest, Event, EventKind, Identifier, ListingEntry, Timestamp
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
     staging: Arc<Staging>,
-    skipped: SkippedEntries,
     warnings: Arc<[Warning]>,
-}
-
-/// What is not part of a list that was read, and was counted instead.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct SkippedEntries {
-    /// Files and directories whose names begin with `.`.
-    pub hidden: u64,
-    /// Symbolic links to directories.
-    pub directory_links: u64,
-    /// Entries of a directory that are neither files nor directories, such as pipes.
-    pub special: u64,
-    /// Granules that a file marks as deleted or replaced.
-    pub deleted: u64,
 }
 
 /// Collects granules for a [`Listing`].
@@ -104,22 +89,17 @@ impl ListingBuilder {
 
     /// The list of the granules that were added.
     pub fn finish(self) -> Listing {
-        self.finish_reading(SkippedEntries::default(), Vec::new())
+        self.finish_reading(Vec::new())
     }
 
     /// As [`ListingBuilder::finish`], of a list that was read.
-    pub(crate) fn finish_reading(self, skipped: SkippedEntries, warnings: Vec<Warning>) -> Listing {
-        Listing { staging: Arc::new(self.staging), skipped, warnings: warnings.into() }
+    pub(crate) fn finish_reading(self, warnings: Vec<Warning>) -> Listing {
+        Listing { staging: Arc::new(self.staging), warnings: warnings.into() }
     }
 }
 
 impl Listing {
-    /// What was not read into the list, and counted instead.
-    pub fn skipped(&self) -> SkippedEntries {
-        self.skipped
-    }
-
-    /// Warnings about the file that was read, such as ids that look like comments.
+    /// Warnings about the file or directory that was read, such as ids that look like comments, and what was skipped.
     pub fn warnings(&self) -> &[Warning] {
         &self.warnings
     }
@@ -203,13 +183,13 @@ impl Listing {
         if self.states_files() { 64 } else { 4_096 }
     }
 
-    /// The first listed id that is a directory in the path of another one. Costs a pass over the list.
+    /// Refuses a listing with an id that is a directory in the path of another one. Costs a pass over the list.
     ///
     /// # Errors
     ///
-    /// Those of [`Listing::repeated`].
-    pub fn listed_directory(&self) -> Result<Option<ListedDirectory>> {
-        listed_directory(self.sorted()?)
+    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it has one; those of [`Listing::repeated`].
+    pub fn refuse_directories(&self) -> Result<()> {
+        refuse_directories(self.sorted()?)
     }
 
     /// The listed granules in canonical order, repeated ones included, with where they were read.

@@ -34,16 +34,16 @@ mod statements;
 mod status;
 mod verify;
 mod warnings;
+mod work_counts;
 mod write;
 
 pub use author::Author;
 pub use cancel::CancelToken;
 pub use clock::Clock;
-pub use copy::{CopyReport, PaymentIds};
-pub use directories::ListedDirectory;
-pub use facts::{ChecksumsFact, FilesFact, MirrorFacts, NamesFact};
+pub(crate) use facts::{ChecksumsFact, NamesFact};
+pub use facts::{FilesFact, MirrorFacts};
 pub use handle::Registry;
-pub use listing::{Listing, ListingBuilder, ListingSummary, SkippedEntries};
+pub use listing::{Listing, ListingBuilder, ListingSummary};
 pub(crate) use log::{LogChanges, Replay};
 pub(crate) use observer::OpenWork;
 pub use observer::{Observer, Progress, Watcher, Work};
@@ -53,31 +53,27 @@ pub use restore::{MissingFromBackup, RestoreReport};
 pub(crate) use snapshot::CitedContents;
 pub use snapshot::{
     Agreement, CitationFacts, ContentCounts, ContentDifference, Difference, DifferenceCounts,
-    Differences, DigestPeriod, Export, Exported, FileList, FileTotals, FirstRegistration, Granule,
-    Granules, HeldContents, History, HistoryOptions, Period, Periods, Presence, Selected,
-    Selection, SideBySide, Snapshot, TwoSides, UnevenGranule,
+    Differences, DigestPeriod, Exported, FileList, FileTotals, Granule, Granules, HeldContents,
+    HistoryOptions, Period, Periods, Presence, Selected, Selection, SideBySide, Snapshot, TwoSides,
 };
 pub use statements::{ProvedSet, PublishedStatements, SignedCheckpoint, StatementLog};
-pub use status::{
-    DatasetStatus, FilesChecked, KnownPrimary, MirrorVerdict, Mirrored, StatusThresholds,
-};
-pub use verify::{
-    DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications, VerifyWork,
-};
+pub use status::{DatasetStatus, FilesChecked, KnownPrimary, Mirrored, StatusThresholds};
+pub use verify::{DatasetVerification, Finding, FindingKind, VerificationTotals, Verifications};
 pub use write::{
     Annotated, Change, ChangeExamples, ChangeOptions, ChangeReport, CorrectionReport, Edit,
-    FileCheck, HistoryCounts, IfMissing, Import, KeptAnnotations, Lease, NewAnnotation, NewCheck,
-    ReturnedGranules, SharedDoi, Skipped, SubsetCitation, SubsetMembers, SubsetState, WorkCounts,
+    FileCheck, HistoryCounts, IfMissing, Import, Lease, NewAnnotation, NewCheck, SharedDoi,
+    Skipped, SubsetCitation, SubsetMembers, SubsetState,
 };
 pub(crate) use write::{CitedSubset, CitedSubsets, LoggedAnnotation, LoggedAnnotations};
 pub(crate) use write::{PrimaryAnnotations, Remembered, Taken};
 
 pub use crate::error::Error;
 pub use crate::model::{DatasetRecord, MetadataVersion};
+pub use work_counts::WorkCounts;
 pub(crate) use write::MAX_EXAMPLES;
 
 pub use crate::store::Span;
-pub use crate::store::{Location, OpenFinding, RootState, ServerAddress, Withdrawn};
+pub use crate::store::{Location, OpenFinding, RootState, Withdrawn};
 
 /// The number of bytes of a file that [`is_registry`] looks at.
 pub(crate) const BEGINNING_BYTES: u64 = crate::store::MAGIC_BYTES;

@@ -11,8 +11,8 @@ use super::handle::Registry;
 use super::snapshot::{Snapshot, dataset_of};
 use crate::error::Result;
 use crate::model::{
-    Confirmation, DatasetFilter, DatasetName, DatasetRecord, Digest, FailedAttempt, Identifier,
-    Instance, LastPull, LogChange, RefusedListing, Timestamp, quoted,
+    Confirmation, DatasetFilter, DatasetName, DatasetRecord, Digest, Identifier, Instance,
+    LogChange, PrimaryOptions, RefusedListing, Timestamp, quoted,
 };
 use crate::store::{
     self, DatasetKey, OpenFinding, RootState, SourceKey, StoredContent, StoredSource, Withdrawn,
@@ -88,8 +88,8 @@ pub struct Mirrored {
     pub source: String,
     /// Whether the copy matches: its names and checksums as of the last time that the primary was read.
     pub facts: MirrorFacts,
-    /// What is known of the mirror and this primary.
-    pub verdict: MirrorVerdict,
+    /// What is known of the mirror and this primary, in one word for the JSON: the other fields say it, too.
+    verdict: MirrorVerdict,
     /// Whether it is the primary of the latest pull, from which the mirror is pulled again.
     pub default: bool,
     /// The number of changes of its log that were read.
@@ -113,8 +113,7 @@ pub struct Mirrored {
 /// What is known of a mirror and one of its primaries, without reading the primary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-#[non_exhaustive]
-pub enum MirrorVerdict {
+enum MirrorVerdict {
     /// The last attempt to read or to pull it failed.
     Failed,
     /// It is the primary of the latest pull, and the mirror was identical to it too long ago.
@@ -223,9 +222,8 @@ impl DatasetStatus {
         let default = primaries.iter().find(|primary| primary.is_default);
         if let Some(state) = default {
             let source = quoted(&state.source);
-            if let Some(failed) = &state.failed {
-                let at = failed.recorded;
-                problems.push(format!("{source} failed at {at}: {}", failed.message));
+            if let (Some(at), Some(failure)) = (state.failed, &state.failure) {
+                problems.push(format!("{source} failed at {at}: {failure}"));
             }
             problems.extend(oldest.filter(|oldest| state.identical < Some(*oldest)).map(|_| {
                 match state.identical {
@@ -235,7 +233,7 @@ impl DatasetStatus {
             }));
         }
         if let Some(copy) = mirrors.iter().find(|it| it.default && it.failed.is_none())
-            && copy.facts.names != NamesFact::Identical
+            && !copy.facts.are_names_identical()
         {
             problems.push(format!("not the granules of {}", quoted(&copy.source)));
         }
@@ -316,10 +314,9 @@ impl Mirrored {
     /// What is known of a primary. If it is the primary of the latest pull, the
     /// mirror must have been identical to it since `oldest`.
     fn of(primary: &KnownPrimary, facts: MirrorFacts, oldest: Option<Timestamp>) -> Self {
-        let (last, failed) = (primary.last.as_ref(), primary.failed.as_ref());
         let oldest = oldest.filter(|_| primary.is_default);
         let verdict = match primary.identical {
-            _ if failed.is_some() => MirrorVerdict::Failed,
+            _ if primary.failed.is_some() => MirrorVerdict::Failed,
             identical if oldest.is_some_and(|oldest| identical < Some(oldest)) => {
                 MirrorVerdict::Old
             }
@@ -331,14 +328,14 @@ impl Mirrored {
             facts,
             verdict,
             default: primary.is_default,
-            changes: last.map_or(0, |last| last.number),
-            timestamp: last.map(|last| last.timestamp),
-            identifier: last.map(|last| last.identifier),
+            changes: primary.changes,
+            timestamp: primary.timestamp,
+            identifier: primary.identifier,
             read: primary.read,
             identical: primary.identical,
-            pulled: primary.pulled.as_ref().map(|pulled| pulled.recorded),
-            failed: failed.map(|failed| failed.recorded),
-            failure: failed.map(|failed| failed.message.clone()),
+            pulled: primary.pulled,
+            failed: primary.failed,
+            failure: primary.failure.clone(),
         }
     }
 }
@@ -439,13 +436,17 @@ pub struct KnownPrimary {
     /// When the dataset was last identical to it. `None` means that it never was.
     pub identical: Option<Timestamp>,
     /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means never.
-    pub pulled: Option<LastPull>,
-    /// The last attempt, if it failed. `None` means that it succeeded.
-    pub failed: Option<FailedAttempt>,
+    pub pulled: Option<Timestamp>,
+    /// When the last attempt failed. `None` means that it succeeded.
+    pub failed: Option<Timestamp>,
+    /// Why it failed, in one line.
+    pub failure: Option<String>,
     /// Whether the last pull left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
     /// Whether it is the one of the latest pull, from which the dataset is pulled again.
     pub is_default: bool,
+    /// The options of the last pull.
+    pub pull_options: Option<PrimaryOptions>,
     /// The last change that was read of its log.
     pub(crate) last: Option<LogChange>,
 }
@@ -453,6 +454,8 @@ pub struct KnownPrimary {
 impl KnownPrimary {
     fn of(dataset: DatasetName, stored: StoredSource, last: Option<LogChange>) -> Self {
         let StoredSource { source, read, identical, pulled, failed, contradicts } = stored;
+        let (pulled, pull_options) = pulled.map(|it| (it.recorded, it.options)).unzip();
+        let (failed, failure) = failed.map(|it| (it.recorded, it.message)).unzip();
         KnownPrimary {
             dataset,
             source,
@@ -463,8 +466,10 @@ impl KnownPrimary {
             identical,
             pulled,
             failed,
+            failure,
             contradicts,
             is_default: false,
+            pull_options,
             last,
         }
     }

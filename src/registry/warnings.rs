@@ -2,7 +2,7 @@
 //! shows it.
 
 use super::snapshot::CitationFacts;
-use super::write::{ChangeReport, KeptAnnotations, ReturnedGranules, Skipped, SubsetCitation};
+use super::write::{ChangeReport, ReturnedGranules, Skipped, SubsetCitation};
 use crate::model::{
     Confirmation, DatasetName, DatasetRecord, Instance, Moment, Timestamp, Warning, WarningKind,
     Withdrawal, plural,
@@ -36,9 +36,19 @@ impl ChangeReport {
         );
         let left_out = Warning::new(WarningKind::DayNotOver, message);
         let mut warnings = Vec::from_iter(Some(left_out).filter(|_| self.left_out > 0));
-        warnings.extend(self.annotations.warning());
+        warnings.extend(self.warning_of_annotations());
         warnings.extend(self.warnings_of_dataset(asked, now));
         warnings
+    }
+
+    /// That some annotations of the primary were left out.
+    pub(crate) fn warning_of_annotations(&self) -> Option<Warning> {
+        let number = self.annotations_left_out;
+        let left_out = plural(number, "annotation");
+        let message = format!(
+            "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
+        );
+        (number > 0).then(|| Warning::new(WarningKind::AnnotationsLeftOut, message))
     }
 
     /// That the dataset was named by a former name, that its last change is in the future, unless the clock
@@ -51,17 +61,6 @@ impl ChangeReport {
         let first = self.instances.first().filter(|_| self.is_back_dated);
         let back_dated = first.and_then(Warning::of_back_dated);
         former.into_iter().chain(future).chain(back_dated).collect()
-    }
-}
-
-impl KeptAnnotations {
-    /// That some were left out.
-    pub fn warning(self) -> Option<Warning> {
-        let left_out = plural(self.left_out, "annotation");
-        let message = format!(
-            "{left_out} of the primary left out: the notes of one instance have at most 64 KiB together"
-        );
-        (self.left_out > 0).then(|| Warning::new(WarningKind::AnnotationsLeftOut, message))
     }
 }
 

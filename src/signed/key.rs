@@ -15,7 +15,7 @@ use crate::model::{ParseError, Timestamp, quoted};
 
 /// What a key is for, which its signatures depend on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum KeyUse {
+pub(crate) enum KeyUse {
     /// It signs the checkpoints of a log (type 01).
     Log,
     /// It cosigns those of others, each with the time (type 04).
@@ -67,8 +67,13 @@ impl VerificationKey {
     }
 
     /// What it is for.
-    pub fn key_use(&self) -> KeyUse {
+    pub(crate) fn key_use(&self) -> KeyUse {
         self.key_use
+    }
+
+    /// Whether it cosigns the checkpoints of other archives' logs, and signs none of a log of its own.
+    pub fn is_of_witness(&self) -> bool {
+        self.key_use == KeyUse::Witness
     }
 
     /// Its 32 bytes.
@@ -93,7 +98,11 @@ impl VerificationKey {
 
     /// Verifies a signature of a body. Returns the time that it states, which only a witness does. `None`
     /// means that it is not a signature of this body by this key.
-    pub fn verified(&self, signature: &NoteSignature, body: &str) -> Option<Option<Timestamp>> {
+    pub(crate) fn verified(
+        &self,
+        signature: &NoteSignature,
+        body: &str,
+    ) -> Option<Option<Timestamp>> {
         let (time, bytes, message) = match self.key_use {
             KeyUse::Log => (None, &signature.bytes[..], body.to_owned()),
             KeyUse::Witness => {
@@ -231,7 +240,7 @@ impl SigningKey {
     }
 
     /// Signs the body of a checkpoint.
-    pub fn sign(&self, body: &str) -> NoteSignature {
+    pub(crate) fn sign(&self, body: &str) -> NoteSignature {
         NoteSignature {
             name: self.verification.name.clone(),
             key_id: self.verification.id(),

@@ -14,7 +14,7 @@ const MAX_ALGORITHMS: usize = 64;
 
 /// What a list is: a canonical list, or the ids alone in canonical order.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ListedSet {
+pub(super) struct ListedSet {
     /// The digest, if it is a canonical list.
     pub digest: Digest,
     /// The identifier. `None` if the list has more than ids, or is not in canonical order.

@@ -22,13 +22,13 @@ mod tree;
 mod verdict;
 
 pub use checkpoint::LogCheckpoint;
-pub use key::{KeyUse, SigningKey, VerificationKey};
-pub use list::ListedSet;
+pub(crate) use key::KeyUse;
+pub use key::{SigningKey, VerificationKey};
 pub use note::Note;
 pub use policy::{Policy, Witness};
 pub use proof::StatementProof;
-pub use signature::NoteSignature;
+pub(crate) use signature::NoteSignature;
 pub use statement::SetStatement;
 pub(crate) use statement::StatedSet;
 pub use tree::{StatementTree, TreeHash};
-pub use verdict::{Cosignature, ListedBy, ProofProblem, ProofVerdict};
+pub use verdict::{ProofProblem, ProofVerdict};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::key::VerificationKey;
+use super::key::{SigningKey, VerificationKey};
 use super::signature::NoteSignature;
 use crate::model::{ParseError, Timestamp};
 
@@ -18,7 +18,7 @@ pub struct Note {
     /// What is signed. It ends with LF.
     pub body: String,
     /// The signatures, of which none was verified.
-    pub signatures: Vec<NoteSignature>,
+    pub(crate) signatures: Vec<NoteSignature>,
 }
 
 impl Note {
@@ -27,6 +27,31 @@ impl Note {
 
     /// The greatest number of signatures.
     pub const MAX_SIGNATURES: usize = 64;
+
+    /// A body, which ends with LF, without signatures.
+    pub fn new(body: impl Into<String>) -> Self {
+        Note { body: body.into(), signatures: Vec::new() }
+    }
+
+    /// The names in the signatures, of which none was verified.
+    pub fn signers(&self) -> impl Iterator<Item = &str> {
+        self.signatures.iter().map(|signature| signature.name.as_str())
+    }
+
+    /// Signs the body. The signature replaces one with the same key.
+    pub fn sign(&mut self, key: &SigningKey) {
+        self.add(key.sign(&self.body));
+    }
+
+    /// Adds a line with a signature, which is not verified. It replaces one with the same key.
+    ///
+    /// # Errors
+    ///
+    /// It is not a line of a signature.
+    pub fn add_line(&mut self, line: &str) -> Result<(), ParseError> {
+        self.add(line.parse()?);
+        Ok(())
+    }
 
     /// Verifies the signatures of a key. Returns `None` if it has none, and else the time of the first one,
     /// which only a witness states.
@@ -50,7 +75,7 @@ impl Note {
     }
 
     /// Adds a signature in the place of one with the same key.
-    pub fn add(&mut self, signature: NoteSignature) {
+    pub(crate) fn add(&mut self, signature: NoteSignature) {
         self.signatures.retain(|it| !it.has_key_of(&signature));
         self.signatures.push(signature);
     }

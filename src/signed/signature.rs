@@ -10,7 +10,7 @@ use crate::model::ParseError;
 
 /// A line of a note with a signature.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NoteSignature {
+pub(crate) struct NoteSignature {
     /// The name of the key.
     pub name: String,
     /// The number of the key.

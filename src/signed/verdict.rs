@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io::{self, BufRead};
 
 use serde::Serialize;
 
@@ -24,9 +25,9 @@ pub struct ProofVerdict {
     /// The keys of the log that signed it, each as a verification key.
     pub signed_by: Vec<String>,
     /// The witnesses of the policy that cosigned it.
-    pub witnesses: Vec<Cosignature>,
+    pub(super) witnesses: Vec<Cosignature>,
     /// What the list proves. `None` means that there was none, or another one.
-    pub list: Option<ListedBy>,
+    pub(super) list: Option<ListedBy>,
     /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
     pub with_checksums: Option<u64>,
     /// The algorithms of the checksums that prove the list, the strongest first.
@@ -38,7 +39,7 @@ pub struct ProofVerdict {
 /// By what a list is the one that is stated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ListedBy {
+pub(super) enum ListedBy {
     /// By its digest, with the checksums in it.
     Digest,
     /// By the MD5 of its names, although bytes are known.
@@ -50,7 +51,7 @@ crate::model::shown_as_json!(ListedBy);
 /// A witness that has seen a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Cosignature {
+pub(super) struct Cosignature {
     /// Its name in the policy.
     pub name: String,
     /// Its key.
@@ -70,16 +71,21 @@ pub struct ProofProblem {
 }
 
 impl ProofVerdict {
-    /// Verifies a proof against a policy, and against a list and a time if they are given. A proof with a
-    /// statement or a cosignature more than five minutes after `now` proves nothing, because nobody knows yet
-    /// what will be held then.
+    /// Verifies a proof against a policy, and against a list and a time if they are given: a canonical list, or the
+    /// ids alone in canonical order, which is read to its end. A proof with a statement or a cosignature more than
+    /// five minutes after `now` proves nothing, because nobody knows yet what will be held then.
+    ///
+    /// # Errors
+    ///
+    /// The list cannot be read; a line is longer than a line of a canonical list can be; the list has more than 64
+    /// algorithms.
     pub fn of(
         proof: &StatementProof,
         policy: &Policy,
-        list: Option<&ListedSet>,
+        list: Option<&mut dyn BufRead>,
         at: Option<Moment>,
         now: Timestamp,
-    ) -> Self {
+    ) -> io::Result<Self> {
         let mut verdict = ProofVerdict {
             statement: proof.statement.clone(),
             at,
@@ -101,9 +107,9 @@ impl ProofVerdict {
         }
         verdict.examine_times(now);
         if let Some(list) = list {
-            verdict.examine_list(list);
+            verdict.examine_list(&ListedSet::read(list)?);
         }
-        verdict
+        Ok(verdict)
     }
 
     fn add(&mut self, code: &'static str, text: String) {
@@ -296,7 +302,8 @@ mod tests {
     fn a_proof_that_was_stated_or_seen_in_the_future_proves_nothing() {
         let (proof, policy, _) = proved();
         let texts = |now: &str| {
-            let verdict = ProofVerdict::of(&proof, &policy, None, None, now.parse().unwrap());
+            let now = now.parse().unwrap();
+            let verdict = ProofVerdict::of(&proof, &policy, None, None, now).unwrap();
             assert!(verdict.problems.iter().all(|problem| problem.code == "date"));
             verdict.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
         };
@@ -315,9 +322,11 @@ mod tests {
     #[test]
     fn a_proof_says_in_a_sentence_what_was_held_and_who_saw_it() {
         let (proof, policy, list) = proved();
-        let listed = ListedSet::read(list.as_bytes()).unwrap();
         let at = Some("2001-01-05".parse().unwrap());
-        let verdict = ProofVerdict::of(&proof, &policy, Some(&listed), at, now());
+        let with = |mut list: &[u8], at| {
+            ProofVerdict::of(&proof, &policy, Some(&mut list), at, now()).unwrap()
+        };
+        let verdict = with(list.as_bytes(), at);
         assert_eq!(verdict.problems, []);
         let id = format!("{:08x}", policy.logs[0].id());
         let (one, two) = ("one at 2001-01-06T02:00:01Z", "two at 2001-01-06T02:00:01Z");
@@ -328,8 +337,7 @@ mod tests {
             )
         );
         assert_eq!(proof.to_string().parse(), Ok(proof.clone()));
-        let names = ListedSet::read(&b"A\nB\n"[..]).unwrap();
-        let verdict = ProofVerdict::of(&proof, &policy, Some(&names), None, now());
+        let verdict = with(b"A\nB\n", None);
         assert!(
             verdict.to_string().contains("held these 2 granules, names, by MD5 only; signed by")
         );
@@ -342,9 +350,9 @@ mod tests {
     fn every_problem_has_its_own_code() {
         let (proof, policy, _) = proved();
         let codes = |proof: &StatementProof, policy: &Policy, list: &str, at: &str| {
-            let listed = ListedSet::read(list.as_bytes()).unwrap();
             let at = Some(at.parse().unwrap());
-            let verdict = ProofVerdict::of(proof, policy, Some(&listed), at, now());
+            let mut list = list.as_bytes();
+            let verdict = ProofVerdict::of(proof, policy, Some(&mut list), at, now()).unwrap();
             verdict.problems.iter().map(|problem| problem.code).collect::<Vec<_>>()
         };
         let (list, at) = ("A\nB\n", "2001-01-05");
@@ -374,7 +382,7 @@ mod tests {
                 flipped[byte] ^= 1 << bit;
                 let Ok(flipped) = String::from_utf8(flipped) else { continue };
                 if let Ok(read) = flipped.parse::<StatementProof>() {
-                    let verdict = ProofVerdict::of(&read, &policy, None, None, now());
+                    let verdict = ProofVerdict::of(&read, &policy, None, None, now()).unwrap();
                     assert_ne!(verdict.problems, [], "bit {bit} of byte {byte}:\n{flipped}");
                 }
             }

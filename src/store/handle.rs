@@ -3,7 +3,7 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::location::Location;
+use super::location::{Location, Place};
 #[cfg(feature = "postgres")]
 use super::postgres;
 use super::rows::{BUSY_WAIT, Watch};
@@ -52,14 +52,14 @@ pub(crate) enum NewStore {
 impl Opened {
     /// Opens the registry at a location.
     fn open(location: &Location) -> Result<Self> {
-        Ok(match location {
-            Location::File(path) => Opened::File(Arc::new(sqlite::FileStore::open(path)?)),
+        Ok(match location.place() {
+            Place::File(path) => Opened::File(Arc::new(sqlite::FileStore::open(path)?)),
             #[cfg(feature = "postgres")]
-            Location::Server(address) => {
+            Place::Server(address) => {
                 Opened::Server(Arc::new(postgres::ServerStore::open(address.read()?)?))
             }
             #[cfg(not(feature = "postgres"))]
-            Location::Server(address) => match address.read()? {},
+            Place::Server(address) => match address.read()? {},
         })
     }
 }
@@ -104,7 +104,7 @@ impl Store {
     /// [`ErrorKind::Temporary`]: no temporary file can be created.
     pub fn temporary() -> Result<Self> {
         let (store, path) = sqlite::FileStore::temporary()?;
-        Ok(Store::of(&Location::File(path), Some(Opened::File(Arc::new(store)))))
+        Ok(Store::of(&Location::of_file(path), Some(Opened::File(Arc::new(store)))))
     }
 
     /// Creates a registry for a location, which can be used there once it is put in place: an empty one, or the
@@ -116,21 +116,21 @@ impl Store {
     /// [`ErrorKind::AlreadyExists`], [`ErrorKind::Misplaced`], [`ErrorKind::InvalidPath`],
     /// [`ErrorKind::Denied`].
     pub fn create(location: &Location, copy_of: Option<&Location>) -> Result<(Self, NewStore)> {
-        let (opened, new) = match location {
-            Location::File(path) => {
+        let (opened, new) = match location.place() {
+            Place::File(path) => {
                 let (store, file) = sqlite::FileStore::create(path)?;
-                if let Some(Location::File(source)) = copy_of {
+                if let Some(Place::File(source)) = copy_of.map(Location::place) {
                     file.take_permissions_of(source)?;
                 }
                 (Opened::File(Arc::new(store)), NewStore::File(file))
             }
             #[cfg(feature = "postgres")]
-            Location::Server(address) => {
+            Place::Server(address) => {
                 let store = Arc::new(postgres::ServerStore::create(address.read()?, BUSY_WAIT)?);
                 (Opened::Server(Arc::clone(&store)), NewStore::Server(store))
             }
             #[cfg(not(feature = "postgres"))]
-            Location::Server(address) => match address.read()? {},
+            Place::Server(address) => match address.read()? {},
         };
         Ok((Store::of(location, Some(opened)), new))
     }

@@ -18,13 +18,17 @@ use crate::disk::reserved;
 /// ```
 /// use accession::Location;
 ///
-/// assert_eq!(Location::from("archive.db"), Location::File("archive.db".into()));
+/// assert!(Location::from("archive.db").is_file());
 /// let server = Location::from("postgres://us:secret@db.example.org/archive");
-/// assert!(matches!(server, Location::Server(_)));
+/// assert!(!server.is_file());
 /// assert!(!format!("{server} {server:?}").contains("secret"));
 /// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct Location(Place);
+
+/// What a location is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Location {
+pub(super) enum Place {
     /// The path of a file.
     File(PathBuf),
     /// The address of a registry on a server.
@@ -35,12 +39,22 @@ pub enum Location {
 ///
 /// It can contain a password, which neither `Display` nor `Debug` shows.
 #[derive(Clone, PartialEq, Eq)]
-pub struct ServerAddress(PathBuf);
+pub(super) struct ServerAddress(PathBuf);
 
 impl Location {
+    /// The location of a file, however its path is written.
+    pub(super) fn of_file(path: PathBuf) -> Self {
+        Location(Place::File(path))
+    }
+
+    /// What it is.
+    pub(super) fn place(&self) -> &Place {
+        &self.0
+    }
+
     /// Whether it is the path of a file.
     pub fn is_file(&self) -> bool {
-        matches!(self, Location::File(_))
+        matches!(self.0, Place::File(_))
     }
 
     /// Whether there is anything at the location: a registry, or another file.
@@ -52,10 +66,10 @@ impl Location {
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable),
     /// [`ErrorKind::Denied`](crate::ErrorKind::Denied): the server does not say.
     pub fn exists(&self) -> Result<bool> {
-        match self {
+        match &self.0 {
             // A link to nothing is not a place for a new registry.
-            Location::File(path) if path.is_symlink() => Ok(true),
-            Location::File(path) => {
+            Place::File(path) if path.is_symlink() => Ok(true),
+            Place::File(path) => {
                 use std::io::ErrorKind::{InvalidFilename, NotADirectory};
                 match path.try_exists() {
                     // Opening or creating it says what is wrong with the path.
@@ -65,7 +79,7 @@ impl Location {
                     exists => exists.map_err(|source| Error::cannot("look for", path, source)),
                 }
             }
-            Location::Server(address) => address.exists().map_err(|error| self.named(error)),
+            Place::Server(address) => address.exists().map_err(|error| self.named(error)),
         }
     }
 
@@ -81,45 +95,45 @@ impl Location {
             Ok(_) => Error::not_a_file(what),
             Err(error) => error,
         };
-        match self {
-            Location::File(path) => Ok(path),
-            Location::Server(address) => Err(self.named(not_a_file(address))),
+        match &self.0 {
+            Place::File(path) => Ok(path),
+            Place::Server(address) => Err(self.named(not_a_file(address))),
         }
     }
 
     /// Whether a path has the name of the registry's file, or of one that SQLite keeps beside it.
     pub fn owns(&self, path: &Path) -> bool {
-        match self {
-            Location::File(file) => reserved::is_own(file, path),
-            Location::Server(_) => false,
+        match &self.0 {
+            Place::File(file) => reserved::is_own(file, path),
+            Place::Server(_) => false,
         }
     }
 
     /// The real path of the registry's file. `None` means that it is on a server, or does not exist.
     pub(crate) fn real_file(&self) -> Option<PathBuf> {
-        match self {
-            Location::File(file) => file.canonicalize().ok(),
-            Location::Server(_) => None,
+        match &self.0 {
+            Place::File(file) => file.canonicalize().ok(),
+            Place::Server(_) => None,
         }
     }
 
     /// The location in full, as messages show it: a path is absolute, with links resolved where it exists; an
     /// address is without its password.
     pub fn full_name(&self) -> PathBuf {
-        match self {
-            Location::File(path) => {
+        match &self.0 {
+            Place::File(path) => {
                 let full = path.canonicalize().or_else(|_| std::path::absolute(path));
                 full.unwrap_or_else(|_| path.clone())
             }
-            Location::Server(address) => address.shown(),
+            Place::Server(address) => address.shown(),
         }
     }
 
     /// The path as it was given, or the address without its password.
     pub(crate) fn shown(&self) -> PathBuf {
-        match self {
-            Location::File(path) => path.clone(),
-            Location::Server(address) => address.shown(),
+        match &self.0 {
+            Place::File(path) => path.clone(),
+            Place::Server(address) => address.shown(),
         }
     }
 
@@ -229,8 +243,8 @@ fn is_address(name: &Path) -> bool {
 impl From<PathBuf> for Location {
     fn from(name: PathBuf) -> Self {
         match is_address(&name) {
-            true => Location::Server(ServerAddress(name)),
-            false => Location::File(name),
+            true => Location(Place::Server(ServerAddress(name))),
+            false => Location(Place::File(name)),
         }
     }
 }
@@ -257,6 +271,12 @@ impl fmt::Display for Location {
     /// The path as it was given, or the address without its password.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.shown().display())
+    }
+}
+
+impl fmt::Debug for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
     }
 }
 
@@ -288,7 +308,7 @@ mod tests {
             ("file:///secret.db", "file://"),
         ] {
             let location = Location::from(name);
-            assert!(matches!(location, Location::Server(_)), "{name}");
+            assert!(!location.is_file(), "{name}");
             assert_eq!(location.to_string(), shown, "{name}");
             assert!(!format!("{location:?}").contains("secret"), "{name}");
             let error = location.exists().unwrap_err();

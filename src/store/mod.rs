@@ -32,7 +32,7 @@ use crate::error::{Error, ErrorKind, Result};
 #[cfg(test)]
 pub(crate) use faulty::Fault;
 pub(crate) use handle::Store;
-pub use location::{Location, ServerAddress};
+pub use location::Location;
 pub(crate) use page::paged;
 pub use rows::Span;
 pub(crate) use rows::{

@@ -3,7 +3,7 @@
 use harness::values::AtTime;
 use std::collections::BTreeSet;
 
-use accession::citation::{CheckedCitations, Checker, CitationVerdict, FoundCitation};
+use accession::citation::{Checker, CitationVerdict, CitedSet, FoundCitation};
 use accession::{Citation, CitationFormat};
 use accession::{Identifier, Moment, Registry, Selection, SubsetMembers};
 use proptest::prelude::*;
@@ -42,13 +42,13 @@ fn issued() -> BTreeSet<Identifier> {
     [2, 3, 4].map(|held| naive(IDS[..held].iter().copied())).into()
 }
 
-/// What is known of each citation in a text, and of all together.
-fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, CheckedCitations) {
+/// What is known of each citation in a text, and the sets that they cite.
+fn checked(registry: &Registry, text: &str) -> (Vec<CitationVerdict>, Vec<CitedSet>) {
     let mut checker = Checker::new(registry).unwrap();
     let pasted = FoundCitation::find_all(text);
     let verdicts = (1..).zip(&pasted).map(|(number, pasted)| checker.check(number, pasted));
     let verdicts = verdicts.collect::<Result<_, _>>().unwrap();
-    (verdicts, checker.checked())
+    (verdicts, checker.sets())
 }
 
 /// The problem of each citation, or its note, or `ok`.
@@ -132,21 +132,21 @@ fn that_a_dataset_was_withdrawn_is_noted_of_each_citation_of_it() {
     let text = format!(
         "{{ doi:10.9999/US/FOOL2, 2001-01-05, DI:{shared} }} {{ doi:10.9999/THEM/FOOL2, 2001-02-05, DI:{shared} }}"
     );
-    let (verdicts, checked) = checked(&registry, &text);
+    let (verdicts, _) = checked(&registry, &text);
     let note = format!("US was withdrawn at {}: \"moved\"", now());
     assert_eq!(
         verdicts.iter().map(|it| it.note.as_deref()).collect::<Vec<_>>(),
         [Some(&*note), None]
     );
-    assert!(checked.ok);
+    assert!(verdicts.iter().all(|verdict| verdict.ok));
 }
 
 #[test]
 fn citations_of_different_sets_are_distinguished() {
     let [first, shared, last] = [2, 3, 4].map(|held| naive(IDS[..held].iter().copied()));
     let text = format!("DI:{shared} DI:{first} DI:{shared} DI:{last}");
-    let (_, checked) = checked(&registry(), &text);
-    let sets: Vec<&[u64]> = checked.sets.iter().map(|set| set.citations.as_slice()).collect();
+    let (_, sets) = checked(&registry(), &text);
+    let sets: Vec<&[u64]> = sets.iter().map(|set| set.citations.as_slice()).collect();
     assert_eq!(sets, [&[1, 3][..], &[2], &[4]]);
 }
 
@@ -359,7 +359,7 @@ proptest! {
         let citation = Citation::new(cited, at, "2026-01-02".parse().unwrap());
         let text = garbled(&citation.render(format), &garblings);
         let squeezed = squeezed(&text);
-        let (verdicts, checked) = checked(&registry, &text);
+        let (verdicts, _) = checked(&registry, &text);
         prop_assert_eq!(verdicts.len(), FoundCitation::find_all(&text).len());
         for verdict in &verdicts {
             if let Some(identifier) = verdict.identifier {
@@ -375,6 +375,5 @@ proptest! {
             prop_assert_eq!(verdict.ok, verdict.problem.is_none());
             prop_assert_eq!(verdict.known, !verdict.intervals.rows.is_empty());
         }
-        prop_assert_eq!(checked.ok, verdicts.iter().all(|verdict| verdict.ok));
     }
 }

@@ -239,7 +239,6 @@ impl World {
                 assert_eq!(verdict.identifier, Some(*identifier), "{text}");
                 assert!(verdict.ok, "{text}: {:?}", verdict.problem);
             }
-            assert!(checker.checked().ok);
             let snapshot = self.registry.snapshot().unwrap();
             let resolution = snapshot.periods(*identifier, None, Some(*moment)).unwrap();
             let is_denied = resolution.agreement().is_none() && !resolution.is_unknown_then();

@@ -2,11 +2,10 @@
 //! passed on.
 
 use accession::HistoryOptions;
-use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::file::Checksum;
-use accession::history::NewAnnotation;
+use accession::history::{GranuleQuery, NewAnnotation};
 use accession::mirror::manifest;
 use harness::values::AtTime;
 
@@ -95,7 +94,7 @@ const WRITE: TrialOfLastRow = ("manifest", |world| {
 const PUBLISH: TrialOfLastRow = ("publish", |world| world.publish(harness::directory().path()));
 const COPY: TrialOfLastRow = ("copy", |world| {
     let directory = harness::directory();
-    world.registry.copy_to(directory.path().join("copy.db"), PaymentIds::Copied)?;
+    world.registry.copy_with_payment_ids_to(directory.path().join("copy.db"))?;
     Ok(())
 });
 const CITE: TrialOfLastRow = ("cite", |world| {
@@ -179,7 +178,7 @@ fn a_damaged_record_hides_neither_granules_nor_identifiers() {
             dataset.granule_url = Some("https://data.example.org/{granule}".parse().unwrap());
         };
         world.registry.edit_dataset(&name("dataset"), edit).unwrap();
-        let id = granule_id(1_000).parse().unwrap();
+        let id: GranuleQuery = granule_id(1_000).parse().unwrap();
         let url = |world: &World| {
             let periods = world.registry.snapshot().unwrap().find(&id, None, 10).unwrap();
             assert_eq!(periods.len(), 1);

@@ -4,7 +4,7 @@ use harness::values::{AtTime, clock};
 use std::sync::Arc;
 
 use accession::dataset::SharedDoi;
-use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
+use accession::file::{Algorithm, Checksum, Content, FilePath};
 use accession::{
     Change, ChangeOptions, ChangeReport, ErrorKind, EventKind, Expected, IfMissing, Import, Limit,
     Limits, ListingBuilder, ListingEntry, Moment, Registry, Selection, Set, SourceLocation,
@@ -49,7 +49,7 @@ fn add(
     entries: impl IntoIterator<Item = ListingEntry>,
     options: ChangeOptions,
 ) -> accession::Result<ChangeReport> {
-    let mut change = Change::stating(Coverage::Named);
+    let mut change = Change::of_some_files();
     change.options = options;
     entries.into_iter().for_each(|entry| change.describe(entry).unwrap());
     registry.change(&name("D"), &change.at(second(at)))
@@ -330,7 +330,7 @@ fn many_files_in_any_order_are_listed_in_order_and_copied() {
     assert!(expected.is_sorted());
     assert_verifies(&registry);
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(listed(&copy, None), expected);
     add(&copy, 4, [entry(&ids[0], &[("new", Some(1), None)])], accepting(0)).unwrap();

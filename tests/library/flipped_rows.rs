@@ -6,7 +6,6 @@ use harness::values::{AtTime, clock};
 use std::io::Cursor;
 use std::path::{Path, PathBuf};
 
-use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::mirror::{Primary, PrimaryOptions, PullOptions, manifest};
 use accession::{
@@ -296,7 +295,7 @@ const TRIALS: &[Trial] = &[
     ("publish", [true, true], |world| world.publish(harness::directory().path())),
     ("copy", [true, true], |world| {
         let directory = harness::directory();
-        world.registry.copy_to(directory.path().join("copy.db"), PaymentIds::Copied)?;
+        world.registry.copy_with_payment_ids_to(directory.path().join("copy.db"))?;
         Ok(())
     }),
     ("cite a subset", [true, false], |world| {

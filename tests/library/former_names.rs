@@ -174,8 +174,8 @@ fn answers(
             .iter()
             .map(|pasted| outcome(checker.check(1, pasted)))
             .collect();
-        let checked = checker.checked();
-        add("check", format!("{verdicts:?} {checked:?}"));
+        let sets = checker.sets();
+        add("check", format!("{verdicts:?} {sets:?}"));
     }
     let snapshot = registry.snapshot().unwrap();
     add("dataset", outcome(snapshot.dataset(dataset)));

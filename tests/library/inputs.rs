@@ -35,7 +35,9 @@ fn directories_that_find_prints_before_what_is_in_them_are_left_out() {
     assert_eq!(warnings, ["list.txt: skipped 3 directories"]);
     // Only a list of find has directories before what is in them; elsewhere `a` is found beside `a/c`.
     let other = listing("sub\nsub/A\n");
-    assert_eq!(other.listed_directory().unwrap().unwrap().directory.as_str(), "sub");
+    let error = other.refuse_directories().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotAList);
+    assert!(error.to_string().contains("\"sub\" is a directory of \"sub/A\""), "{error}");
 }
 
 #[test]
@@ -230,9 +232,11 @@ fn a_checksum_list_is_read_in_any_spelling_and_file() {
     }
     // Two characters are those of GNU coreutils: what follows is the path.
     assert_eq!(
-        ids("x.md5", &format!("{MD5}  A\n{MD5}   B\n{MD5}  *C\n")),
-        Ok(vec![" B".into(), "*C".into(), "A".into()])
+        ids("x.md5", &format!("{MD5}  A\n{MD5}  B  C\n{MD5}  *C\n")),
+        Ok(vec!["*C".into(), "A".into(), "B  C".into()])
     );
+    let third = ids("x.md5", &format!("{MD5}  A\n{MD5}   B\n")).unwrap_err();
+    assert!(third.contains("\" B\" begins or ends with a blank"), "{third}");
     for (name, text) in [
         ("manifest-sha256.txt", "A\nB\n"),
         ("delivery.sha1", "A\nB\n"),

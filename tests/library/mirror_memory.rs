@@ -162,7 +162,7 @@ fn sources(mirror: &Mirror) -> Vec<(String, bool, Option<String>)> {
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     let of = |known: KnownPrimary| {
         let file = Path::new(&known.source).file_name().unwrap().to_str().unwrap().to_owned();
-        (file, known.is_default, known.failed.map(|failed| failed.message))
+        (file, known.is_default, known.failure)
     };
     known.into_iter().map(of).collect()
 }
@@ -205,8 +205,8 @@ fn the_source_of_the_last_pull_is_the_default_with_its_options() {
     let default = sources(&mirror).into_iter().find(|(_, is_default, _)| *is_default);
     assert_eq!(default, Some(file("other.jsonl", true)));
     let known = mirror.registry.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
-    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.pulled).collect();
-    assert!(pulled.iter().any(|pulled| pulled.options == options), "{pulled:?}");
+    let pulled: Vec<_> = known.into_iter().filter_map(|known| known.pull_options).collect();
+    assert!(pulled.contains(&options), "{pulled:?}");
 }
 
 #[test]
@@ -252,10 +252,10 @@ fn a_site_is_remembered_as_it_was_named() {
     let source = Primary::from(directory.path().to_owned()).source().unwrap();
     let known = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap();
     assert_eq!(known()[0].source, source);
-    let options = known().remove(0).pulled.unwrap().options;
+    let options = known().remove(0).pull_options.unwrap();
     assert_eq!(options.primary_dataset, Some(name("us")));
     mirror.remember_failed_attempt(&name("mirror"), &source, "it is gone").unwrap();
-    assert_eq!(known()[0].failed.as_ref().unwrap().message, "it is gone");
+    assert_eq!(known()[0].failure.as_deref(), Some("it is gone"));
 }
 
 /// All segments were opened at once, so that a log of some 4 GiB had more than a process may open.
@@ -396,8 +396,8 @@ fn a_remembered_file_that_is_now_a_pipe_or_a_device_is_refused() {
         let refused = pull_source(&mirror.registry, &source).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Io);
         assert!(refused.with_causes().contains("it is not a regular file"), "{refused:?}");
-        let failed = source_of(&mirror.registry).failed.unwrap();
-        assert!(failed.message.contains("it is not a regular file"), "{}", failed.message);
+        let failure = source_of(&mirror.registry).failure.unwrap();
+        assert!(failure.contains("it is not a regular file"), "{failure}");
     };
     assert!(Command::new("mkfifo").arg(&mirror.path).status().unwrap().success());
     refuse();
@@ -437,7 +437,7 @@ fn contradictions_that_a_pull_left_are_remembered_after_another_failure() {
     assert!(!pull_source(&mirror, &source).unwrap().is_identical());
     let known = || {
         let source = source_of(&mirror);
-        (source.contradicts, source.failed.map(|failed| failed.message))
+        (source.contradicts, source.failure)
     };
     let left = (true, known().1);
     assert!(left.1.is_some());

@@ -109,7 +109,7 @@ fn a_primary_that_is_a_registry_is_remembered_as_a_log_is() {
     let source = || mirror.snapshot().unwrap().mirror_sources(&name("mirror")).unwrap().remove(0);
     assert_eq!((source().changes, source().timestamp), (2, Some(second(2))));
     // The dataset is remembered, since the primary may get others.
-    assert_eq!(source().pulled.unwrap().options.primary_dataset, Some(name("us")));
+    assert_eq!(source().pull_options.unwrap().primary_dataset, Some(name("us")));
     let backup = directory.path().join("older.db");
     us.back_up(&backup).unwrap();
     ingest(&us, "C", 3);

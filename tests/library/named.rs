@@ -1,7 +1,6 @@
 //! Datasets by their DOI, identifiers by their first digits, and what comes close.
 
-use accession::history::FoundPeriod;
-use accession::history::IdentifierPrefix;
+use accession::history::{FoundPeriod, GranuleQuery, IdentifierPrefix};
 use accession::{ErrorKind, SubsetMembers};
 
 use harness::history::{name, step};
@@ -76,11 +75,11 @@ fn granules_are_found_by_how_their_ids_begin_page_by_page_in_every_dataset() {
     step(&registry, "B", 4, [], ["AA"]);
     step(&registry, "B", 5, ["AA"], []);
     let found = |prefix: &str, limit: u32| {
-        let (prefix, mut found) = (prefix.parse().unwrap(), Vec::new());
+        let (query, mut found) = (GranuleQuery::with_prefix(prefix).unwrap(), Vec::new());
         loop {
             let last: Option<&FoundPeriod> = found.last();
             let after = last.map(FoundPeriod::position);
-            let page = registry.snapshot().unwrap().find_prefix(&prefix, after, limit).unwrap();
+            let page = registry.snapshot().unwrap().find(&query, after, limit).unwrap();
             let is_last = page.len() < limit as usize;
             found.extend(page);
             if is_last {

@@ -1,6 +1,5 @@
 //! A name that a dataset gave up goes to another one only when the first is withdrawn.
 
-use accession::backup::PaymentIds;
 use accession::dataset::DatasetMetadata;
 use accession::dataset::Withdrawn;
 use accession::mirror::{MirrorStatus, PullOptions};
@@ -78,7 +77,7 @@ fn a_name_leads_to_the_dataset_that_got_it_last() {
     // A copy says the same, and the registry verifies.
     let directory = harness::directory();
     let path = directory.path().join("copy.db");
-    registry.copy_to(&path, PaymentIds::Copied).unwrap();
+    registry.copy_with_payment_ids_to(&path).unwrap();
     let copy = Registry::open(&path, clock()).unwrap();
     for asked in ["name", "new", "wrong", "later"] {
         assert_eq!(found(&copy, asked), found(&registry, asked));

@@ -97,7 +97,7 @@ fn one_from_before_the_rule_resolves_is_exported_deleted_and_comes_back_by_a_rev
     let before = ["./x", "c", "\u{feff}x"];
     assert_eq!(registry.verify(&name("D")).unwrap().mismatches, []);
     assert_eq!(ids(&registry, second(0)), before);
-    let found = registry.snapshot().unwrap().find(&id("./x"), None, 10).unwrap();
+    let found = registry.snapshot().unwrap().find(&id("./x").into(), None, 10).unwrap();
     assert_eq!(found.len(), 1);
     let exported = registry.export(&name("D"), None).unwrap();
     let exported: String = exported.map(|it| format!("{:?}", it.unwrap())).collect();

@@ -35,6 +35,13 @@ fn sync(
     registry.sync(&name("D"), listing, &options).map_err(|error| error.kind())
 }
 
+/// The warning of a sync that granules came back, and when they had been deleted.
+fn came_back(report: &ChangeReport) -> Option<(String, Timestamp)> {
+    let warnings = report.warnings(&name("D"), now());
+    let warning = warnings.into_iter().find(|it| it.kind == WarningKind::CameBack)?;
+    Some((warning.message, warning.timestamp?))
+}
+
 fn day(day: i64) -> Timestamp {
     second(day * DAY)
 }
@@ -53,22 +60,29 @@ fn granules_come_back_also_with_others_and_after_several_nights_but_not_after_a_
     let early = sync(&registry, &ids(0..9), Limits::default(), Some(day(0)));
     assert_eq!(early, Err(ErrorKind::NotAfterLast));
     let sync_at = |numbers: &mut dyn Iterator<Item = u32>, night: i64| {
-        sync(&registry, &ids(numbers), limits, Some(day(night))).unwrap().came_back
+        came_back(&sync(&registry, &ids(numbers), limits, Some(day(night))).unwrap())
     };
     // The last 46 are missing for two nights, then 40 of them are back, after 30 new ones.
     assert_eq!(sync_at(&mut (0..889), 1), None);
     assert_eq!(sync_at(&mut (1..889), 2), None);
-    let back = sync_at(&mut (1..929).chain(9_000..9_030), 3).unwrap();
-    assert_eq!((back.granules, back.without.timestamp, back.earlier), (40, day(1), None));
+    let expected = |granules: &str, of: i64, are: &str| {
+        Some((format!("{granules} deleted at {} {are} back", day(of)), day(of)))
+    };
+    let back = sync_at(&mut (1..929).chain(9_000..9_030), 3);
+    assert_eq!(back, expected("40 granules that were", 1, "are"));
     // Of several deletions, the one that took most.
-    let back = sync_at(&mut (0..935).chain(9_000..9_030), 4).unwrap();
-    assert_eq!((back.granules, back.without.timestamp), (6, day(1)));
+    let back = sync_at(&mut (0..935).chain(9_000..9_030), 4);
+    assert_eq!(back, expected("6 granules that were", 1, "are"));
     assert_eq!(sync_at(&mut (0..934), 5), None);
     assert_eq!(sync_at(&mut (0..935), 5 + 31), None);
     assert_eq!(sync_at(&mut (0..934), 5 + 32), None);
-    let back = sync_at(&mut (0..935), 5 + 32 + 30).unwrap();
-    assert_eq!((back.granules, back.without.timestamp), (1, day(5 + 32)));
-    assert_eq!(back.earlier.unwrap().timestamp, day(5 + 31));
+    let (message, at) = sync_at(&mut (0..935), 5 + 32 + 30).unwrap();
+    let again = format!("is back, and the set is again that of {}, DI:", day(5 + 31));
+    assert!(
+        message.starts_with("1 granule that was deleted") && message.contains(&again),
+        "{message}"
+    );
+    assert_eq!(at, day(5 + 32));
 }
 
 #[test]
@@ -116,7 +130,7 @@ fn the_limits_of_an_option_come_before_those_of_the_dataset() {
     assert!(public.get("max_delete").is_none() && public.get("name").is_some());
     let directory = harness::directory();
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     assert_eq!(copy.snapshot().unwrap().dataset(&name("D")).unwrap().limits, limits);
 }
@@ -223,7 +237,7 @@ fn listings() -> Vec<(String, Vec<String>)> {
 fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_their_listings() {
     let (registry, nights) = (new_registry(), listings());
     assert_eq!(nights.len(), 62);
-    let (mut refused, mut came_back) = (Vec::new(), Vec::new());
+    let (mut refused, mut returned) = (Vec::new(), Vec::new());
     for (night, listed) in &nights {
         let mut listing = ListingBuilder::new();
         listed.iter().for_each(|granule_id| listing.add(id(granule_id)).unwrap());
@@ -242,12 +256,13 @@ fn of_sixty_two_nights_four_are_refused_and_the_others_have_the_identifiers_of_t
             }
             Ok(synced) => synced,
         };
-        came_back.extend(synced.came_back.map(|back| (night.as_str(), back.granules)));
+        returned.extend(came_back(&synced).map(|(message, _)| (night.as_str(), message)));
         let identifier = naive(listed.iter().map(String::as_str));
         assert_eq!(synced.in_force.unwrap().identifier, identifier, "{night}");
     }
     assert_eq!(refused, ["2025-03-28", "2025-04-01", "2025-04-05", "2025-04-15"]);
-    assert_eq!(came_back, [("2025-04-21", 12)]);
+    let [(night, message)] = &returned[..] else { panic!("{returned:?}") };
+    assert!(*night == "2025-04-21" && message.starts_with("12 granules that were"), "{message}");
 }
 
 #[test]

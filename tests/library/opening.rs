@@ -69,7 +69,7 @@ fn a_link_to_nothing_is_not_a_place_for_a_registry() {
 #[test]
 fn a_temporary_registry_is_deleted_with_its_last_clone_and_snapshot() {
     let registry = Registry::temporary(clock()).unwrap();
-    let Location::File(path) = registry.location().clone() else { unreachable!() };
+    let path = registry.location().file("reading it").unwrap().to_owned();
     registry.change(&name("D"), &change(["A"], [])).unwrap();
     let (clone, snapshot) = (registry.clone(), registry.snapshot().unwrap());
     drop(registry);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use accession::citation::Checker;
 use accession::citation::FoundCitation;
-use accession::file::{Algorithm, Checksum, Content, Coverage, FilePath};
+use accession::file::{Algorithm, Checksum, Content, FilePath};
 use accession::history::DigestPrefix;
 use accession::mirror::PullOptions;
 use accession::{
@@ -262,7 +262,7 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
             for (index, file) in all {
                 stated.entry(&POOL[*index]).or_default().push(*file);
             }
-            let mut change = Change::stating(Coverage::Named);
+            let mut change = Change::of_some_files();
             change.options = options(*most).skip_missing(true);
             for (granule, files) in stated {
                 let Some(files) = files_of(granule, &files) else { continue };

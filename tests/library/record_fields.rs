@@ -22,13 +22,13 @@ fn the_fields_are_copied_and_a_found_granule_has_its_address() {
     step(&registry, "US", 0, ["A/1"], []);
     registry.edit_dataset(&name("US"), set_fields).unwrap();
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, accession::backup::PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy).unwrap();
     let record = |registry: &Registry| registry.snapshot().unwrap().dataset(&name("US")).unwrap();
     let copied = Registry::open(&copy, clock()).unwrap();
     assert_eq!(record(&copied).dataset, record(&registry).dataset);
     registry.withdraw_dataset(&name("US"), "wrong").unwrap();
     let granule_id: GranuleId = "A/1".parse().unwrap();
-    let found = registry.snapshot().unwrap().find(&granule_id, None, 10).unwrap();
+    let found = registry.snapshot().unwrap().find(&granule_id.clone().into(), None, 10).unwrap();
     assert_eq!(found[0].url.as_deref(), Some("https://example.org/A/1"));
     assert_eq!(found[0].withdrawn.as_ref().unwrap().note.as_deref(), Some("wrong"));
 }

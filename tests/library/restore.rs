@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use accession::backup::{MissingFromBackup, PaymentIds};
+use accession::backup::MissingFromBackup;
 use accession::history::NewAnnotation;
 use accession::ids::payment::{Layout, PaymentId, Scheme, Worker};
 use accession::{
@@ -263,7 +263,7 @@ fn copies_have_the_permissions_of_the_registry_and_a_restored_one_those_of_the_r
         registry.back_up(&backup).unwrap();
         assert_eq!(mode(&backup), permissions);
         let copy = directory.path().join("copy.db");
-        registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
+        registry.copy_to(&copy).unwrap();
         assert_eq!(mode(&copy), permissions);
         // Of a registry that is lost, only the backup tells.
         let new = directory.path().join("new.db");

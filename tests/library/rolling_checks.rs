@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use accession::Granule;
 use accession::file::{Algorithm, Checksum};
-use accession::fixity::{CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
+use accession::fixity::{CheckOptions, CheckSummary, FileTree, FixityRun};
 use accession::status::{FileCheck, NewCheck, OpenFinding, RootState, StatusThresholds};
 use accession::{
     Clock, DatasetFilter, Error, ErrorDetail, ErrorKind, HistoryOptions, Registry, Selection, Set,
@@ -285,8 +285,8 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
     compute(&registry, directory.path()).unwrap();
     std::fs::remove_file(directory.path().join("A")).unwrap();
     let former = latest(&registry);
-    let check = |set: &Set, depth| {
-        let options = here().depth(depth);
+    let check = |set: &Set, sizes_only| {
+        let options = here().sizes_only(sizes_only);
         let mut check = check(&registry, set, directory.path(), options);
         assert_eq!(check.by_ref().count(), 1);
         let is_recorded = check.is_recorded();
@@ -294,15 +294,15 @@ fn only_the_checksums_of_all_files_of_the_present_set_are_recorded() {
         assert_eq!(root_state(&registry).is_some(), is_recorded);
         is_recorded
     };
-    assert!(!check(&former, Depth::Size));
+    assert!(!check(&former, true));
     at(&registry, 1).change(&name("D"), &change(["C"], [])).unwrap();
     std::fs::write(directory.path().join("C"), "C").unwrap();
     let until = registry.history(&name("D"), &HistoryOptions::new()).next().unwrap().unwrap();
     let at_first = Selection::Identifier { identifier: until.identifier, dataset: None, at: None };
     let former = registry.snapshot().unwrap().select(&at_first).unwrap().set;
-    assert!(!check(&former, Depth::Content));
+    assert!(!check(&former, false));
     compute(&registry, directory.path()).unwrap();
-    assert!(check(&latest(&registry), Depth::Content));
+    assert!(check(&latest(&registry), false));
 }
 
 #[test]

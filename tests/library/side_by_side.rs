@@ -39,9 +39,8 @@ proptest! {
             let listing = listing.finish();
             compared.add_list(&listing).unwrap();
         }
-        let found: Vec<_> = compared.by_ref().map(Result::unwrap).collect();
-        let found: Vec<_> =
-            found.iter().map(|it| (it.granule_id.to_string(), it.sides.clone())).collect();
+        let found = compared.by_ref().map(Result::unwrap);
+        let found: Vec<_> = found.map(|(granule_id, sides)| (granule_id.to_string(), sides)).collect();
         let ids: BTreeSet<u8> = sides.iter().flat_map(BTreeMap::keys).copied().collect();
         let rows: Vec<_> = ids.into_iter().map(|id| (format!("granule-{id}"), naive(&sides, id))).collect();
         let (same, uneven): (Vec<_>, Vec<_>) =
@@ -69,7 +68,7 @@ fn a_list_outlives_its_clones_and_is_read_by_several_at_once() {
     assert_eq!(files.next().unwrap().unwrap().granule_id.as_str(), "granule-3");
     assert!(files.next().is_none());
     sides.add_list(&listing).unwrap();
-    let uneven: Vec<_> = sides.map(|uneven| uneven.unwrap().granule_id.to_string()).collect();
+    let uneven: Vec<_> = sides.map(|uneven| uneven.unwrap().0.to_string()).collect();
     assert_eq!(uneven, ["granule-2"]);
     assert_eq!(listing.identify().unwrap().granules, 3);
 }

@@ -4,11 +4,10 @@ use harness::values::{AtTime, clock};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use accession::backup::PaymentIds;
 use accession::mirror::PrimaryOptions;
 use accession::mirror::PublishedSite;
 use accession::proof::{
-    ListedSet, LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
+    LogCheckpoint, Note, Policy, ProofVerdict, SetStatement, SigningKey, StatementProof,
     StatementTree,
 };
 use accession::proof::{SignedCheckpoint, StatementLog};
@@ -45,10 +44,10 @@ fn sign(
 ) -> SignedCheckpoint {
     let checkpoint = log.checkpoint(ORIGIN);
     let body = checkpoint.to_string();
-    let mut signatures = vec![key.sign(&body)];
-    signatures.extend(witnesses.iter().map(|witness| witness.sign(&body, at)));
+    let mut note = Note::new(body.clone());
+    note.sign(key);
+    witnesses.iter().for_each(|witness| note.add_line(&witness.sign(&body, at)).unwrap());
     let policy = format!("log {}\nquorum none\n", key.verification_key());
-    let note = Note { body, signatures };
     let signed = SignedCheckpoint { checkpoint, note, policy, signed: at };
     registry.save_checkpoint(&log.tree, &signed).unwrap();
     signed
@@ -75,8 +74,10 @@ fn a_checkpoint_keeps_the_signatures_that_were_stored_before() {
         sign(&registry, &stated, &key(1), &[&witness], second(4));
     }
     let note = registry.snapshot().unwrap().last_signed().unwrap().unwrap().note;
-    let names: Vec<&str> = note.signatures.iter().map(|it| it.name.as_str()).collect();
-    assert_eq!(names, [ORIGIN, "witness2.example.net", "witness3.example.net"]);
+    assert_eq!(
+        note.signers().collect::<Vec<_>>(),
+        [ORIGIN, "witness2.example.net", "witness3.example.net"]
+    );
 }
 
 /// The vectors: the first three changes of the seed, stated in two nights, by keys of fixed seeds.
@@ -125,13 +126,13 @@ fn the_proof_of_the_seed_is_the_one_that_is_kept() {
         }
         assert_eq!(std::fs::read_to_string(path).unwrap(), text, "{file}");
     }
-    let listed = ListedSet::read(list.as_bytes()).unwrap();
     let policy: Policy = policy.parse().unwrap();
     let at = Some("2001-01-05".parse().unwrap());
-    let verdict = ProofVerdict::of(&proof, &policy, Some(&listed), at, now());
+    let verdict = ProofVerdict::of(&proof, &policy, Some(&mut list.as_bytes()), at, now()).unwrap();
     assert_eq!(verdict.problems, []);
     assert_eq!(verdict.statement.granules, 12);
-    assert_eq!(verdict.witnesses.len(), 2);
+    let json = serde_json::to_value(&verdict).unwrap();
+    assert_eq!(json["witnesses"].as_array().unwrap().len(), 2);
 }
 
 /// The verifier of the documentation accepts the proof of the seed, and nothing that is altered.
@@ -326,9 +327,9 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     let (_, registry) = new_registry_in(directory.path());
     registry.with_clock(Clock::fixed(second(0))).change(&name("D"), &change(["A"], [])).unwrap();
     let older = directory.path().join("older.db");
-    registry.copy_to(&older, PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&older).unwrap();
     let other = directory.path().join("other.db");
-    registry.copy_to(&other, PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&other).unwrap();
     let log = registry.with_clock(Clock::fixed(second(1))).add_statements(&[]).unwrap();
     let signed = log.checkpoint(ORIGIN);
     let differs = |registry: &Registry, signed: &LogCheckpoint| {
@@ -357,7 +358,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     );
     let forged = SignedCheckpoint {
         checkpoint: signed.clone(),
-        note: Note { body: signed.to_string(), signatures: Vec::new() },
+        note: Note::new(signed.to_string()),
         policy: String::new(),
         signed: second(2),
     };
@@ -366,7 +367,7 @@ fn a_registry_that_does_not_have_what_was_signed_states_nothing() {
     // A copy has the statements, and goes on with them.
     sign(&registry, &log, &key(1), &[], second(2));
     let copy = directory.path().join("copy.db");
-    registry.copy_to(&copy, PaymentIds::LeftOut).unwrap();
+    registry.copy_to(&copy).unwrap();
     let copy = Registry::open(&copy, clock()).unwrap();
     let again = copy.with_clock(Clock::fixed(second(3))).add_statements(&[signed]).unwrap();
     assert_eq!((again.added, again.tree.size()), (0, 1));
@@ -552,7 +553,7 @@ fn read_site(place: &str) -> accession::Result<(Vec<String>, u64)> {
     let site = PublishedSite::named(place)?;
     let options = PrimaryOptions::default();
     let published = site.statements(ORIGIN, &policy, (&options, now()))?;
-    let names = published.note.signatures.into_iter().map(|signature| signature.name).collect();
+    let names = published.note.signers().map(str::to_owned).collect();
     Ok((names, published.checkpoint.size))
 }
 
@@ -563,14 +564,13 @@ fn a_site_is_read_with_one_signature_of_each_key_however_many_lines_it_shows() {
     let both = vec![ORIGIN.to_owned(), "witness2.example.net".to_owned()];
     assert_eq!(read_site(place).unwrap(), (both.clone(), 3));
     let file = site.path().join(CHECKPOINT);
-    let mut note: Note = std::fs::read_to_string(&file).unwrap().parse().unwrap();
-    let [log, witness] = note.signatures.clone().try_into().unwrap();
-    note.signatures = vec![witness; Note::MAX_SIGNATURES - 1];
-    note.signatures.push(log);
-    std::fs::write(&file, note.to_string()).unwrap();
+    let text = std::fs::read_to_string(&file).unwrap();
+    let (body, signatures) = text.split_once("\n\n").unwrap();
+    let [log, witness] = signatures.lines().collect::<Vec<_>>().try_into().unwrap();
+    let repeated = format!("{witness}\n").repeat(Note::MAX_SIGNATURES - 1);
+    std::fs::write(&file, format!("{body}\n\n{repeated}{log}\n")).unwrap();
     assert_eq!(read_site(place).unwrap(), (both, 3));
-    note.signatures.pop();
-    std::fs::write(&file, note.to_string()).unwrap();
+    std::fs::write(&file, format!("{body}\n\n{repeated}")).unwrap();
     let error = read_site(place).unwrap_err().to_string();
     assert!(
         error.contains("it is not signed by a key of \"us.example.org/statements\""),

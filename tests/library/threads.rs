@@ -3,7 +3,7 @@
 use accession::dataset::DatasetMetadata;
 use accession::fixity::{FileTree, FixityRun};
 use accession::history::Exported;
-use accession::history::{Export, FileList, SideBySide};
+use accession::history::{FileList, SideBySide};
 use accession::listing::{Events, Findings, OpenedFile, Records};
 use accession::mirror::{ComparedMirror, MirrorComparison, Primary, PublishedSite, PullReport};
 use accession::proof::StatementLog;
@@ -13,7 +13,7 @@ use accession::verify::Verifications;
 use accession::verify::{DatasetVerification, Finding};
 use accession::{
     Author, CancelToken, Change, ChangeOptions, ChangeReport, CitationFacts, Clock, DatasetFilter,
-    Difference, Differences, Error, ErrorKind, Granules, History, HistoryOptions, Import, Listing,
+    Difference, Differences, Error, ErrorKind, Granules, HistoryOptions, Import, Listing,
     ListingBuilder, Periods, Registry, Selected, Selection, Set, Snapshot, SubsetMembers, Watcher,
 };
 
@@ -28,8 +28,8 @@ fn the_values_of_the_library_can_be_sent_to_another_thread() {
     shared::<Clock>();
     shared::<Author>();
     shared::<(CancelToken, DatasetFilter, HistoryOptions, Watcher)>();
-    owned_and_send::<(Export, FileList, FixityRun, SideBySide)>();
-    owned_and_send::<(Snapshot, Granules, History, Differences)>();
+    owned_and_send::<(FileList, FixityRun, SideBySide)>();
+    owned_and_send::<(Snapshot, Granules, Differences)>();
     owned_and_send::<Verifications>();
     owned_and_send::<(Change, Import, ListingBuilder, SubsetMembers)>();
     owned_and_send::<(

@@ -100,7 +100,7 @@ impl Ingest {
         let entries = self.reading.entries(session, ids, listings, files, missing)?.recorded();
         let read = entries.read(|entry| Ok(change.ingest(entry)?))?;
         let recording = Recording { session, dataset: &self.dataset };
-        let findings = read.accepted_for(recording, || change.listed_directory())?;
+        let findings = read.accepted_for(recording, || change.refuse_directories())?;
         let missing = MissingPages::WarnAndGuard(&guard);
         let deleted = self.reading.entries(session, &[], &self.delete, None, missing)?;
         let deleted = deleted.of_deletion().without_total();
@@ -344,7 +344,7 @@ impl Sync {
         let read = entries.recorded().read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
         let recording = Recording { session, dataset: &self.dataset };
-        let findings = read.accepted_for(recording, || listing.listed_directory())?;
+        let findings = read.accepted_for(recording, || listing.refuse_directories())?;
         self.reading.refuse_repeating(&listing)?;
         Ok((listing, findings))
     }

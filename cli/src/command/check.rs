@@ -56,13 +56,14 @@ impl Args {
         let mut spool = BufWriter::new(temporary_file::create()?);
         let checker = Checker::new(&registry)?;
         let mut checker = if self.site.is_given() { checker.of_site() } else { checker };
-        let mut number = 0;
+        let (mut number, mut is_ok) = (0, true);
         for item in &items {
             if !checker.is_checkable(&item.pasted)? {
                 continue;
             }
             number += 1;
             let verdict = checker.check(number, &item.pasted)?;
+            is_ok &= verdict.ok;
             json::write(&mut spool, &Row::of(verdict, item))?;
             writeln!(spool)?;
         }
@@ -75,18 +76,18 @@ impl Args {
             );
             session.warn(WarningKind::DoiNotLookedUp, &message);
         }
-        let checked = checker.checked();
+        let sets = checker.sets();
         let mut spool = spool.into_inner().map_err(io::IntoInnerError::into_error)?;
         spool.rewind()?;
         session.present_lines(BufReader::new(spool), write_verdict)?;
-        let sets = checked.sets.into_iter().filter(|set| set.citations.len() > 1);
+        let sets = sets.into_iter().filter(|set| set.citations.len() > 1);
         let summary = object!({
             "citations": number,
-            "ok": checked.ok,
+            "ok": is_ok,
             "same_sets": sets.collect::<Vec<_>>(),
         });
         session.present(&BTreeMap::from([("summary", summary)]), write_summary)?;
-        Ok(if checked.ok { Exit::Done } else { Exit::Differs })
+        Ok(if is_ok { Exit::Done } else { Exit::Differs })
     }
 
     /// The citations in all arguments.

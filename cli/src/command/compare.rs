@@ -739,13 +739,13 @@ fn report_many(
     let mut list = session.list(GRANULES);
     let mut listed = 0;
     for uneven in sides.by_ref() {
-        let uneven = uneven?;
+        let (granule_id, presences) = uneven?;
         if listed < limit {
-            let granule = ("granule", json!(uneven.granule_id));
-            list.add(session, &by_name(granule, &names, &uneven.sides))?;
+            let granule = ("granule", json!(granule_id));
+            list.add(session, &by_name(granule, &names, &presences))?;
             listed += 1;
         }
-        *patterns.entry(uneven.sides).or_default() += 1;
+        *patterns.entry(presences).or_default() += 1;
     }
     list.finish(session)?;
     let different: u64 = patterns.values().sum();

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use accession::WarningKind;
-use accession::file::{Algorithm, Coverage};
-use accession::fixity::{CheckOptions, CheckSummary, Depth, FileTree, FixityRun};
+use accession::file::Algorithm;
+use accession::fixity::{CheckOptions, CheckSummary, FileTree, FixityRun};
 use accession::history::HeldContents;
 use accession::{Change, DatasetName, ErrorKind, Registry, SetSpec, Snapshot};
 use clap::builder::NonEmptyStringValueParser;
@@ -87,7 +87,7 @@ impl AddFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let options = self.columns.reading(self.format.options());
         let options = options.root(self.inventory.root);
-        let mut change = Change::stating(Coverage::Named);
+        let mut change = Change::of_some_files();
         change.options = self.change.options().skip_missing(self.skip_missing);
         let listings = &self.listings.listings;
         let command = format!("fixity add {}", self.dataset);
@@ -102,7 +102,7 @@ impl AddFiles {
             Ok(())
         })?;
         let recording = Recording { session, dataset: &self.dataset };
-        let findings = read.accepted_for(recording, || Ok(None))?;
+        let findings = read.accepted_for(recording, || Ok(()))?;
         if change.count() == 0 {
             return Err(nothing_stated());
         }
@@ -233,9 +233,8 @@ fn duration(text: &str) -> Result<Duration, Refusal> {
 impl CheckFiles {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let tree = self.tree.read(&self.root, self.duration);
-        let depth = if self.size_only { Depth::Size } else { Depth::Content };
         let options = CheckOptions::new()
-            .depth(depth)
+            .sizes_only(self.size_only)
             .list_unexpected(self.unexpected)
             .root_name(self.root_name.clone());
         let registry = watched(&tree, session.open()?, session)?;
@@ -243,7 +242,7 @@ impl CheckFiles {
         let nearest = match contents.as_slice() {
             [_] => None,
             several => {
-                let nearest = registry.nearest_to_files(several, &tree, depth)?;
+                let nearest = registry.nearest_to_files(several, &tree, &options)?;
                 Some(&several[nearest])
             }
         };

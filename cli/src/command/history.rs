@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use accession::history::{Exported, FoundPeriod, GranulePrefix};
+use accession::history::{Exported, FoundPeriod, GranuleQuery};
 use accession::text::quoted;
 use accession::{
     DatasetName, EventKind, GranuleId, HistoryOptions, Moment, Registry, SetSpec, Timestamp,
@@ -220,12 +220,6 @@ pub struct Find {
     prefix: bool,
 }
 
-/// What is found: one granule, or those whose ids begin so.
-enum Sought {
-    Granule(GranuleId),
-    Beginning(GranulePrefix),
-}
-
 /// The number of periods that are read at once.
 const PAGE_ROWS: u32 = 1_000;
 
@@ -243,20 +237,11 @@ impl Find {
         let mut list = session.list(COLUMNS);
         let mut is_found = false;
         for text in &self.granules {
-            let sought = self.sought(text)?;
+            let query = self.query(text)?;
             let (mut page, mut is_held): (Vec<FoundPeriod>, _) = (Vec::new(), false);
             loop {
-                let (snapshot, last) = (registry.snapshot()?, page.last());
-                page = match &sought {
-                    Sought::Granule(granule_id) => {
-                        let after = last.map(|last| (&last.dataset, last.ingested));
-                        snapshot.find(granule_id, after, PAGE_ROWS)?
-                    }
-                    Sought::Beginning(prefix) => {
-                        let after = last.map(FoundPeriod::position);
-                        snapshot.find_prefix(prefix, after, PAGE_ROWS)?
-                    }
-                };
+                let after = page.last().map(FoundPeriod::position);
+                page = registry.snapshot()?.find(&query, after, PAGE_ROWS)?;
                 is_held |= !page.is_empty();
                 for period in &page {
                     list.add(session, period)?;
@@ -267,12 +252,8 @@ impl Find {
             }
             is_found |= is_held;
             if !is_held {
-                let what = match &sought {
-                    Sought::Granule(granule_id) => quoted(granule_id.as_str()).to_string(),
-                    Sought::Beginning(prefix) => {
-                        format!("a granule that begins with {}", quoted(prefix.as_str()))
-                    }
-                };
+                let beginning = if query.is_prefix() { "a granule that begins with " } else { "" };
+                let what = format!("{beginning}{}", quoted(query.as_str()));
                 session.warn(
                     WarningKind::NeverHeld,
                     &format!("{what} was never held in any dataset here"),
@@ -290,11 +271,8 @@ impl Find {
         Err(Error::usage(message).with_hint("omit --prefix, or the *"))
     }
 
-    fn sought(&self, text: &str) -> Result<Sought> {
-        let refused = |cause| Error::usage(format!("{} is refused: {cause}", quoted(text)));
-        match text.strip_suffix('*').or(self.prefix.then_some(text)) {
-            Some(beginning) => Ok(Sought::Beginning(beginning.parse().map_err(refused)?)),
-            None => Ok(Sought::Granule(text.parse().map_err(refused)?)),
-        }
+    fn query(&self, text: &str) -> Result<GranuleQuery> {
+        let query = if self.prefix { GranuleQuery::with_prefix(text) } else { text.parse() };
+        query.map_err(|cause| Error::usage(format!("{} is refused: {cause}", quoted(text))))
     }
 }

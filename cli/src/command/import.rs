@@ -222,7 +222,7 @@ impl ImportArgs {
         let ChangeReport { instances, annotations, .. } = imported;
         if session.is_json()
             && let (Some(first), Some(last)) = (instances.first(), instances.last())
-            && annotations.added > 0
+            && annotations > 0
             && !self.dry_run.dry_run
         {
             // As they are annotated now.

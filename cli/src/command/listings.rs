@@ -274,7 +274,7 @@ impl Listings<'_> {
         let read = entries.read(|entry| Ok(builder.add(entry)?))?;
         let listing = builder.finish();
         let recording = Recording { session, dataset: self.dataset };
-        let findings = read.accepted_for(recording, || listing.listed_directory())?;
+        let findings = read.accepted_for(recording, || listing.refuse_directories())?;
         taken.findings.add_contents(&findings);
         if taken.is_trial || taken.applied.in_force.is_none() {
             findings.read().iter().for_each(|read| taken.findings.add_read(read.clone()));
@@ -402,9 +402,7 @@ impl Taken {
         all.created_dataset |= next.created_dataset;
         all.overruled = all.overruled.take().or(next.overruled);
         all.skipped.repeated += next.skipped.repeated;
-        all.effort.steps += next.effort.steps;
-        all.effort.rows += next.effort.rows;
-        all.effort.checkpoints += next.effort.checkpoints;
+        all.effort += next.effort;
         for (examples, more) in [
             (&mut all.first.ingested, next.first.ingested),
             (&mut all.first.deleted, next.first.deleted),

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use accession::WarningKind;
-use accession::backup::{CopyReport, MissingFromBackup, PaymentIds, RestoreReport};
+use accession::backup::{MissingFromBackup, RestoreReport};
 use accession::text::quoted;
+use accession::verify::VerificationTotals;
 use accession::{Clock, Location, Registry, Watcher};
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -61,9 +62,17 @@ struct CopyAt {
     /// The size of the file, if it is a backup in a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    #[serde(flatten)]
-    copy: CopyReport,
+    datasets: u64,
+    identifiers: u64,
     path: String,
+}
+
+impl CopyAt {
+    /// A copy in which all of this was verified.
+    fn of(verified: &VerificationTotals, bytes: Option<u64>, path: String) -> Self {
+        let VerificationTotals { datasets, identifiers, .. } = *verified;
+        CopyAt { bytes, datasets, identifiers, path }
+    }
 }
 
 impl Backup {
@@ -71,7 +80,7 @@ impl Backup {
         let target = Location::from(&self.target);
         if !target.is_file() {
             // A backup is complete: it has the state of the workers that issue payment ids.
-            return copy(&session.open()?, &target, PaymentIds::Copied, session);
+            return copy(&session.open()?, &target, true, session);
         }
         let is_directory = self.target.is_dir();
         if !is_directory && self.target.as_os_str().as_encoded_bytes().ends_with(b"/") {
@@ -87,7 +96,7 @@ impl Backup {
         let metadata = std::fs::metadata(&path);
         let metadata = metadata.with_context(|| format!("cannot read {}", shown(&path)))?;
         let (bytes, path) = (Some(metadata.len()), path.to_string_lossy().into_owned());
-        let done = CopyAt { bytes, copy: backup, path };
+        let done = CopyAt::of(&backup, bytes, path);
         session.present_done(&done, |out, done| write_fields(out, COPIED, done))
     }
 }
@@ -252,8 +261,7 @@ impl Copy {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         let source = Registry::open(&self.source, Clock::system())?;
         let source = source.observed_by(Arc::new(Progress::new()));
-        let payment_ids = if self.payment_ids { PaymentIds::Copied } else { PaymentIds::LeftOut };
-        copy(&source, &Location::from(&self.target), payment_ids, session)
+        copy(&source, &Location::from(&self.target), self.payment_ids, session)
     }
 }
 
@@ -261,13 +269,16 @@ impl Copy {
 fn copy(
     source: &Registry,
     target: &Location,
-    payment_ids: PaymentIds,
+    with_payment_ids: bool,
     session: &mut Session,
 ) -> Result<Exit> {
-    let copied = source.copy_to(target.clone(), payment_ids)?;
+    let copied = match with_payment_ids {
+        true => source.copy_with_payment_ids_to(target.clone())?,
+        false => source.copy_to(target.clone())?,
+    };
     session.note_commit();
     let path = target.full_name().to_string_lossy().into_owned();
-    let done = CopyAt { bytes: None, copy: copied, path };
+    let done = CopyAt::of(&copied, None, path);
     session.present_done(&done, |out, done| write_fields(out, COPIED, done))
 }
 

@@ -1,11 +1,11 @@
 //! Text for people: escapes for untrusted strings, phrases, and the lines on stderr.
 
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::io::Write;
 
 use accession::Pattern;
 use accession::history::{Annotation, SubsetCriteria};
-use accession::text::write_visible;
+use accession::text::is_escaped;
 use clap::builder::styling::{AnsiColor, Style, Styles};
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,7 +27,13 @@ impl fmt::Display for OneLine<'_> {
         // as it is only if it follows its letter.
         for piece in self.0.split_inclusive(['\\', '"', '\'']) {
             let unquoted = piece.trim_end_matches(['\\', '"', '\'']);
-            write_visible(f, &unquoted.escape_debug().to_string())?;
+            for character in unquoted.escape_debug().to_string().chars() {
+                // `escape_debug` leaves some invisible characters as they are.
+                match is_escaped(character) {
+                    true => write!(f, "{}", character.escape_unicode())?,
+                    false => f.write_char(character)?,
+                }
+            }
             f.write_str(&piece[unquoted.len()..])?;
         }
         Ok(())

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use accession::Registry;
-use accession::backup::PaymentIds;
 use accession::dataset::Withdrawn;
 
 use crate::scene::{Scene, command, dice, refused, rounds, succeed};
@@ -184,7 +183,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
     let directory = harness::directory();
     let file = PathBuf::from(filled(directory.path()));
     let server = PathBuf::from(scene.server.new_database());
-    Registry::open(&file, clock()).unwrap().copy_to(&server, PaymentIds::Copied).unwrap();
+    Registry::open(&file, clock()).unwrap().copy_with_payment_ids_to(&server).unwrap();
     let expected = masked(reports(file.to_str().unwrap()), file.to_str().unwrap());
     let changed = |source: &Path, target: &Path| {
         let (path, is_done) = (source.to_str().unwrap().to_owned(), Arc::<AtomicBool>::default());
@@ -198,7 +197,7 @@ fn a_copy_is_of_one_moment_although_others_change_the_registry_meanwhile() {
             }
         });
         let registry = Registry::open(source, clock()).unwrap();
-        registry.observed_by(Arc::new(observer)).copy_to(target, PaymentIds::Copied).unwrap();
+        registry.observed_by(Arc::new(observer)).copy_with_payment_ids_to(target).unwrap();
         assert!(is_done.load(Ordering::SeqCst));
         let target = target.to_str().unwrap();
         assert_eq!(masked(reports(target), target), expected);

@@ -250,9 +250,9 @@ fn a_value_that_changes_below_the_store_is_found_in_both_stores_alike() {
     let server = PathBuf::from(scene.server.new_database());
     let file = directory.path().join("file.db");
     let first = Registry::open(&first, clock()).unwrap();
-    first.copy_to(&server, accession::backup::PaymentIds::Copied).unwrap();
+    first.copy_with_payment_ids_to(&server).unwrap();
     let copied = Registry::open(&server, clock()).unwrap();
-    copied.copy_to(&file, accession::backup::PaymentIds::Copied).unwrap();
+    copied.copy_with_payment_ids_to(&file).unwrap();
     drop((first, copied));
     assert_eq!((found(&file), found(&server)), (Found::new(), Found::new()));
 

@@ -64,13 +64,14 @@ fn sign(registry: &Registry) {
     let now = "2026-01-01T00:00:00Z".parse().unwrap();
     let log = registry.add_statements(&[]).unwrap();
     let checkpoint = log.checkpoint("d.example");
-    let note = Note { body: checkpoint.to_string(), signatures: Vec::new() };
+    let note = Note::new(checkpoint.to_string());
     let key = SigningKey::of_seed("d.example", [1; 32]).unwrap();
     let mut signed = SignedCheckpoint { checkpoint, note, policy: String::new(), signed: now };
-    signed.note.add(key.sign(&signed.note.body));
+    signed.note.sign(&key);
     registry.save_checkpoint(&log.tree, &signed).unwrap();
     let witness = WitnessKey::of_seed("w.example", [2; 32]);
-    signed.note.add(witness.sign(&signed.note.body, now));
+    let cosignature = witness.sign(&signed.note.body, now);
+    signed.note.add_line(&cosignature).unwrap();
     for _ in 0..2 {
         registry.save_checkpoint(&log.tree, &signed).unwrap();
     }

@@ -103,7 +103,7 @@ pub fn ingest(granule_id: &str) -> Change {
 /// The number of holding periods of a granule in the registry: 1 if it was ingested once.
 pub fn periods_of(registry: &Registry, granule_id: &str) -> usize {
     let granule_id: GranuleId = granule_id.parse().unwrap();
-    registry.snapshot().unwrap().find(&granule_id, None, 1_000).unwrap().len()
+    registry.snapshot().unwrap().find(&granule_id.into(), None, 1_000).unwrap().len()
 }
 
 /// A number that differs from round to round, below a bound: splitmix64.

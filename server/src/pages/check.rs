@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::figures::{annotations, counted, identifier as code, time, until, visible};
 use super::layout::{PageHead, Section, page};
 use super::site::Site;
-use accession::citation::{CheckedCitations, CitationVerdict};
+use accession::citation::{CitationVerdict, CitedSet};
 
 /// The form for pasted citations, and what is known of them.
 #[derive(Debug, Default)]
@@ -15,8 +15,8 @@ pub struct CheckPage {
     pub text: String,
     /// The verdict on each citation, in order.
     pub quoted: Vec<Quoted>,
-    /// What the citations have in common. `None` means that nothing was checked.
-    pub checked: Option<CheckedCitations>,
+    /// The sets that were cited, each with the citations of it.
+    pub sets: Vec<CitedSet>,
     /// Why the text cannot be checked. `None` means that it can.
     pub problem: Option<String>,
 }
@@ -40,7 +40,7 @@ impl CheckPage {
                 "Says what is known of citations with identifiers of granule sets.".into(),
             ),
             section: Section::Check,
-            is_unlisted: self.checked.is_some(),
+            is_unlisted: self.is_checked(),
             ..PageHead::default()
         };
         page(site, &head, &self.main(site))
@@ -56,9 +56,9 @@ impl CheckPage {
                     ". Each is compared with what was held on its date."
                 }
             }
-            @if let Some(checked) = &self.checked { (self.results(site, checked)) }
+            @if self.is_checked() { (self.results(site)) }
             form.text action=(site.href("/check")) method="post" {
-                label for="text" { @if self.checked.is_some() { "Check others" } @else { "Citations" } }
+                label for="text" { @if self.is_checked() { "Check others" } @else { "Citations" } }
                 textarea #text name="text" rows="8" required spellcheck="false"
                     aria-describedby=[self.problem.as_ref().map(|_| "problem")]
                     aria-invalid=[self.problem.as_ref().map(|_| "true")] { (self.text) }
@@ -68,19 +68,24 @@ impl CheckPage {
         }
     }
 
-    fn results(&self, site: &Site, checked: &CheckedCitations) -> Markup {
+    /// Whether citations were checked.
+    fn is_checked(&self) -> bool {
+        !self.quoted.is_empty()
+    }
+
+    fn results(&self, site: &Site) -> Markup {
         let wrong = self.quoted.iter().filter(|quoted| !quoted.verdict.ok).count();
         html! {
             section #results aria-label="Results" {
                 p.verdict-summary role="status" {
-                    @if checked.ok {
+                    @if wrong == 0 {
                         strong.plus { (counted(self.quoted.len() as u64, "citation")) ": nothing to object to" }
                     } @else {
                         strong.minus { (wrong) " of " (counted(self.quoted.len() as u64, "citation")) " cannot be confirmed" }
                     }
                 }
                 ol.verdicts { @for quoted in &self.quoted { li { (verdict(site, quoted)) } } }
-                @for set in checked.sets.iter().filter(|set| set.citations.len() > 1) {
+                @for set in self.sets.iter().filter(|set| set.citations.len() > 1) {
                     p { "Citations " (numbers(&set.citations)) " are of the same " (counted(set.granules, "granule")) "." }
                 }
             }

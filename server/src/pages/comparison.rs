@@ -9,7 +9,6 @@ use super::granules::unbroken;
 use super::layout::{PageHead, page};
 use super::site::Site;
 use accession::Result;
-use accession::file::ContentMatch;
 use accession::{Difference, DifferenceCounts, Selection, Snapshot};
 use accession::{GranuleId, Identifier, Set};
 
@@ -69,12 +68,10 @@ impl ComparisonPage {
                 Difference::OnlyRight(entry) => {
                     DifferenceRow { side: "right", granule: entry.granule_id }
                 }
-                Difference::OtherContent(other) => match other.compared {
-                    ContentMatch::Other(_) => {
-                        DifferenceRow { side: "both", granule: other.granule_id }
-                    }
-                    _ => continue,
-                },
+                Difference::OtherContent(other) if other.is_conflict() => {
+                    DifferenceRow { side: "both", granule: other.granule_id }
+                }
+                Difference::OtherContent(_) => continue,
             };
             if differences.len() < most && bytes > 0 {
                 bytes = bytes.saturating_sub(row.granule.as_str().len() + 16);

@@ -8,7 +8,7 @@ use super::record::title;
 use super::site::Site;
 use accession::Result;
 use accession::Snapshot;
-use accession::dataset::{DatasetRecord, FirstRegistration};
+use accession::dataset::DatasetRecord;
 use accession::{DatasetName, Instance, Timestamp};
 
 /// The greatest number of changes in a feed.
@@ -59,10 +59,9 @@ impl Feed {
     /// [`ErrorKind::DatasetUnknown`](accession::ErrorKind::DatasetUnknown): no dataset has the name.
     pub fn of_dataset(snapshot: &Snapshot, name: &DatasetName) -> Result<Self> {
         let listed = snapshot.dataset(name)?;
-        let FirstRegistration { recorded, name: first_name, .. } = snapshot.registered(name)?;
         Ok(Feed {
             title: title(&listed.dataset),
-            name: format!("{recorded} {first_name}"),
+            name: snapshot.lasting_name(name)?,
             path: Site::feed(name),
             page: Site::dataset(name),
             entries: entries(snapshot, &listed)?,
@@ -152,10 +151,10 @@ impl Feed {
 /// The latest changes of a dataset, newest first.
 fn entries(snapshot: &Snapshot, listed: &DatasetRecord) -> Result<Vec<FeedEntry>> {
     let name = &listed.dataset.name;
-    let FirstRegistration { recorded, name: first_name, .. } = snapshot.registered(name)?;
+    let lasting_name = snapshot.lasting_name(name)?;
     let instances = snapshot.instances_before(name, None, ENTRIES as u32)?;
     let entry = |instance: Instance| FeedEntry {
-        name: format!("{recorded} {first_name} {}", instance.timestamp),
+        name: format!("{lasting_name} {}", instance.timestamp),
         title: title(&listed.dataset),
         author: listed.dataset.publisher.clone(),
         instance,

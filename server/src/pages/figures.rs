@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use accession::history::Annotation;
-use accession::text::is_interpreted;
+
 use accession::{Day, Identifier, Instance, Timestamp};
 
 /// A number with a comma between groups of three digits: `61,832`.
@@ -138,8 +138,17 @@ pub fn added_deleted(added: u64, deleted: u64) -> Markup {
     }
 }
 
-/// Text of the registry on one line, with escapes in place of control characters and of characters
-/// that would change the direction of what follows (Unicode 16, UAX 9 § 2).
+/// Whether a browser interprets a character instead of showing it: a control character, a line or paragraph
+/// separator, or a character that changes the direction of what follows (Unicode 16, UAX 9 § 2).
+fn is_interpreted(character: char) -> bool {
+    character.is_control()
+        || matches!(
+            character,
+            '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
+        )
+}
+
+/// Text of the registry on one line, with escapes in place of characters that a browser interprets.
 pub fn visible(text: &str) -> String {
     let mut visible = String::with_capacity(text.len());
     for character in text.chars() {

@@ -7,7 +7,7 @@ use crate::pages::{Month, MonthPage, MonthSums, Site, months_page};
 use accession::dataset::DatasetRecord;
 use accession::history::Subset;
 use accession::publish::{SiteDirectory, SiteIndex};
-use accession::{Citation, DatasetName, History, HistoryOptions, Identifier, Instance, Moment};
+use accession::{Citation, DatasetName, HistoryOptions, Identifier, Instance, Moment};
 use accession::{Registry, Result, Selection, Set, Timestamp};
 
 /// The directory of the months of a dataset.
@@ -79,7 +79,9 @@ fn subsets_by_month(
 }
 
 /// The instances of the next month of a history. `None` means that there are no more.
-fn next_month(history: &mut Peekable<History>) -> Result<Option<Vec<Instance>>> {
+fn next_month(
+    history: &mut Peekable<impl Iterator<Item = Result<Instance>>>,
+) -> Result<Option<Vec<Instance>>> {
     let Some(first) = history.next().transpose()? else { return Ok(None) };
     let month = Month::of(first.timestamp);
     let mut instances = vec![first];

@@ -76,9 +76,9 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
             reading.check_time()?;
             quoted.push(shortened(checker.check(citation, pasted)?, &mut room));
         }
-        Ok((cited.len(), quoted, checker.checked()))
+        Ok((cited.len(), quoted, checker.sets()))
     });
-    let (found, quoted, checked) = checking.await?;
+    let (found, quoted, sets) = checking.await?;
     let problem = if found == 0 {
         Some(
             "There is no identifier in this text, DI: followed by 32 hexadecimal digits, nor a DOI of a dataset here."
@@ -98,9 +98,9 @@ async fn verdicts(state: &App, format: Format, text: String) -> Result<Response,
         let page = in_format(format, page.html(&state.site), CachePolicy::NotStored);
         return Ok((StatusCode::BAD_REQUEST, page).into_response());
     }
-    let object = json!({ "ok": checked.ok, "citations": quoted, "sets": checked.sets });
-    let (text, checked) = (text.to_string(), Some(checked));
-    let page = CheckPage { text, quoted, checked, problem: None };
+    let is_ok = quoted.iter().all(|quoted| quoted.verdict.ok);
+    let object = json!({ "ok": is_ok, "citations": quoted, "sets": sets });
+    let page = CheckPage { text: text.to_string(), quoted, sets, problem: None };
     Ok(list(format, &page.quoted, None, || page.html(&state.site), || object))
 }
 

@@ -7,7 +7,7 @@ use axum::response::Response;
 use super::dataset::read_present;
 use crate::pages::{Feed, HistoryPage, IndexPage, Site};
 use crate::problem::Problem;
-use crate::request::{Format, Named, Request, RowPosition};
+use crate::request::{Format, Named, Request};
 use crate::response::{ATOM, CachePolicy, Rejection, of_type};
 use crate::rows::{instance_bytes, named_list, read_page};
 use crate::source::RegistryReading;
@@ -17,7 +17,7 @@ use accession::citation::{FoundCitation, ParsedField};
 use accession::dataset::DatasetMetadata;
 use accession::dataset::{DatasetRecord, Withdrawn};
 use accession::history::{FoundPeriod, FoundPosition};
-use accession::history::{GranulePrefix, IdentifierPrefix};
+use accession::history::{GranuleQuery, IdentifierPrefix};
 use accession::{DatasetName, Day, Doi, GranuleId, Identifier, Timestamp};
 use accession::{ErrorKind, Result};
 
@@ -111,7 +111,7 @@ fn named(snapshot: &Snapshot, wanted: &ListQuery) -> Result<Option<String>> {
     }
     for typed in [&wanted.typed, query] {
         if let Ok(granule_id) = typed.parse::<GranuleId>()
-            && let Some(first) = snapshot.find(&granule_id, None, 1)?.first()
+            && let Some(first) = snapshot.find(&granule_id.into(), None, 1)?.first()
         {
             return Ok(Some(Site::instance(&first.dataset, first.ingested)));
         }
@@ -261,53 +261,34 @@ pub async fn history(
     Ok(named_list(format, "instances", &page.instances, next, || page.html(&state.site, next)))
 }
 
-/// What is looked up: a granule, or all that begin so.
-enum Sought {
-    Granule(GranuleId),
-    Beginning(GranulePrefix),
-}
-
 /// Finds the datasets and periods in which a granule was held, or those whose ids begin with what is
 /// before a final `*`.
 pub async fn find(State(state): State<App>, request: Request) -> Result<Response, Rejection> {
     let format = request.format(&[Format::Json, Format::JsonLines])?;
     let text = request.parameter("granule").unwrap_or_default();
-    let sought = match text.strip_suffix('*') {
-        Some(beginning) => beginning.parse().map(Sought::Beginning),
-        None => text.parse().map(Sought::Granule),
-    };
     let refused = |error| Problem::usage(format!("The parameter granule: {error}."));
-    let sought = sought.map_err(refused)?;
-    let is_beginning = matches!(sought, Sought::Beginning(_));
+    let query: GranuleQuery = text.parse().map_err(refused)?;
+    let is_prefix = query.is_prefix();
     let limit = request.limit(1_000, 10_000)?;
-    let after = request.position(is_beginning)?;
+    let after = request.position(is_prefix)?;
     let read = state.source.read(move |reading| {
         let snapshot = reading.registry.snapshot()?;
         let bytes = |period: &FoundPeriod| 256 + period.granule.as_str().len();
         read_page(limit, bytes, |last, count| {
             reading.check_time()?;
             let last: Option<&FoundPeriod> = last;
-            match &sought {
-                Sought::Granule(granule_id) => {
-                    let after = after.as_ref().map(|after| (&after.dataset, after.timestamp));
-                    let last = last.map(|last| (&last.dataset, last.ingested));
-                    snapshot.find(granule_id, last.or(after), count)
-                }
-                Sought::Beginning(prefix) => {
-                    let after = after.as_ref().and_then(|after| {
-                        let RowPosition { dataset, granule_id, timestamp } = after;
-                        let (granule_id, ingested) = (granule_id.as_ref()?, *timestamp);
-                        Some(FoundPosition { dataset, granule_id, ingested })
-                    });
-                    snapshot.find_prefix(prefix, last.map(FoundPeriod::position).or(after), count)
-                }
-            }
+            let after = after.as_ref().map(|after| FoundPosition {
+                dataset: &after.dataset,
+                granule_id: after.granule_id.as_ref().unwrap_or(query.first()),
+                ingested: after.timestamp,
+            });
+            snapshot.find(&query, last.map(FoundPeriod::position).or(after), count)
         })
     });
     let (periods, has_more) = read.await?;
     let next = periods.last().filter(|_| has_more).map(|last| {
         let mut after = format!("{}@{}", last.dataset, last.ingested);
-        if is_beginning {
+        if is_prefix {
             after.push('/');
             after.push_str(last.granule.as_str());
         }

@@ -14,8 +14,8 @@ pub fn sign(registry: &Registry) {
     let key = SigningKey::of_seed("us.example/statements", [1; 32]).unwrap();
     let log = registry.add_statements(&[]).unwrap();
     let checkpoint = log.checkpoint(key.verification_key().name());
-    let body = checkpoint.to_string();
-    let note = Note { signatures: vec![key.sign(&body)], body };
+    let mut note = Note::new(checkpoint.to_string());
+    note.sign(&key);
     let policy = format!("log {}\nquorum none\n", key.verification_key());
     let signed = SignedCheckpoint { checkpoint, note, policy, signed: now() };
     registry.save_checkpoint(&log.tree, &signed).unwrap();

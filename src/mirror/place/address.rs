@@ -134,10 +134,11 @@ pub fn source_name(text: &str) -> String {
         // Whether http is permitted decides only whether it is read.
         return Address::parse(text, true).map_or_else(|_| text.to_owned(), |it| it.to_string());
     }
-    let name = match Location::from(text) {
-        Location::File(path) => std::path::absolute(&path).unwrap_or(path),
+    let location = Location::from(text);
+    let name = match location.is_file() {
+        true => std::path::absolute(text).unwrap_or_else(|_| text.into()),
         // The address of a server can contain a password.
-        server => server.full_name(),
+        false => location.full_name(),
     };
     name.to_string_lossy().into_owned()
 }

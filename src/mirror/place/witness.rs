@@ -14,7 +14,7 @@ use crate::signed::{LogCheckpoint, Note, NoteSignature, StatementTree, Verificat
 const MAX_RESPONSE_BYTES: u64 = Note::MAX_BYTES as u64;
 
 impl StatementTree {
-    /// Asks a witness at an address to cosign a checkpoint of the tree. `old` is the size of the tree that it has
+    /// Asks a witness at an address to cosign a checkpoint of the tree, and adds its signature. `old` is the size of the tree that it has
     /// seen last, or a guess: it names the right one, and is asked once more.
     ///
     /// # Errors
@@ -25,10 +25,10 @@ impl StatementTree {
         &self,
         address: &str,
         key: &VerificationKey,
-        note: &Note,
+        note: &mut Note,
         old: u64,
         options: &PrimaryOptions,
-    ) -> Result<NoteSignature> {
+    ) -> Result<()> {
         let options = HttpOptions::of(options)?;
         let url = Address::parse(address, options.permits_http)?.file("add-checkpoint");
         let refused = |what: String| Error::new(ErrorKind::Response, format!("{url}: {what}"));
@@ -48,13 +48,14 @@ impl StatementTree {
             let (status, response) = post(&client, &url, &format!("old {old}\n{path}\n{note}"))?;
             match status {
                 200 => {
-                    let signature = signature_in(&response, key, note);
-                    return signature.ok_or_else(|| {
+                    let signature = signature_in(&response, key, note).ok_or_else(|| {
                         refused(format!(
                             "it sent no cosignature of this checkpoint by {}",
                             key.name()
                         ))
-                    });
+                    })?;
+                    note.add(signature);
+                    return Ok(());
                 }
                 409 => match response.trim_end().parse() {
                     // It has seen so many, with another root.

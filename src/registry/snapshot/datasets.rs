@@ -12,16 +12,6 @@ use crate::model::{
 use crate::registry::warnings::warnings_of_dataset;
 use crate::store::{NamedDataset, Withdrawn, paged};
 
-/// When a dataset was registered, and its name then.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct FirstRegistration {
-    /// When it was registered.
-    pub recorded: Timestamp,
-    /// The name that it had then.
-    pub name: String,
-}
-
 impl Snapshot {
     /// Returns a dataset by its name, or a former name.
     pub fn dataset(&self, name: &DatasetName) -> Result<DatasetRecord> {
@@ -200,8 +190,9 @@ impl Snapshot {
         }
     }
 
-    /// When a dataset was registered, and its name then. Neither ever changes.
-    pub fn registered(&self, name: &DatasetName) -> Result<FirstRegistration> {
+    /// A name of a dataset that never changes: when it was registered, and its name then, such as
+    /// `2024-01-15T00:00:00Z FOO`.
+    pub fn lasting_name(&self, name: &DatasetName) -> Result<String> {
         self.ask(|read| {
             let (key, present) = dataset_of(read, name)?;
             let first: Option<MetadataVersion> = read.first(key, 1)?.pop();
@@ -209,7 +200,7 @@ impl Snapshot {
             let first_name = first.as_ref().and_then(|first| name_of(&first.dataset));
             let recorded = first.map_or(Timestamp::EPOCH, |first| first.recorded);
             let name = first_name.unwrap_or_else(|| present.to_string());
-            Ok(FirstRegistration { recorded, name })
+            Ok(format!("{recorded} {name}"))
         })
     }
 

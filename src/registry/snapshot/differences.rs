@@ -51,7 +51,7 @@ pub struct ContentCounts {
 
 impl ContentCounts {
     /// Counts a granule that both have.
-    pub fn add(&mut self, compared: &ContentMatch) {
+    pub(crate) fn add(&mut self, compared: &ContentMatch) {
         match compared {
             ContentMatch::Unknown => {}
             ContentMatch::Equal => self.compared += 1,
@@ -239,7 +239,15 @@ pub struct ContentDifference {
     /// other bytes replaced those, or that it was deleted meanwhile. `None` means that it does not say so.
     pub replaced: Option<Vec<Content>>,
     /// How both compare.
-    pub compared: ContentMatch,
+    pub(crate) compared: ContentMatch,
+}
+
+impl ContentDifference {
+    /// Whether a file that both have has different contents: another size, or another checksum of the same
+    /// algorithm.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self.compared, ContentMatch::Other(_))
+    }
 }
 
 /// The granules of a set, which are read ahead.
@@ -481,7 +489,7 @@ impl ChangedMeanwhile {
             Difference::OnlyLeft(_) => self.left += 1,
             Difference::OnlyRight(_) => self.right += 1,
             Difference::OtherContent(other) => {
-                self.other += u64::from(matches!(other.compared, ContentMatch::Other(_)));
+                self.other += u64::from(other.is_conflict());
             }
         }
         Ok(true)

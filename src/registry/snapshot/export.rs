@@ -46,13 +46,11 @@ const BATCH_EVENTS: usize = 4_096;
 /// id).
 ///
 /// The changes are read from one snapshot, which is kept open.
-pub struct Export<S = Snapshot> {
+struct Export<S> {
     snapshot: S,
     /// `None` means that there is no change to export, or that there are no more.
     rest: Option<Rest>,
 }
-
-crate::model::debug_fields!(Export: snapshot);
 
 struct Rest {
     dataset: DatasetKey,
@@ -65,9 +63,9 @@ struct Rest {
 }
 
 impl Registry {
-    /// Exports the history of a dataset after a change (`None`: all of it). Everything is proved before
-    /// the first element: the identifier and the counts of each of these changes are those that the
-    /// granule rows give.
+    /// Exports the history of a dataset after a change (`None`: all of it): the changes in order of time, each
+    /// after its events (ingests first, then by id). Everything is proved before the first element: the
+    /// identifier and the counts of each of these changes are those that the granule rows give.
     ///
     /// Costs a pass over the rows that last beyond `after`, a sweep on another thread, and memory for
     /// each change; more than about 8 MiB of granules are sorted by time in a temporary file. If there
@@ -78,7 +76,11 @@ impl Registry {
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown);
     /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): the granule rows contradict the history;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary).
-    pub fn export(&self, dataset: &DatasetName, after: Option<Timestamp>) -> Result<Export> {
+    pub fn export(
+        &self,
+        dataset: &DatasetName,
+        after: Option<Timestamp>,
+    ) -> Result<impl Iterator<Item = Result<Exported>> + Send + use<>> {
         Export::of(self.snapshot()?, dataset, after)
     }
 }
@@ -89,7 +91,7 @@ impl Snapshot {
         &self,
         dataset: &DatasetName,
         after: Option<Timestamp>,
-    ) -> Result<Export<&Self>> {
+    ) -> Result<impl Iterator<Item = Result<Exported>>> {
         Export::of(self, dataset, after)
     }
 

@@ -3,8 +3,8 @@
 use super::view::{Snapshot, all_known, latest_known};
 use crate::error::Result;
 use crate::model::{
-    Annotation, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Identifier,
-    Instance, Timestamp,
+    Annotation, DatasetName, FoundPeriod, FoundPosition, GranuleQuery, Identifier, Instance,
+    Timestamp,
 };
 use crate::registry::handle::Registry;
 use crate::store::Span;
@@ -177,7 +177,7 @@ impl HistoryOptions {
 
 /// Instances of a dataset, with one page in memory at a time. Each page is read in a short
 /// transaction of its own.
-pub struct History {
+struct History {
     registry: Registry,
     dataset: DatasetName,
     options: HistoryOptions,
@@ -188,19 +188,22 @@ pub struct History {
 type Instances = Box<dyn Iterator<Item = Result<Instance>> + Send>;
 
 impl Registry {
-    /// The instances of a dataset, up to the latest one when the first of them is read. They never change.
+    /// The instances of a dataset, up to the latest one when the first of them is read. They never change. Each
+    /// page of them is read in a short transaction of its own.
     ///
     /// # Errors
     ///
     /// The first item is the error if the dataset cannot be looked up:
     /// [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
-    pub fn history(&self, dataset: &DatasetName, options: &HistoryOptions) -> History {
+    pub fn history(
+        &self,
+        dataset: &DatasetName,
+        options: &HistoryOptions,
+    ) -> impl Iterator<Item = Result<Instance>> + Send + use<> {
         let (registry, dataset, options) = (self.clone(), dataset.clone(), options.clone());
         History { registry, dataset, options, instances: None }
     }
 }
-
-crate::model::debug_fields!(History: dataset, options);
 
 impl History {
     fn read(&self) -> Result<Instances> {
@@ -251,9 +254,8 @@ impl Iterator for History {
 }
 
 impl Snapshot {
-    /// The datasets and periods in which a granule was held, after a dataset and a time of ingest
-    /// (`None` means from the first), by dataset and time, at most `limit` of them. Costs a look-up for
-    /// each dataset that is passed.
+    /// The datasets and periods in which granules were held, after one of them (`None` means from the first), by
+    /// dataset, id and time, at most `limit` of them. Costs a look-up for each dataset that is passed.
     ///
     /// # Errors
     ///
@@ -261,20 +263,10 @@ impl Snapshot {
     /// held is not an error.
     pub fn find(
         &self,
-        granule_id: &GranuleId,
-        after: Option<(&DatasetName, Timestamp)>,
-        limit: u32,
-    ) -> Result<Vec<FoundPeriod>> {
-        self.ask(|read| read.periods_everywhere(granule_id, after, limit))
-    }
-
-    /// The same for the granules whose ids begin with a prefix, by dataset, id and time.
-    pub fn find_prefix(
-        &self,
-        prefix: &GranulePrefix,
+        query: &GranuleQuery,
         after: Option<FoundPosition<'_>>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
-        self.ask(|read| read.periods_beginning(prefix, after, limit))
+        self.ask(|read| read.periods_everywhere(query, after, limit))
     }
 }

@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is one consistent state, on which all queries are made. It is short-lived: the
 //! caller must not wait for a terminal or a socket while one is open. The lists that can be long,
 //! the granules of an instance and the history up to a known change, never change once they are
-//! committed. They are iterators over pages ([`Granules`], [`History`], [`Differences`]). Each page
+//! committed. They are iterators over pages ([`Granules`], [`Differences`]). Each page
 //! is read in a short transaction of its own, so an iterator needs no snapshot and can be stopped
 //! at any time; it fails with `replaced` if another file has replaced the registry. An iterator over a
 //! whole set ends with an error of kind `damaged` unless its granules have the identifier of the set.
@@ -24,22 +24,21 @@ mod two_sides;
 mod view;
 
 pub(super) use cursor::{Cursor, Position, Reads, SetCursor, SetEntries};
-pub use datasets::FirstRegistration;
 pub use differences::{
     ContentCounts, ContentDifference, Difference, DifferenceCounts, Differences,
 };
 pub(super) use differences::{Only, Walk};
-pub use export::{Export, Exported};
+pub use export::Exported;
 pub use granules::Granules;
 pub use granules::{FileList, FileTotals, Granule};
 pub(crate) use held_contents::CitedContents;
 pub use held_contents::HeldContents;
-pub use history::{History, HistoryOptions};
+pub use history::HistoryOptions;
 pub(super) use periods::cited;
 pub use periods::{Agreement, CitationFacts, DigestPeriod, Period, Periods};
 pub(super) use select::select;
 pub use select::{Selected, Selection};
-pub use side_by_side::{Presence, SideBySide, UnevenGranule};
+pub use side_by_side::{Presence, SideBySide};
 pub use two_sides::TwoSides;
 pub use view::Snapshot;
 pub(super) use view::{dataset_of, instances};

@@ -31,18 +31,8 @@ impl Presence {
     }
 }
 
-/// A granule that is not the same on all sides.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct UnevenGranule {
-    /// The granule.
-    pub granule_id: GranuleId,
-    /// What each side has of it.
-    pub sides: Vec<Presence>,
-}
-
 /// Sets and lists that are compared with each other: an iterator over the granules that are not the same on
-/// all sides, in canonical order.
+/// all sides, in canonical order, each with what every side has of it.
 ///
 /// All sides are read in one pass, each ahead by a thread of its own. A set is proved: unless what was read
 /// of it has its digest, an item is an error of kind `damaged`.
@@ -61,8 +51,8 @@ pub struct UnevenGranule {
 ///     sides.add_list(&listing)?;
 /// }
 /// let uneven: Vec<_> = sides.by_ref().collect::<Result<_, _>>()?;
-/// assert_eq!(uneven[0].granule_id.as_str(), "B");
-/// assert_eq!(uneven[0].sides, [Presence::Same, Presence::Absent, Presence::Same]);
+/// assert_eq!(uneven[0].0.as_str(), "B");
+/// assert_eq!(uneven[0].1, [Presence::Same, Presence::Absent, Presence::Same]);
 /// assert_eq!((uneven.len(), sides.same(), sides.granules()), (2, 1, &[2, 2, 2][..]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -121,7 +111,7 @@ impl SideBySide {
         &self.granules
     }
 
-    fn step(&mut self) -> Result<Option<UnevenGranule>> {
+    fn step(&mut self) -> Result<Option<(GranuleId, Vec<Presence>)>> {
         let SideBySide { watcher, progress, sides, granules, same, compared, next, .. } = self;
         let progress = progress.get_or_insert_with(|| watcher.begin(Work::Compare, None));
         loop {
@@ -159,7 +149,7 @@ impl SideBySide {
                 *same += 1;
                 continue;
             }
-            return Ok(Some(UnevenGranule { granule_id, sides: presences }));
+            return Ok(Some((granule_id, presences)));
         }
     }
 }
@@ -198,7 +188,7 @@ impl Known {
 }
 
 impl Iterator for SideBySide {
-    type Item = Result<UnevenGranule>;
+    type Item = Result<(GranuleId, Vec<Presence>)>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.is_over {

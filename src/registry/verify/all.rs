@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use super::finding::{
-    DatasetVerification, Finding, FindingKind, Findings, VerifyWork, readable, refuse_mismatch,
+    DatasetVerification, Finding, FindingKind, Findings, readable, refuse_mismatch,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{DatasetFilter, DatasetName, quoted};
@@ -13,6 +13,7 @@ use crate::registry::observer::{OpenWork, Work};
 use crate::registry::parallel::{InOrder, Task};
 use crate::registry::snapshot::{Reads, dataset_of};
 use crate::registry::statements::check_statements;
+use crate::registry::work_counts::WorkCounts;
 use crate::store::{DatasetKey, paged};
 
 /// The greatest number of threads: each needs a database connection with a page cache of 2 MB, and
@@ -34,7 +35,7 @@ pub struct VerificationTotals {
     /// What was not verified, because datasets were named. `None` means that everything was.
     pub left_out: Option<&'static str>,
     /// The work that it took.
-    pub work: VerifyWork,
+    pub work: WorkCounts,
 }
 
 impl VerificationTotals {
@@ -203,7 +204,7 @@ impl Registry {
             }
             Err(error) => findings.add_unreadable("the file cannot be checked", &error),
         }
-        let work = VerifyWork { file_checks: 1, ..VerifyWork::default() };
+        let work = WorkCounts { file_checks: 1, ..WorkCounts::default() };
         Ok(DatasetVerification::new(None, 0, findings, work))
     }
 }
@@ -226,7 +227,7 @@ impl Task for Worker {
         let registry = &self.registry;
         let dataset = match part {
             Part::Found(findings) => {
-                return Ok(DatasetVerification::new(None, 0, findings, VerifyWork::default()));
+                return Ok(DatasetVerification::new(None, 0, findings, WorkCounts::default()));
             }
             Part::File => None,
             Part::Dataset(dataset) => Some(dataset),
@@ -239,7 +240,7 @@ impl Task for Worker {
             Err(error) if error.kind() == ErrorKind::ConnectionLost => {
                 let mut findings = Findings::default();
                 findings.add_unreachable(&error);
-                Ok(DatasetVerification::new(dataset, 0, findings, VerifyWork::default()))
+                Ok(DatasetVerification::new(dataset, 0, findings, WorkCounts::default()))
             }
             verified => verified,
         }

@@ -1,9 +1,7 @@
 //! Verifying one dataset, or its last changes, in one pass over its granule rows, beside which the stored
 //! checkpoints are compared with those that the rows give.
 
-use super::finding::{
-    DatasetVerification, FindingKind, Findings, VerifyWork, readable, refuse_mismatch,
-};
+use super::finding::{DatasetVerification, FindingKind, Findings, readable, refuse_mismatch};
 use super::history::{self, Rows, StatedInstance};
 use super::subsets::{SelectedSubsets, StoredSubsets};
 use crate::chain::{CanonicalList, Chain, Hashed, Hashing, Reached, Sweep};
@@ -13,6 +11,7 @@ use crate::registry::contents::{Contents, FilesDuring};
 use crate::registry::handle::Registry;
 use crate::registry::observer::Work;
 use crate::registry::snapshot::{Reads, dataset_of};
+use crate::registry::work_counts::WorkCounts;
 use crate::store::{self, DatasetKey, Period, View};
 
 impl Registry {
@@ -72,7 +71,7 @@ struct Swept {
 impl Pass<'_> {
     fn verify(&self) -> Result<DatasetVerification> {
         let mut findings = Findings::default();
-        let mut work = VerifyWork::default();
+        let mut work = WorkCounts::default();
         if let Err(error) = readable(self.read.stored_dataset(self.dataset))? {
             findings.add_unreadable("the metadata of the dataset cannot be read", &error);
         }
@@ -140,7 +139,7 @@ impl Pass<'_> {
         &self,
         identifiers: u64,
         findings: Findings,
-        work: VerifyWork,
+        work: WorkCounts,
     ) -> DatasetVerification {
         DatasetVerification::new(Some(self.dataset.clone()), identifiers, findings, work)
     }
@@ -221,7 +220,7 @@ pub(in crate::registry) fn prove_changes(
     let mut findings = history::compare(&changes, hashing.finish().sets(), &rows.counted(), None);
     findings.append(rows.findings);
     let name = Some(dataset.clone());
-    refuse_mismatch(DatasetVerification::new(name, 0, findings, VerifyWork::default()))
+    refuse_mismatch(DatasetVerification::new(name, 0, findings, WorkCounts::default()))
 }
 
 /// The comparison of a dataset's checkpoints with its granule rows, during the pass over the rows.

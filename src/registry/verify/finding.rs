@@ -1,11 +1,10 @@
 //! The findings of `verify`, and how those of one kind are combined.
 
-use std::ops::AddAssign;
-
 use serde::Serialize;
 
 use crate::error::{Error, Result};
 use crate::model::{DatasetName, Timestamp, quoted};
+use crate::registry::work_counts::WorkCounts;
 
 /// The result of verifying a dataset, or the registry file.
 ///
@@ -26,7 +25,7 @@ pub struct DatasetVerification {
     pub ok: bool,
     /// The work that it took.
     #[serde(skip)]
-    pub work: VerifyWork,
+    pub work: WorkCounts,
 }
 
 impl DatasetVerification {
@@ -43,30 +42,10 @@ impl DatasetVerification {
         dataset: Option<DatasetName>,
         identifiers: u64,
         findings: Findings,
-        work: VerifyWork,
+        work: WorkCounts,
     ) -> Self {
         let mismatches = findings.into_list();
         DatasetVerification { dataset, identifiers, ok: mismatches.is_empty(), mismatches, work }
-    }
-}
-
-/// The work that `verify` did, counted so that tests can check its documented cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub struct VerifyWork {
-    /// The number of checks of the whole file.
-    pub file_checks: u64,
-    /// The number of granule rows that were read.
-    pub rows: u64,
-    /// The number of chain steps that were hashed.
-    pub steps: u64,
-}
-
-impl AddAssign for VerifyWork {
-    fn add_assign(&mut self, more: Self) {
-        self.file_checks += more.file_checks;
-        self.rows += more.rows;
-        self.steps += more.steps;
     }
 }
 

@@ -16,5 +16,5 @@ mod subsets;
 
 pub use all::{VerificationTotals, Verifications};
 pub(super) use dataset::{prove_changes, prove_dataset};
-pub use finding::{DatasetVerification, Finding, FindingKind, VerifyWork};
+pub use finding::{DatasetVerification, Finding, FindingKind};
 pub(super) use subsets::{Selecting, select_from};

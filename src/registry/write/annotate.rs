@@ -181,7 +181,7 @@ const MAX_AHEAD_MICROS: i64 = 5 * 60 * 1_000_000;
 
 /// What became of annotations that another registry wrote.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct KeptAnnotations {
+pub(crate) struct KeptAnnotations {
     /// How many are kept from now on.
     pub added: u64,
     /// How many are not kept: with them, the notes of their instances would exceed

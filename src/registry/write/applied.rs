@@ -3,7 +3,6 @@
 
 use super::annotate::KeptAnnotations;
 use super::guard::MAX_EXAMPLES;
-use super::rewind::WorkCounts;
 use super::target::Target;
 use crate::error::{Error, Result};
 use crate::model::{
@@ -11,6 +10,7 @@ use crate::model::{
     Timestamp,
 };
 use crate::registry::handle::End;
+use crate::registry::work_counts::WorkCounts;
 
 /// What a change, an import or a pull did to a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -30,7 +30,7 @@ pub struct ChangeReport {
     pub skipped: Skipped,
     /// Of what was computed of files: the granules of which something else had become known meanwhile, with
     /// the first difference. They were skipped.
-    pub contradicted: Vec<ContentConflict>,
+    pub(crate) contradicted: Vec<ContentConflict>,
     /// Whether the dataset was added.
     pub created_dataset: bool,
     /// By how many microseconds the clock was behind the last change. `None` means by less than a
@@ -41,13 +41,16 @@ pub struct ChangeReport {
     pub is_back_dated: bool,
     /// Of a sync: that some of what it added had been deleted within the 31 days before. `None` means that
     /// none had.
-    pub came_back: Option<ReturnedGranules>,
+    pub(crate) came_back: Option<ReturnedGranules>,
     /// Of an import: the number of events that were left out, because their day is not over.
     pub left_out: u64,
     /// How many subsets that were cited elsewhere are kept from now on.
     pub subsets: u64,
-    /// What became of the annotations that were written elsewhere.
-    pub annotations: KeptAnnotations,
+    /// How many annotations that were written elsewhere are kept from now on.
+    pub annotations: u64,
+    /// How many of them are not kept: with them, the notes of their instances would exceed
+    /// [`Annotation::MAX_BYTES`](crate::history::Annotation::MAX_BYTES).
+    pub annotations_left_out: u64,
     /// Why a guard would have refused it, if the expected set overruled the guard. `None` means that no guard
     /// would.
     pub overruled: Option<String>,
@@ -55,6 +58,13 @@ pub struct ChangeReport {
     pub effort: WorkCounts,
     /// Whether a granule that comes back has other contents than it had last.
     pub(crate) replaces_former: bool,
+}
+
+impl ChangeReport {
+    /// Records what became of the annotations that were written elsewhere.
+    pub(super) fn set_annotations(&mut self, kept: KeptAnnotations) {
+        (self.annotations, self.annotations_left_out) = (kept.added, kept.left_out);
+    }
 }
 
 impl AsRef<ChangeReport> for ChangeReport {
@@ -109,8 +119,7 @@ pub struct Skipped {
 /// That granules that a sync added had been deleted shortly before: the listing of that change was
 /// probably incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ReturnedGranules {
+pub(crate) struct ReturnedGranules {
     /// How many of them one change had deleted.
     pub granules: u64,
     /// The instance of that change. If there are several, that of the change which deleted most of them,

@@ -6,7 +6,7 @@ use super::mirror_sources::Taken;
 use super::target::{ChangeOptions, Conduct, Target, event};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::{Coverage, DatasetName, Event, EventKind, ListingEntry};
-use crate::registry::directories::{ListedDirectory, listed_directory};
+use crate::registry::directories::refuse_directories;
 use crate::registry::handle::{End, Registry};
 use crate::registry::staging::Staging;
 
@@ -27,8 +27,13 @@ impl Change {
         Change::default()
     }
 
+    /// Creates an empty change that states something of some files of a granule, and nothing of its other files.
+    pub fn of_some_files() -> Self {
+        Change::stating(Coverage::Named)
+    }
+
     /// Creates an empty change that states so much of the files of a granule.
-    pub fn stating(extent: Coverage) -> Self {
+    pub(crate) fn stating(extent: Coverage) -> Self {
         Change { extent, ..Change::default() }
     }
 
@@ -53,13 +58,14 @@ impl Change {
         self.staging.count()
     }
 
-    /// The first id of the change that is a directory in the path of another one. Costs a pass over the change.
+    /// Refuses a change with an id that is a directory in the path of another one. Costs a pass over the change.
     ///
     /// # Errors
     ///
+    /// [`ErrorKind::NotAList`](crate::ErrorKind::NotAList): it has one;
     /// [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot be read.
-    pub fn listed_directory(&self) -> Result<Option<ListedDirectory>> {
-        listed_directory(self.staging.sorted()?)
+    pub fn refuse_directories(&self) -> Result<()> {
+        refuse_directories(self.staging.sorted()?)
     }
 
     fn stage(&mut self, entry: ListingEntry, kind: EventKind) -> Result<()> {
@@ -77,7 +83,7 @@ impl Registry {
     ///
     /// Costs a look-up and a row for each granule of the change, and one or two chain steps for each
     /// granule held after the last checkpoint before the first of them
-    /// ([`WorkCounts::steps`](super::super::WorkCounts::steps)). Granules at the end of the
+    /// ([`WorkCounts::steps`](crate::verify::WorkCounts::steps)). Granules at the end of the
     /// canonical order cost exactly one step each. The memory does not depend on the number of
     /// granules.
     ///
@@ -92,7 +98,7 @@ impl Registry {
     }
 
     /// Applies a change of what was computed of files, which is stated now, whatever the times of the changes
-    /// before. Granules of which something else is known by now are skipped ([`ChangeReport::contradicted`]).
+    /// before. Granules of which something else is known by now are skipped (`ChangeReport::contradicted`).
     pub(crate) fn change_computed(
         &self,
         dataset: &DatasetName,
@@ -146,8 +152,9 @@ impl Registry {
             if let Some(taken) = taken {
                 // If nothing was changed, no guard has checked the clock.
                 let recorder = &self.confirming(options.expect.is_some());
-                applied.annotations =
+                let kept =
                     taken.save(recorder, transaction, target.dataset, &mut applied.in_force)?;
+                applied.set_annotations(kept);
                 // Also where the primary states nothing that was not known: that it was read is remembered.
                 let is_there = !applied.instances.is_empty() || !target.is_created;
                 end = End::commit_if(!options.dry_run && is_there);

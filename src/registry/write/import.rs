@@ -163,9 +163,8 @@ impl Registry {
         let registry = &self.with_guarded_clock();
         registry.write(|transaction| {
             let (key, applied) = import.apply(registry, transaction, dataset, &selected)?;
-            let has_changed = !applied.instances.is_empty()
-                || applied.subsets > 0
-                || applied.annotations.added > 0;
+            let has_changed =
+                !applied.instances.is_empty() || applied.subsets > 0 || applied.annotations > 0;
             // A dataset without a history is not added only to remember what was read for it.
             let remembered = remembered.filter(|_| applied.in_force.is_some());
             let is_kept = !import.options.dry_run && (has_changed || remembered.is_some());
@@ -236,17 +235,18 @@ impl Import {
         applied.left_out = left_out;
         let dataset = (key, &target.name);
         applied.subsets = self.subsets.keep(registry, transaction, dataset, selected)?;
-        applied.annotations = self.annotations.keep(transaction, dataset, now, |at| {
+        let kept = self.annotations.keep(transaction, dataset, now, |at| {
             let in_force = transaction.instance_at(key, at)?;
             Ok(in_force.filter(|instance| instance.timestamp == at).map(|instance| vec![instance]))
         })?;
-        if (applied.subsets > 0 || applied.annotations.added > 0)
+        applied.set_annotations(kept);
+        if (applied.subsets > 0 || applied.annotations > 0)
             && target.options.expect.is_none()
             && let Some(refusal) = &target.clock_refusal
         {
             return Err(refusal.clone());
         }
-        if applied.annotations.added > 0 {
+        if applied.annotations > 0 {
             // It may be one that was annotated.
             applied.in_force = transaction.instance_at(key, Timestamp::MAX)?;
         } else if let (Some(in_force), Some(_)) = (&mut applied.in_force, applied.instances.last())

@@ -140,7 +140,12 @@ impl Registry {
             };
             let mut in_force = transaction.instance_at(key, Timestamp::MAX)?;
             let annotations = taken.save(self, transaction, key, &mut in_force)?;
-            let applied = ChangeReport { in_force, annotations, ..ChangeReport::default() };
+            let applied = ChangeReport {
+                in_force,
+                annotations: annotations.added,
+                annotations_left_out: annotations.left_out,
+                ..ChangeReport::default()
+            };
             Ok((applied, End::commit_if(!dry_run)))
         })
     }

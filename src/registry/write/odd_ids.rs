@@ -1,5 +1,5 @@
 //! Whether new ids of a listing have blanks, and hardly any id that the dataset holds has: such a line mostly has
-//! columns, or is the message of a program.
+//! columns, or is the message of a program. The ids of a first listing are compared with each other.
 
 use super::target::Target;
 use crate::error::{Error, ErrorKind, Result};
@@ -13,20 +13,40 @@ const USUAL: u64 = 100;
 /// The new ids with a blank.
 #[derive(Debug, Default)]
 pub(super) struct OddIds {
+    /// The number of all new ids.
+    added: u64,
+    odd: Odd,
+    /// Those that look like a message rather than a name.
+    bare: Odd,
+}
+
+/// How many ids there are, and the first of them.
+#[derive(Debug, Default)]
+struct Odd {
     count: u64,
     /// The first, as messages have it, and where it was read.
     first: Option<(String, SourceLocation)>,
+}
+
+impl Odd {
+    fn add(&mut self, id: &str, location: &SourceLocation) {
+        self.count += 1;
+        self.first.get_or_insert_with(|| (quoted(id).to_string(), location.clone()));
+    }
 }
 
 impl OddIds {
     /// Observes an id that is added. One that was not read from a line is the name of a file, or was typed.
     pub fn observe(&mut self, added: &Event) {
         let id = added.granule_id.as_str();
+        self.added += 1;
         if let Some(location @ SourceLocation::Line { .. }) = &added.location
             && id.contains(' ')
         {
-            self.count += 1;
-            self.first.get_or_insert_with(|| (quoted(id).to_string(), location.clone()));
+            self.odd.add(id, location);
+            if is_prose(id) {
+                self.bare.add(id, location);
+            }
         }
     }
 
@@ -35,21 +55,44 @@ impl OddIds {
     /// Costs a pass over the ids held before the change if a new one has a blank, up to the first that are
     /// sufficient.
     pub fn refusal(&self, target: &Target<'_>) -> Result<Option<Error>> {
-        let held = target.held();
-        let Some((example, location)) = self.first.as_ref().filter(|_| held > 0) else {
-            return Ok(None);
+        let (held, dataset) = (target.held(), &target.name);
+        let odd = if held > 0 { &self.odd } else { &self.bare };
+        let Some((example, location)) = &odd.first else { return Ok(None) };
+        let (new, verb) =
+            (plural(odd.count, "new id"), if odd.count == 1 { "has" } else { "have" });
+        let message = if held > 0 {
+            if are_usual(target)? {
+                return Ok(None);
+            }
+            format!(
+                "{new} {verb} a blank, and fewer than 1 % of the {held} that {dataset} holds have one: {example}"
+            )
+        } else {
+            // Fewer than one in a hundred are names, as real collections have; more than half are of another kind.
+            if odd.count * USUAL < self.added || odd.count * 2 > self.added {
+                return Ok(None);
+            }
+            format!(
+                "{} of the {} ids {verb} blanks between words: {example}",
+                odd.count, self.added
+            )
         };
-        if are_usual(target)? {
-            return Ok(None);
-        }
-        let (new, dataset) = (plural(self.count, "new id"), &target.name);
-        let verb = if self.count == 1 { "has" } else { "have" };
-        let message = format!(
-            "{new} {verb} a blank, and fewer than 1 % of the {held} that {dataset} holds have one: {example}"
-        );
-        let hint = "write one id a line, without other columns (inputs.md, Ids with blanks)";
+        let hint =
+            "write one id a line, without other columns and messages (inputs.md, Ids with blanks)";
         Ok(Some(Error::new(ErrorKind::NotAList, message).at(location.clone()).with_hint(hint)))
     }
+}
+
+/// Whether an id has a word of lower-case letters between blanks, and no extension, as the names of files have.
+fn is_prose(id: &str) -> bool {
+    let extension = id.rsplit_once('.').map_or("", |(_, extension)| extension);
+    let is_file = (1..=6).contains(&extension.len())
+        && extension.bytes().all(|it| it.is_ascii_alphanumeric());
+    let is_word = |word: &str| {
+        let word = word.trim_matches(|it: char| it.is_ascii_punctuation());
+        word.len() > 1 && word.bytes().all(|it| it.is_ascii_lowercase())
+    };
+    !is_file && id.trim().contains(' ') && id.split(' ').any(is_word)
 }
 
 /// Whether one of a hundred ids that were held before the change has a blank.

@@ -14,20 +14,8 @@ use crate::model::{Checkpoint, Digest, GranuleId, Identifier, Timestamp};
 use crate::registry::contents::{Contents, FilesDuring, FilesOverTime};
 use crate::registry::observer::Work;
 use crate::registry::proof::{self, Recomputed};
+use crate::registry::work_counts::WorkCounts;
 use crate::store::{NewPeriod, StoredContent};
-
-/// The work that a change took, counted so that tests can check its documented cost.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize)]
-pub struct WorkCounts {
-    /// The number of chain steps that were hashed: a granule that is held before and after the change
-    /// takes one up to the first granule that differs, and two from there.
-    pub steps: u64,
-    /// The number of granule rows that were read. New granules after all others are hashed as they
-    /// are stored, and not read; those between the last checkpoint and the new ones are.
-    pub rows: u64,
-    /// The number of checkpoints that were set.
-    pub checkpoints: u64,
-}
 
 /// The point at which the chain and the list are resumed.
 pub(super) struct Resume {
@@ -205,7 +193,7 @@ impl<'a> Pass<'a> {
         let sets: Vec<(Identifier, Digest)> = sets.collect();
         let steps = hashed.sweep.steps();
         let checkpoints = self.checkpoints.store()?;
-        let effort = WorkCounts { steps, rows: self.rows, checkpoints };
+        let effort = WorkCounts { steps, rows: self.rows, checkpoints, ..WorkCounts::default() };
         Ok((sets, effort))
     }
 }

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use crate::model::{
-    Checkpoint, DatasetName, FoundPeriod, FoundPosition, GranuleId, GranulePrefix, Holding, IdPage,
-    Timestamp, Withdrawal,
+    Checkpoint, FoundPeriod, FoundPosition, GranuleId, GranuleQuery, Holding, IdPage, Timestamp,
+    Withdrawal,
 };
 use crate::store::checked_row::row;
 use crate::store::page::{Packing, check_order, out_of_order};
@@ -117,35 +117,18 @@ impl View {
         Ok(granules)
     }
 
-    /// The periods in which a granule was held in any dataset, after a dataset and a time of ingest
-    /// (`None` means from the first), by dataset and time, at most `limit` of them.
-    ///
-    /// Costs what [`View::periods_beginning`] costs.
-    pub fn periods_everywhere(
-        &self,
-        granule_id: &GranuleId,
-        after: Option<(&DatasetName, Timestamp)>,
-        limit: u32,
-    ) -> Result<Vec<FoundPeriod>> {
-        // No id begins so, and none is between: it has no control characters.
-        let end = format!("{granule_id}\u{1}");
-        let after =
-            after.map(|(dataset, ingested)| FoundPosition { dataset, granule_id, ingested });
-        self.periods_between(granule_id, &end, after, limit)
-    }
-
-    /// The periods of the granules in any dataset whose ids begin with a prefix, after one of them
-    /// (`None` means from the first), by dataset, id and time, at most `limit` of them.
+    /// The periods in which granules were held in any dataset, after one of them (`None` means from the first), by
+    /// dataset, id and time, at most `limit` of them.
     ///
     /// Costs a look-up for each dataset that is passed; on a server, as many rows of each as are asked
     /// for.
-    pub fn periods_beginning(
+    pub fn periods_everywhere(
         &self,
-        prefix: &GranulePrefix,
+        query: &GranuleQuery,
         after: Option<FoundPosition<'_>>,
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
-        let (first, end) = prefix.range();
+        let (first, end) = query.range();
         // No id is as long as this.
         let last = || "\u{10ffff}".repeat(GranuleId::MAX_BYTES).into();
         let end: Cow<'_, str> = end.map_or_else(last, Cow::Borrowed);

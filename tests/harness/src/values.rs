@@ -1,7 +1,7 @@
 //! Short ways to write the values and the changes that tests need.
 
 use accession::FileRecord;
-use accession::file::{Checksum, Content, Coverage, FilePath};
+use accession::file::{Checksum, Content, FilePath};
 use accession::{
     Change, ChangeReport, Clock, DatasetName, GranuleId, IfMissing, Limit, Limits, ListingEntry,
     Registry, Timestamp,
@@ -59,7 +59,7 @@ pub fn with_file(
 
 /// A change that states files of granules that are held, whatever was known of them.
 pub fn stating(entries: impl IntoIterator<Item = ListingEntry>) -> Change {
-    let mut change = Change::stating(Coverage::Named);
+    let mut change = Change::of_some_files();
     let max_replace = Some(Limit::Percent(100));
     let limits = Limits { max_replace, ..Limits::NONE };
     change.options = change.options.limits(limits).note("processed again".to_owned());

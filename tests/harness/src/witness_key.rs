@@ -1,7 +1,7 @@
 //! The key of a witness that cosigns what an archive signs: `tlog-cosignature`.
 
 use accession::Timestamp;
-use accession::proof::{NoteSignature, SigningKey, VerificationKey};
+use accession::proof::{Note, SigningKey, VerificationKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use sha2::{Digest as _, Sha256};
@@ -30,13 +30,16 @@ impl WitnessKey {
         &self.verification
     }
 
-    pub fn sign(&self, body: &str, at: Timestamp) -> NoteSignature {
+    /// The line of a cosignature.
+    pub fn sign(&self, body: &str, at: Timestamp) -> String {
         let seconds = u64::try_from(at.as_micros() / 1_000_000).unwrap();
-        let signature = self.key.sign(&format!("cosignature/v1\ntime {seconds}\n{body}"));
-        NoteSignature {
-            name: self.verification.name().to_owned(),
-            key_id: self.verification.id(),
-            bytes: [&seconds.to_be_bytes(), &signature.bytes[..]].concat(),
-        }
+        let mut note = Note::new(format!("cosignature/v1\ntime {seconds}\n{body}"));
+        note.sign(&self.key);
+        let note = note.to_string();
+        let signature = BASE64.decode(note.trim_end().rsplit(' ').next().unwrap()).unwrap();
+        let id = self.verification.id().to_be_bytes();
+        // After the number of the key.
+        let signature = [&id[..], &seconds.to_be_bytes(), &signature[4..]].concat();
+        format!("— {} {}", self.verification.name(), BASE64.encode(signature))
     }
 }

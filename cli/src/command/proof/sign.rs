@@ -126,11 +126,11 @@ impl Sign {
         // What others have signed of the same checkpoint stays.
         let mut note = match &log.signed {
             Some(signed) if signed.note.body == body => signed.note.clone(),
-            _ => Note { body: body.clone(), signatures: Vec::new() },
+            _ => Note::new(body.clone()),
         };
         for key in &mut keys {
             key.keep(&body)?;
-            note.add(key.key.sign(&body));
+            note.sign(&key.key);
         }
         let mut signed = SignedCheckpoint { checkpoint, note, policy, signed: now };
         // Even if this fails, the files beside the keys stay as they are: witnesses already have the
@@ -211,7 +211,7 @@ impl Sign {
             let seen = before.filter(|before| matches!(before.note.verified(key), Ok(Some(_))));
             let old = seen.map_or(0, |seen| seen.checkpoint.size);
             match log.tree.ask_witness(url, key, note, old, &self.http()) {
-                Ok(signature) => note.add(signature),
+                Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::TreeDiffers => {
                     return Err(RefusedByWitness { name: name.clone(), error });
                 }

@@ -3,15 +3,14 @@
 use std::io::{self, Write};
 
 use accession::Moment;
-use accession::listing::unzipped;
-use accession::proof::{KeyUse, ListedSet, Policy, ProofVerdict, StatementProof, VerificationKey};
+use accession::proof::{Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::args::moment;
 use crate::error::{Context, Error, Exit, Result};
-use crate::input_file::{InputFile, open, parsed, read_text};
+use crate::input_file::{InputFile, open, parsed, read_text, unzipped};
 use crate::output::{Output, in_words};
 use crate::references::read_policy;
 use crate::session::Session;
@@ -68,7 +67,7 @@ impl Verify {
             (Some(file), _) => read_policy(file)?.1,
             // Read here, since a message about an argument repeats it, and it may be the private key.
             (None, Some(text)) => match text.parse::<VerificationKey>() {
-                Ok(key) if key.key_use() == KeyUse::Log => Policy::of_log(key),
+                Ok(key) if !key.is_of_witness() => Policy::of_log(key),
                 Ok(key) => {
                     let what = format!("{} is the key of a witness, not of a log", key.name());
                     return Err(Error::usage(what));
@@ -86,13 +85,17 @@ impl Verify {
         };
         let proof: StatementProof =
             parsed(&read_text(&self.proof, StatementProof::MAX_BYTES as u64)?, &self.proof)?;
-        let listed = |file: &InputFile| -> Result<ListedSet> {
-            let (reader, name) = open(file)?;
-            let listed = unzipped(reader).and_then(|(list, _)| ListedSet::read(list));
-            listed.with_context(|| format!("cannot read {}", quoted(&name)))
+        let now = session.now()?;
+        let verdict = match &self.list {
+            None => ProofVerdict::of(&proof, &policy, None, self.at, now)?,
+            Some(file) => {
+                let (reader, name) = open(file)?;
+                let verified = unzipped(reader).and_then(|mut list| {
+                    ProofVerdict::of(&proof, &policy, Some(&mut list), self.at, now)
+                });
+                verified.with_context(|| format!("cannot read {}", quoted(&name)))?
+            }
         };
-        let listed = self.list.as_ref().map(listed).transpose()?;
-        let verdict = ProofVerdict::of(&proof, &policy, listed.as_ref(), self.at, session.now()?);
         let is_proved = verdict.problems.is_empty();
         let sentence = is_proved.then(|| verdict.to_string());
         let examined = ExaminedProof { proved: is_proved, sentence, verdict };
