@@ -228,9 +228,7 @@ const fn of_detail(detail: ErrorDetail) -> Option<&'static str> {
         ErrorDetail::CurrentDirectory => {
             r"nothing was changed; leave out ./, as find -printf '%P\n' does, or sed 's,^\./,,'"
         }
-        ErrorDetail::NoColumn => {
-            "name one of them with --column; if the first row is data, --no-header --column 1; if each line is one id, --format lines"
-        }
+        ErrorDetail::NoColumn => "name one of them with --column",
         ErrorDetail::CellCount => {
             "correct the file; --comment and --skip-lines skip lines that are not rows"
         }

@@ -39,12 +39,12 @@ pub(super) fn find_column(
         Some(name) if has(name, exactly) => (name, exactly),
         None if usual(exactly).or_else(|| usual(in_any_case)).is_some() => usual(exactly)
             .or_else(|| usual(in_any_case))
-            .ok_or_else(|| Error::no_usual_column(&columns()))?,
+            .ok_or_else(|| Error::no_usual_column(&columns()).with_hint(OTHER_COLUMN))?,
         _ if header.iter().any(looks_like_data) => return Err(Error::no_header()),
-        Some(name) => return Err(Error::no_column(name, &columns())),
+        Some(name) => return Err(Error::no_column(name, &columns()).with_hint(OTHER_COLUMN)),
         None => usual(exactly)
             .or_else(|| usual(in_any_case))
-            .ok_or_else(|| Error::no_usual_column(&columns()))?,
+            .ok_or_else(|| Error::no_usual_column(&columns()).with_hint(OTHER_COLUMN))?,
     };
     let mut same = header.iter().enumerate().filter(|(_, cell)| is_same(cell, name.as_bytes()));
     match (same.next(), same.next()) {
@@ -52,6 +52,9 @@ pub(super) fn find_column(
         _ => Err(Error::input(format!("there are two columns named {}", quoted(name)))),
     }
 }
+
+/// What to do about a table without the column.
+const OTHER_COLUMN: &str = "name one of them with --column; if the first row is data, --no-header --column 1; if each line is one id, --format lines (inputs.md, Tables)";
 
 /// The index of the column with this number, from 1.
 fn column_number(row: &ByteRecord, column: Option<&str>) -> Result<usize, Error> {
