@@ -56,7 +56,8 @@ def step(dice: random.Random, dataset: ar.Dataset, oracle: Oracle, at: datetime)
             dataset.ingest(sorted(new), delete=sorted(old) or None, at=at)
         elif oracle.states:
             then, state = dice.choice(oracle.states)
-            expected = state
+            # The empty set must be expected.
+            expected = state if state or not held else None
             dataset.revert(dice.choice([f"US@{then.isoformat()}", f"DI:{identifier_of(state)}"]), at=at)
         else:
             return

@@ -9,8 +9,8 @@ use std::collections::BTreeSet;
 use accession::citation::{Checker, FoundCitation};
 use accession::history::Agreement;
 use accession::{
-    ChangeOptions, Clock, EventKind, HistoryOptions, Identifier, Import, Moment, Registry,
-    Selection, SubsetMembers, Timestamp,
+    ChangeOptions, Clock, EventKind, Expected, HistoryOptions, Identifier, Import, Moment,
+    Registry, Selection, SubsetMembers, Timestamp,
 };
 use accession::{Citation, CitationFormat};
 use proptest::prelude::*;
@@ -159,7 +159,11 @@ impl World {
                 let at = tenths.map(|tenths| self.between(tenths));
                 let to =
                     Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(to)) };
-                let options = ChangeOptions::new().at(at);
+                let mut options = ChangeOptions::new().at(at);
+                if held.is_empty() && !self.held().is_empty() {
+                    // The set must be expected.
+                    options = options.expect(Expected::Identifier(naive([])));
+                }
                 let applied = self.confirmed().revert(&dataset, &to, &options).unwrap();
                 if held != self.held() {
                     self.note(applied.instances[0].timestamp, held);

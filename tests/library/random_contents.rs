@@ -331,7 +331,14 @@ fn take(step: &Step, registry: &Registry, model: &mut Model, at: Timestamp) {
                 replaced.extend((is_replaced || is_less).then(|| granule.clone()));
             }
             let to = Selection::Dataset { name: dataset.clone(), at: Some(Moment::Instant(*then)) };
-            registry.revert(&dataset, &to, &ChangeOptions::default().at(at)).unwrap();
+            let mut options = ChangeOptions::default().at(at);
+            if next.is_empty() && !held.is_empty() {
+                // The set must be expected.
+                let error = registry.revert(&dataset, &to, &options).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::TooManyDeletions);
+                options = options.expect(error.expect());
+            }
+            registry.revert(&dataset, &to, &options).unwrap();
         }
         Step::Cite(index) => {
             let first = POOL[*index].chars().next().unwrap();
