@@ -28,7 +28,7 @@ REFUSED: list[tuple[str, Callable[..., ar.Change]]] = [
     ("too-many-additions", lambda dataset, **more: dataset.sync(pl.Series(IDS), **more)),
     ("too-many-additions", lambda dataset, **more: dataset.ingest(NEW, **more)),
     ("empty", lambda dataset, **more: dataset.sync([], **more)),
-    ("unlike", lambda dataset, **more: dataset.ingest(["cannot read /data", "retry later"], **more)),
+    ("unlike", lambda dataset, **more: dataset.ingest(["other/data", "retry later"], **more)),
     ("incomplete", lambda dataset, **more: dataset.ingest(RESPONSE, **more)),
     ("incomplete", lambda dataset, **more: dataset.sync(HELD[1:], total=40, **more)),
     ("content-contradicts", lambda dataset, **more: dataset.sync(files("b"), **more)),

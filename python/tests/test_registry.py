@@ -395,8 +395,8 @@ def test_values_say_what_they_are_and_never_raise(file: ar.Registry) -> None:
     first = file.show(f"{NAME}@2001-01-02")
     assert repr(first) == "<Set DI:7fb1e8ba9b0c9888858b66f6a1732d2c, 11 granules, US.FOOL2.002>"
     assert "Copy this into your paper" in first._repr_html_() and NAME in file._repr_html_()
-    compared = file.compare(first, ["<i>"])._repr_html_()
-    assert "11 only left" in compared and "<td>&lt;i&gt;</td>" in compared
+    compared = file.compare(first, ["<i>A"])._repr_html_()
+    assert "11 only left" in compared and "<td>&lt;i&gt;A</td>" in compared
     assert "7fb1e8ba" in file.history(NAME)._repr_html_() and "<script" not in dataset._repr_html_()
     assert "no history yet" in file.dataset("NOTHING")._repr_html_()
     values = [first, file, dataset, file.history(), first.files, first.cite(), dataset.mirror, file.dataset("NOTHING")]
