@@ -318,9 +318,9 @@ fn sync(directory: &Path) {
         run(program, &[&["--registry", path.to_str().unwrap(), "--quiet"], arguments].concat()).0
     };
     let new = |round: usize| -> Vec<String> {
-        let numbers = (0..288).map(|n| MILLION * 9 / 10 + 347 * n);
-        // A letter more: ids that look like no other are refused.
-        let letter = char::from(b'a' + round as u8);
+        let numbers = (0..288).map(|n| MILLION * 9 / 10 + 347 * n + round % 2);
+        // A letter more: ids that look like no other are refused. There are fewer letters than rounds.
+        let letter = char::from(b'a' + (round / 2) as u8);
         numbers.map(|n| format!("{}{letter}", granule_id(n))).collect()
     };
     let [mut by_sync, mut by_change, mut by_shell, mut unsorted] = [const { Vec::new() }; 4];
