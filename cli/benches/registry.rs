@@ -382,7 +382,9 @@ fn peak_memory_child(path: &Path) {
     for granule in held {
         listing.add(granule.unwrap().granule_id).unwrap();
     }
-    listing.add("granule.~".parse::<GranuleId>().unwrap()).unwrap();
+    // The last in the order, which looks like the others.
+    let new = format!("{}z", granule_id(99_999_999));
+    listing.add(new.parse::<GranuleId>().unwrap()).unwrap();
     let listing = listing.finish();
     let synced = registry
         .with_clock(Clock::fixed(now()).confirmed())
