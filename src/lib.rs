@@ -189,7 +189,7 @@ pub mod file {
 pub mod listing {
     pub use crate::input::{
         DirectoryFile, DirectoryListing, Events, FileRead, Findings, InputFormat, OpenedFile,
-        Record, Records, RowFilter,
+        Record, Records, RowFilter, unzipped,
     };
     pub use crate::registry::ListingSummary;
 }
@@ -242,7 +242,8 @@ pub mod ids {
     pub use crate::registry::Lease;
 }
 
-/// Text in messages.
+/// Text in messages, and small files whose text is read whole.
 pub mod text {
+    pub use crate::disk::{read_small, read_small_text};
     pub use crate::model::{is_escaped, plural, quoted};
 }

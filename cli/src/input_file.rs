@@ -2,13 +2,12 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Cursor, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use accession::text::quoted;
+use accession::text::{quoted, read_small_text};
 use accession::{ErrorKind, ParseError};
-use flate2::bufread::MultiGzDecoder;
 
 use super::error::{Context, Error, Result};
 
@@ -62,49 +61,9 @@ pub fn open(file: &InputFile) -> Result<(Box<dyn Read + Send>, String)> {
     Ok((Box::new(opened), name))
 }
 
-/// What a file contains, decompressed if it is gzip.
-///
-/// # Errors
-///
-/// The file cannot be read.
-pub fn unzipped(file: impl Read + 'static) -> io::Result<Box<dyn BufRead>> {
-    let mut file = BufReader::new(file);
-    let mut magic = Vec::new();
-    (&mut file).take(2).read_to_end(&mut magic)?;
-    let is_gzip = magic == [0x1f, 0x8b];
-    let whole = Cursor::new(magic).chain(file);
-    // A gzip file may have several members, one after the other (RFC 1952 § 2.2).
-    Ok(if is_gzip { Box::new(BufReader::new(MultiGzDecoder::new(whole))) } else { Box::new(whole) })
-}
-
 /// What the text of a file says.
 pub fn parsed<T: FromStr<Err = ParseError>>(text: &str, file: &InputFile) -> Result<T> {
     text.parse().map_err(|error| Error::usage(format!("{}: {error}", file.name())))
-}
-
-/// Reads a small file whole.
-///
-/// # Errors
-///
-/// It is longer than `most_bytes` ([`io::ErrorKind::FileTooLarge`]), or cannot be read.
-pub fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
-    let mut content = Vec::new();
-    file.take(most_bytes.saturating_add(1)).read_to_end(&mut content)?;
-    if content.len() as u64 > most_bytes {
-        let what = format!("it is longer than {most_bytes} bytes");
-        return Err(io::Error::new(io::ErrorKind::FileTooLarge, what));
-    }
-    Ok(content)
-}
-
-/// Reads a small text whole.
-///
-/// # Errors
-///
-/// Those of [`read_small`]; it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
-pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
-    let text = String::from_utf8(read_small(file, most_bytes)?);
-    text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
 /// Reads a small file whole, as text.

@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 
 use accession::ErrorKind;
 use accession::proof::{LogCheckpoint, SigningKey};
-use accession::text::quoted;
+use accession::text::{quoted, read_small_text};
 
 use super::error::{Context, Error, Result};
-use super::input_file::read_small_text;
 
 /// Writes a key to a file that does not exist yet.
 pub fn create(path: &Path, key: &SigningKey) -> Result<()> {

@@ -7,13 +7,12 @@ use accession::SourceLocation;
 use accession::citation::Reference;
 use accession::citation::record;
 use accession::dataset::DatasetMetadata;
+use accession::listing::unzipped;
 use accession::proof::Policy;
-use accession::text::quoted;
+use accession::text::{quoted, read_small, read_small_text};
 
 use super::error::{Context, Error, Result};
-use super::input_file::{
-    InputFile, open, parsed, read_small, read_small_text, read_text, unzipped,
-};
+use super::input_file::{InputFile, open, parsed, read_text};
 
 /// Citations to check.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +81,7 @@ pub fn read_record(file: &InputFile) -> Result<String> {
 /// The file cannot be read or is too long.
 pub fn read_citations(file: &InputFile) -> Result<String> {
     let (reader, name) = open(file)?;
-    let bytes = unzipped(reader).and_then(|text| read_small(text, MAX_TEXT_BYTES));
+    let bytes = unzipped(reader).and_then(|(text, _)| read_small(text, MAX_TEXT_BYTES));
     Ok(decoded(&bytes.with_context(|| format!("cannot read {}", quoted(&name)))?))
 }
 

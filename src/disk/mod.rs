@@ -32,7 +32,7 @@ use crate::model::quoted;
 /// # Errors
 ///
 /// It is longer than `most_bytes` ([`io::ErrorKind::FileTooLarge`]), or cannot be read.
-pub(crate) fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
+pub fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     file.take(most_bytes.saturating_add(1)).read_to_end(&mut content)?;
     if content.len() as u64 > most_bytes {
@@ -47,7 +47,7 @@ pub(crate) fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>
 /// # Errors
 ///
 /// Those of [`read_small`]; it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
-pub(crate) fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
+pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
     let text = String::from_utf8(read_small(file, most_bytes)?);
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }

@@ -159,7 +159,7 @@ impl OpenedFile {
 /// # Errors
 ///
 /// The file cannot be read.
-fn unzipped(file: impl Read + Send + 'static) -> io::Result<(Reader, bool)> {
+pub fn unzipped(file: impl Read + Send + 'static) -> io::Result<(Reader, bool)> {
     let mut file = BufReader::with_capacity(BUFFER_BYTES, file);
     let mut magic = Vec::new();
     (&mut file).take(2).read_to_end(&mut magic)?;

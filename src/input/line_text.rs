@@ -175,7 +175,7 @@ pub(super) fn is_sentence(line: &str) -> bool {
         })
 }
 
-/// Whether a line is a few words, of which none names a file or has a digit: what a server or a program says.
+/// Whether a line is a few words without digits and without the name of a file, as a server or a program answers.
 pub(super) fn is_phrase(line: &str) -> bool {
     let text = line.trim_end_matches(['.', '!']);
     words(text).nth(1).is_some()

@@ -88,7 +88,7 @@ mod watched;
 pub(crate) use content::StatedFile;
 pub use directory::{DirectoryFile, DirectoryListing};
 pub use error::MAX_ROW_BYTES;
-pub use file::OpenedFile;
+pub use file::{OpenedFile, unzipped};
 use findings::FileFindings;
 pub use findings::{FileRead, Findings};
 pub use format::{InputFormat, ListingOptions, RowFilter};

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use accession::WarningKind;
 use accession::dataset::Edit;
-use accession::text::quoted;
+use accession::text::{quoted, read_small_text};
 use accession::{DatasetFilter, DatasetName, ErrorKind};
 use accession_server::pages::{Serves, Site};
 use accession_server::{Config, Registration, Server, ServerLimits};
@@ -18,7 +18,6 @@ use serde_json::{Value, json};
 
 use crate::args::{Refusal, edit, edit_as, named_or_all, named_path, public_url, resolver};
 use crate::error::{Context, Error, Exit, Kind, Result};
-use crate::input_file::read_small_text;
 use crate::key_file::check_private;
 use crate::output::{Output, counted, for_shell, in_words};
 use crate::session::Session;

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use accession::Moment;
+use accession::listing::unzipped;
 use accession::proof::{Policy, ProofVerdict, StatementProof, VerificationKey};
 use accession::text::quoted;
 use serde::Serialize;
@@ -10,7 +11,7 @@ use serde_json::Value;
 
 use crate::args::moment;
 use crate::error::{Context, Error, Exit, Result};
-use crate::input_file::{InputFile, open, parsed, read_text, unzipped};
+use crate::input_file::{InputFile, open, parsed, read_text};
 use crate::output::{Output, in_words};
 use crate::references::read_policy;
 use crate::session::Session;
@@ -90,7 +91,7 @@ impl Verify {
             None => ProofVerdict::of(&proof, &policy, None, self.at, now)?,
             Some(file) => {
                 let (reader, name) = open(file)?;
-                let verified = unzipped(reader).and_then(|mut list| {
+                let verified = unzipped(reader).and_then(|(mut list, _)| {
                     ProofVerdict::of(&proof, &policy, Some(&mut list), self.at, now)
                 });
                 verified.with_context(|| format!("cannot read {}", quoted(&name)))?
