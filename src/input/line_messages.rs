@@ -149,14 +149,15 @@ pub(super) fn is_word_of_program(line: &str) -> bool {
 
 /// Whether a line is what a shell asks with, and perhaps a command: `$ ls`, `foo@host:~$ ls`.
 fn is_prompt(line: &str) -> bool {
-    const PROMPTS: [&str; 10] =
-        ["[1] ", "Out[", "$ ", "+ ", "++ ", ">>> ", "PS ", "In [", "ftp> ", "sftp> "];
+    const PROMPTS: [&str; 9] =
+        ["[1] ", "Out[", "$ ", "+ ", "++ ", ">>> ", "In [", "ftp> ", "sftp> "];
     // The name of an environment can be before it.
     let rest = line.split_once(") ").filter(|_| line.starts_with('(')).map_or(line, |it| it.1);
     let first = rest.split(' ').next().unwrap_or_default();
     let is_shell = first.ends_with(['$', '#']) && first.contains('@') && first.contains(':');
     is_shell
         || first == "$"
+        || (first == "PS" && rest.contains('>'))
         || PROMPTS.iter().any(|it| line.starts_with(it) && line.len() > it.len())
 }
 
