@@ -61,12 +61,16 @@ impl Spans<Kind> {
 
 impl<Kind: Ord> Spans<Kind> {
     pub fn delay(&self, kind: Kind, dice: &mut Dice) -> Duration {
-        self.0[&kind].mul_f64((dice.number() % 10_000) as f64 / 10_000.0)
+        let share = (dice.number() % 10_000) as f64 / 10_000.0;
+        // The commit is near the end.
+        let share = if dice.once_in(2) { 1.0 - share / 5.0 } else { share };
+        self.0[&kind].mul_f64(share)
     }
 
     pub fn learn(&mut self, kind: Kind, was_killed: bool) {
         let span = self.0.get_mut(&kind).unwrap();
-        *span = span.mul_f64(if was_killed { 1.05 } else { 0.85 });
+        // Fast enough for a machine whose load changes.
+        *span = span.mul_f64(if was_killed { 1.15 } else { 0.6 });
     }
 }
 
@@ -160,7 +164,6 @@ impl Counts {
         let mut sum = Count::default();
         for (kind, count) in &self.0 {
             println!("kill: {kind:?}: {count:?}");
-            assert!(count.killed * 3 > count.finished, "{kind:?}: the kills are too late");
             assert!(count.killed_before > 0, "{kind:?}: no kill was before the commit");
             sum.killed += count.killed;
             sum.finished += count.finished;
@@ -171,6 +174,7 @@ impl Counts {
         }
         println!("kill: {sum:?} in {elapsed:.1?}");
         assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
+        assert!(sum.killed > sum.finished, "the kills are too late");
         // How many depends on the load of the machine.
         assert!(sum.killed_after > 0, "no kill was after the commit");
         assert!(sum.wal_left > 0, "no kill was during a transaction");
