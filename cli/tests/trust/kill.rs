@@ -96,7 +96,7 @@ fn a_killed_change_is_made_completely_or_not_at_all() {
             let (mut dice, counts, primary) = (dice.split(), &counts, &primary);
             scope.spawn(move || {
                 let mut spans = Spans::measured(primary, place, &mut dice);
-                while counts.lock().unwrap().killed() < kills {
+                while !counts.lock().unwrap().are_enough(kills) {
                     kill_commands(primary, place(), &mut spans, &mut dice, counts, kills);
                 }
             });
@@ -134,7 +134,7 @@ fn kill_commands(
 
         let mut counts = counts.lock().unwrap();
         counts.0.entry(kind).or_default().add(was_killed, found, wal_left, temporary_files_left);
-        if counts.killed() >= kills {
+        if counts.are_enough(kills) {
             return;
         }
         drop(counts);
@@ -156,15 +156,9 @@ impl Count {
 }
 
 impl Counts {
-    fn killed(&self) -> u64 {
-        self.0.values().map(|count| count.killed).sum()
-    }
-
-    fn report(&self, elapsed: Duration) {
+    fn sum(&self) -> Count {
         let mut sum = Count::default();
-        for (kind, count) in &self.0 {
-            println!("kill: {kind:?}: {count:?}");
-            assert!(count.killed_before > 0, "{kind:?}: no kill was before the commit");
+        for count in self.0.values() {
             sum.killed += count.killed;
             sum.finished += count.finished;
             sum.killed_before += count.killed_before;
@@ -172,10 +166,26 @@ impl Counts {
             sum.wal_left += count.wal_left;
             sum.temporary_files_left += count.temporary_files_left;
         }
+        sum
+    }
+
+    /// Whether there were so many kills, and some at each stage of a command. Where in a command a kill falls depends
+    /// on the load of the machine, so more are made if a stage is missing.
+    fn are_enough(&self, kills: u64) -> bool {
+        let sum = self.sum();
+        let is_complete = sum.killed_after > 0 && sum.wal_left > 0 && sum.temporary_files_left > 0;
+        sum.killed >= kills && (is_complete || sum.killed >= 10 * kills)
+    }
+
+    fn report(&self, elapsed: Duration) {
+        let sum = self.sum();
+        for (kind, count) in &self.0 {
+            println!("kill: {kind:?}: {count:?}");
+            assert!(count.killed_before > 0, "{kind:?}: no kill was before the commit");
+        }
         println!("kill: {sum:?} in {elapsed:.1?}");
         assert_eq!(self.0.len(), KINDS.len(), "every kind of command was killed");
         assert!(sum.killed > sum.finished, "the kills are too late");
-        // How many depends on the load of the machine.
         assert!(sum.killed_after > 0, "no kill was after the commit");
         assert!(sum.wal_left > 0, "no kill was during a transaction");
         assert!(sum.temporary_files_left > 0, "no kill was during the creation of a registry");
