@@ -1,7 +1,9 @@
 //! A mirror whose primary is broken or hostile: what it reads is refused or resumed, and never wrong.
 
-use harness::values::clock;
+use std::io::{Read, Write};
 use std::time::Duration;
+
+use harness::values::clock;
 
 use accession::dataset::Withdrawn;
 use accession::mirror::{MirrorStatus, PrimaryOptions, PullOptions};
@@ -96,7 +98,7 @@ fn a_response_whose_headers_never_end_is_given_up() {
         let site = listen(move |mut stream| {
             let mut piece = &b"HTTP/1.1 200 OK\r\nx: "[..];
             // Until the client leaves.
-            while std::io::Write::write_all(&mut stream, piece).is_ok() {
+            while stream.write_all(piece).is_ok() {
                 piece = if pause.is_zero() { &[b'a'; 1_024] } else { b"a" };
                 std::thread::sleep(pause);
             }
@@ -109,6 +111,32 @@ fn a_response_whose_headers_never_end_is_given_up() {
         let message = error.to_string();
         assert!(message.contains(&site) && message.contains(kind), "{message}");
     }
+}
+
+#[test]
+fn a_body_whose_framing_never_ends_is_given_up() {
+    let world = World::small();
+    let head = world.file(HEAD);
+    let site = listen(move |mut stream| {
+        let mut request = [0; 4_096];
+        let length = stream.read(&mut request).unwrap_or_default();
+        if request[..length].windows(9).any(|it| it == b"head.json") {
+            let start = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", head.len());
+            let _ = stream.write_all(&[start.as_bytes(), &head].concat());
+            return;
+        }
+        let mut piece = &b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n0\r\n"[..];
+        // Trailers, until the client leaves.
+        while stream.write_all(piece).is_ok() {
+            piece = b"x: y\r\n";
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let primary = quick(&format!("http://{site}/datasets/us/"), patient(1));
+    let mirror = Registry::temporary(clock()).unwrap();
+    let options = PullOptions::new().if_missing(IfMissing::Create);
+    let error = mirror.pull(&name("mirror"), &primary, options).unwrap_err();
+    assert_eq!(error.kind().as_str(), "unreachable", "{error}");
 }
 
 #[test]

@@ -111,6 +111,9 @@ const FIRST_DELAY: Duration = Duration::from_millis(500);
 /// The longest time to wait for a server.
 const MAX_TIMEOUT: Duration = Duration::from_secs(3_600);
 
+/// A body that takes longer is given up, whatever its length. Longer times would overflow.
+const LONGEST_BODY: Duration = Duration::from_secs(30 * 86_400);
+
 /// The greatest length of a file of certificates.
 const MAX_CA_FILE_BYTES: u64 = 16 << 20;
 
@@ -166,15 +169,20 @@ impl Client {
         self.received.load(Ordering::Relaxed)
     }
 
-    /// Makes a request once, following redirects within the origin.
+    /// Makes a request once, following redirects within the origin. At most `limit` bytes of the body will be read.
     pub fn get(
         &self,
         url: &Url,
         headers: &[(header::HeaderName, &str)],
+        limit: u64,
     ) -> Result<Response<Body>, Failure> {
         let mut at = url.clone();
+        // The framing of a body takes time, too, and its bytes are not counted.
+        let longest = Duration::from_secs(limit / MIN_RATE).min(LONGEST_BODY);
+        let patience = self.options.timeout + longest;
         for _ in 0..=MAX_REDIRECTS {
-            let mut request = self.agent.get(at.as_str());
+            let request = self.agent.get(at.as_str());
+            let mut request = request.config().timeout_recv_body(Some(patience)).build();
             for (name, value) in headers {
                 request = request.header(name, *value);
             }
@@ -224,7 +232,7 @@ impl Client {
     /// The file is longer than `limit`, in bytes.
     pub fn content(&self, url: &Url, limit: u64) -> Result<Option<Vec<u8>>, Failure> {
         let once = || -> Result<Option<Vec<u8>>, Failure> {
-            let response = self.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
+            let response = self.get(url, &[(header::CACHE_CONTROL, "no-cache")], limit)?;
             if response.status().as_u16() != 200 {
                 return Ok(None);
             }

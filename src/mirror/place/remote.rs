@@ -84,7 +84,8 @@ impl Remote {
     }
 
     fn head_once(&self, url: &Url) -> Result<HeadFile, Failure> {
-        let response = self.client.get(url, &[(header::CACHE_CONTROL, "no-cache")])?;
+        let no_cache = [(header::CACHE_CONTROL, "no-cache")];
+        let response = self.client.get(url, &no_cache, MAX_HEAD_BYTES)?;
         let lasting = |what: &str| Failure::Lasting(Error::of_url(ErrorKind::Response, url, what));
         match response.status().as_u16() {
             200 => {}
@@ -106,7 +107,7 @@ impl Remote {
         if self.address.site().is_some() {
             return None;
         }
-        let head = self.client.get(&self.address.file(HEAD), &[]).ok()?;
+        let head = self.client.get(&self.address.file(HEAD), &[], MAX_HEAD_BYTES).ok()?;
         if !matches!(head.status().as_u16(), 404 | 410) {
             return None;
         }
@@ -171,7 +172,7 @@ impl Remote {
     /// Opens a whole segment in its compressed form. `None` means that the server has no compressed file
     /// whose header names this segment.
     fn zipped(&self, url: &Url, segment: &Segment) -> Result<Option<Box<dyn Read + '_>>, Failure> {
-        let response = self.client.get(url, &[])?;
+        let response = self.client.get(url, &[], segment.bytes)?;
         if response.status().as_u16() != 200 {
             return Ok(None);
         }
@@ -195,7 +196,7 @@ impl Remote {
         let range = format!("bytes={from}-");
         let headers = [(header::RANGE, range.as_str())];
         let headers = if from > 0 { &headers[..] } else { &[] };
-        let response = self.client.get(&asked, headers)?;
+        let response = self.client.get(&asked, headers, bytes)?;
         let wrong = |what: &str| Error::of_url(ErrorKind::Response, &asked, what);
         let encoding = response.headers().get(header::CONTENT_ENCODING);
         if encoding.is_some_and(|encoding| encoding != "identity") {
@@ -229,7 +230,7 @@ impl Remote {
     fn beside(&self, of: &FoundHead, part: Part) -> Result<Box<dyn Read + '_>, Failure> {
         let (file, bytes) = (part.file(), part.announced(&of.head).bytes);
         let url = self.file(of, &file);
-        let response = self.client.get(&url, &[(header::CACHE_CONTROL, "no-cache")])?;
+        let response = self.client.get(&url, &[(header::CACHE_CONTROL, "no-cache")], bytes)?;
         if response.status().as_u16() != 200 {
             let what = format!("the server did not respond with the file {file}");
             return Err(Error::of_url(ErrorKind::Response, url, what).into());
