@@ -251,7 +251,6 @@ fn without_markup(text: &str) -> String {
     let (mut rest, mut is_in_query) = (text, false);
     while let Some(first) = rest.chars().next() {
         let after = &rest[first.len_utf8()..];
-        let command = after.bytes().take_while(u8::is_ascii_alphabetic).count();
         let mut taken = first.len_utf8();
         match first {
             '<' if let Some(tag) = tag(after) => {
@@ -262,9 +261,9 @@ fn without_markup(text: &str) -> String {
                 output.push_str(character);
                 taken += entity.len();
             }
-            '\\' if command > 0 && after[command..].starts_with('{') => {
+            '\\' if let Some(command) = tex_command(after) => {
                 output.push(' ');
-                taken += command + 1;
+                taken += command.len() + 1;
             }
             '\\' if after.starts_with(|next: char| next.is_ascii_punctuation()) => {
                 output.push_str(&after[..1]);
@@ -284,6 +283,12 @@ fn without_markup(text: &str) -> String {
             output.ends_with(SELECT) || is_in_query && !output.ends_with(char::is_whitespace);
     }
     output
+}
+
+/// The command of TeX that follows a `\`, up to its `{`.
+fn tex_command(text: &str) -> Option<&str> {
+    let (command, _) = text.split_once(|c: char| !c.is_ascii_alphabetic())?;
+    (!command.is_empty() && text[command.len()..].starts_with('{')).then_some(command)
 }
 
 /// The tag of HTML that follows a `<`, without its `>`. An address in angle brackets is not a tag.

@@ -12,6 +12,16 @@ use harness::history::{cases, change, name, now};
 use harness::oracle::naive;
 use harness::store::new_registry;
 
+/// The time does not grow with the square of the length: it would take hours.
+#[test]
+fn a_citation_after_a_very_long_word_is_found() {
+    for word in ["f", "\\f", "doi", "DI:", "sha256:", "<", "&"] {
+        let long = word.repeat((512 << 10) / word.len());
+        let text = format!("{long} ; DI:763122197bfb3ffbf0da14adbfb1b13b, as held at 2001-01-05");
+        assert!(!FoundCitation::find_all(&text).is_empty(), "{word}");
+    }
+}
+
 const IDS: [&str; 4] = ["A.1", "A.2", "B.1", "C.1"];
 
 /// The two archives of the seed: US, and its mirror THEM, which began later.
