@@ -74,6 +74,7 @@ impl Registry {
         for name in [target, copy] {
             Location::from(name).file("the replacement of a registry by a copy")?;
         }
+        NewFile::check_target(target).map_err(in_target)?;
         let file = copy_beside(copy, target, watcher).map_err(of_copy)?;
         let registry = open(file.path(), clock, watcher).map_err(of_copy)?;
         let verify = || {

@@ -196,6 +196,15 @@ pub(crate) struct TargetLock {
 }
 
 impl NewFile {
+    /// Refuses a target that is no file: to replace a directory or a device would take it away from other programs.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotARegistry`]: it is a directory, a pipe or a device.
+    pub fn check_target(target: &Path) -> Result<()> {
+        files::metadata(target)?.map_or(Ok(()), |metadata| files::check_is_a_file(&metadata))
+    }
+
     /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace it, with
     /// the permissions of the file at `target` or, if there is none, of the copy. `progress` is called with
     /// the number of pages copied and the total number of pages.

@@ -70,13 +70,17 @@ pub(super) fn check_length_of_new(directory: &Path, temporary: &Path) -> Result<
 
 /// Refuses a file that cannot be a registry: a directory, a device, an empty file.
 pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
+    check_is_a_file(metadata)?;
+    // SQLite opens an empty file as an empty database. A registry is never empty.
+    if metadata.len() == 0 { Err(Error::not_a_registry("the file is empty")) } else { Ok(()) }
+}
+
+/// Refuses what is no file: a directory, a pipe, a device.
+pub(super) fn check_is_a_file(metadata: &Metadata) -> Result<()> {
     let what = if metadata.is_dir() {
         "it is a directory"
     } else if !metadata.is_file() {
         "it is a pipe or a device"
-    } else if metadata.len() == 0 {
-        // SQLite opens an empty file as an empty database. A registry is never empty.
-        "the file is empty"
     } else {
         return Ok(());
     };
