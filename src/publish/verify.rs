@@ -6,7 +6,7 @@ use std::error::Error as _;
 use std::io::{self, Read};
 use std::path::Path;
 
-use flate2::read::GzDecoder;
+use flate2::read::MultiGzDecoder;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
@@ -291,7 +291,7 @@ impl VerifiedFiles {
     fn check_list(&mut self, lists: &Directory, digest: Digest) -> Result<()> {
         let name = digest.list_file();
         let Some(file) = lists.read(&name)? else { return Ok(()) };
-        let (mut list, mut part, mut hash) = (GzDecoder::new(file), [0; 8_192], Sha256::new());
+        let (mut list, mut part, mut hash) = (MultiGzDecoder::new(file), [0; 8_192], Sha256::new());
         let is_whole = loop {
             match list.read(&mut part) {
                 Ok(0) => break true,
