@@ -23,6 +23,9 @@ use crate::model::check_characters;
 pub struct Author(Arc<str>);
 
 impl Author {
+    /// The greatest length of a name in bytes.
+    const MAX_BYTES: usize = 256;
+
     /// The name.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -34,10 +37,18 @@ impl FromStr for Author {
 
     /// # Errors
     ///
-    /// [`ErrorKind::Usage`]: the name has a control character, such as NUL, at which SQLite ends a string.
+    /// [`ErrorKind::Usage`]: the name has a control character, such as NUL, at which SQLite ends a string; it has more
+    /// than 256 bytes.
     fn from_str(name: &str) -> Result<Self, Error> {
         check_characters("name of who records a change", name)
             .map_err(|error| Error::new(ErrorKind::Usage, error.to_string()))?;
+        if name.len() > Author::MAX_BYTES {
+            let (bytes, most) = (name.len(), Author::MAX_BYTES);
+            let message = format!(
+                "the name of who records a change has {bytes} bytes, and at most {most} are allowed"
+            );
+            return Err(Error::new(ErrorKind::Usage, message));
+        }
         Ok(Author(name.into()))
     }
 }
@@ -54,7 +65,8 @@ mod tests {
 
     #[test]
     fn a_name_with_a_control_character_is_rejected() {
-        for name in ["a\0b", "a\nb", "\u{9b}"] {
+        let long = "a".repeat(257);
+        for name in ["a\0b", "a\nb", "\u{9b}", &long] {
             let rejected = name.parse::<Author>().unwrap_err();
             assert_eq!(rejected.kind(), ErrorKind::Usage, "{name:?}");
         }
