@@ -110,7 +110,7 @@ pub(super) fn read_primary(
         drop(work);
         match reading.latest {
             Some(_) => Ok(reading),
-            None => Err(Error::no_history(name)),
+            None => Err(Error::primary_has_no_history(name)),
         }
     };
     let reading = match read_after(base.clone()) {

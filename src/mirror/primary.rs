@@ -203,6 +203,13 @@ impl Error {
         Error::new(ErrorKind::Usage, format!("the age of {shown} is not known: {what}"))
     }
 
+    /// The log of a primary has no change.
+    pub(super) fn primary_has_no_history(name: &DatasetName) -> Self {
+        let message = format!("the primary's {name} has no history yet: nothing was ever ingested");
+        Error::new(ErrorKind::NoHistory, message)
+            .with_hint("nothing was changed; try again when the primary has recorded a change")
+    }
+
     /// The primary does not have a dataset. `names` are some that it has.
     pub(super) fn primary_dataset_unknown(name: &DatasetName, names: &[DatasetName]) -> Self {
         let message = format!("the primary has no dataset {name}; it has {}", named(names));

@@ -83,5 +83,14 @@ fn write_report(out: &mut Output, done: &Value) -> io::Result<()> {
     if done["dry_run"] == true {
         return writeln!(out, "dry run: nothing was changed");
     }
-    writeln!(out, "mirrors of {name} will report `stale`, and `rewritten` after the next change")
+    match done["latest"].is_null() {
+        true => writeln!(
+            out,
+            "mirrors of {name} will fail until the next change, and report `rewritten` after it"
+        ),
+        false => writeln!(
+            out,
+            "mirrors of {name} will report `stale`, and `rewritten` after the next change"
+        ),
+    }
 }
