@@ -35,18 +35,14 @@ pub fn of_refusal(error: &Error, command: &str, program: &str) -> String {
         ErrorKind::ClockAhead => {
             return format!("correct the clock; if it is right, `{command}` makes this change");
         }
-        ErrorKind::TooManyDeletions => Some("--max-delete 20%"),
-        ErrorKind::TooManyAdditions => Some("--max-add 200%"),
-        ErrorKind::ContentContradicts => Some("--max-replace 20%"),
+        ErrorKind::TooManyDeletions => Some("--max-delete"),
+        ErrorKind::TooManyAdditions => Some("--max-add"),
+        ErrorKind::ContentContradicts => Some("--max-replace"),
         _ => None,
     };
     let hint = format!("if this is right, `{command}` makes exactly this change");
-    match option.zip(error.refused_before()) {
-        None => hint,
-        Some((option, dataset)) => {
-            format!("{hint}; `{program} dataset edit {dataset} {option}` sets a limit that lasts")
-        }
-    }
+    let Some((option, (dataset, count))) = option.zip(error.refused_before()) else { return hint };
+    format!("{hint}; `{program} dataset edit {dataset} {option} {count}` sets a limit that lasts")
 }
 
 /// The hint for a dataset that was not created, because another one has nearly the same name.
@@ -100,7 +96,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "name a file that does not exist, or an empty database"
         }
         ErrorKind::AlreadyExists => "move it away, or write elsewhere",
-        ErrorKind::NotARegistry => "name another file with --registry",
+        ErrorKind::NotARegistry => "name the file of a registry",
         ErrorKind::OtherSchema => {
             "if another version of accession wrote it, use that version; its `dataset export` writes what `import` reads into a new registry"
         }
@@ -155,7 +151,7 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
             "`accession granules DATASET@TIME` lists the granules held at that time"
         }
         ErrorKind::ClockAhead => {
-            "correct the clock; if it is right, `accession dataset edit NAME --at now` confirms it"
+            "correct the clock; if it is right, --at now of a command that records a change confirms it"
         }
         ErrorKind::Held => "--skip-existing skips granules that are already held",
         ErrorKind::NotHeld => "--skip-missing skips granules that are not held",
@@ -200,7 +196,9 @@ const fn of_kind(kind: ErrorKind, is_read: bool, is_from_store: bool) -> Option<
         ErrorKind::PrimaryConflict => {
             "nothing was changed; tell the primary: trying again does not help before its operator has acted"
         }
-        ErrorKind::PrimaryDatasetUnknown => "name one of them with --primary-dataset",
+        ErrorKind::PrimaryDatasetUnknown => {
+            "name one of them: with --primary-dataset, or, of a website, datasets/NAME in its address or directory"
+        }
         ErrorKind::TooManyBytes => "nothing was changed; a larger --max-bytes permits more",
         ErrorKind::TooOld => {
             "nothing was changed; ask the primary, or accept its age with --max-age"

@@ -55,6 +55,8 @@ struct Repr {
     hint: Option<String>,
     expect: Option<Expected>,
     refused_before: Option<DatasetName>,
+    /// The number of granules that a limit refused.
+    refused_count: u64,
     #[cfg(feature = "postgres")]
     server_code: Option<String>,
     is_of_store: bool,
@@ -76,6 +78,7 @@ impl Error {
             hint: None,
             expect: None,
             refused_before: None,
+            refused_count: 0,
             #[cfg(feature = "postgres")]
             server_code: None,
             is_of_store: false,
@@ -144,6 +147,13 @@ impl Error {
     #[must_use]
     pub(crate) fn repeated(mut self, dataset: &DatasetName) -> Self {
         self.0.refused_before = Some(dataset.clone());
+        self
+    }
+
+    /// Adds the number of granules that were more than a limit allows.
+    #[must_use]
+    pub(crate) fn counting(mut self, granules: u64) -> Self {
+        self.0.refused_count = granules;
         self
     }
 
@@ -256,8 +266,9 @@ impl Error {
     }
 
     /// The dataset, if a guard refused a listing, and the listing of the same dataset before it was refused, too.
-    pub fn refused_before(&self) -> Option<&DatasetName> {
-        self.0.refused_before.as_ref()
+    /// And the number of granules that were more than a limit allows; 0 if another guard refused it.
+    pub fn refused_before(&self) -> Option<(&DatasetName, u64)> {
+        self.0.refused_before.as_ref().map(|dataset| (dataset, self.0.refused_count))
     }
 
     /// The SQLSTATE that a server reported. `None` means that the kind says as much.

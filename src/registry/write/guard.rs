@@ -159,6 +159,7 @@ impl Side {
     fn refused(&self, kind: ErrorKind, what: &str, most: u64) -> Error {
         let listed = self.listed(", ", " and ");
         Error::new(kind, format!("{what}, more than the {most} that are allowed: {listed}"))
+            .counting(self.count)
     }
 }
 
@@ -198,6 +199,7 @@ impl Replacements {
             "{granules} of {dataset} would get other bytes than are known, and at most {most} may be replaced: \
              {listed}{question}"
         );
-        Some(Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone()))
+        let refusal = Error::new(ErrorKind::ContentContradicts, message).of(granule_id.clone());
+        Some(refusal.counting(replaced))
     }
 }
