@@ -2,11 +2,11 @@
 
 use std::str::FromStr;
 
-use accession::ErrorDetail;
-use accession::dataset::Edit;
-use accession::dataset::WebAddress;
+use accession::dataset::{Correction, Edit, WebAddress};
 use accession::mirror::PublishedSite;
-use accession::{HistoryOptions, Moment, Selection, SetSpec, Snapshot};
+use accession::{
+    DatasetName, ErrorDetail, ErrorKind, HistoryOptions, Moment, Selection, SetSpec, Snapshot,
+};
 
 use super::time::moment;
 use crate::error::{Error, Result};
@@ -65,17 +65,38 @@ pub struct KnownAtArgs {
 }
 
 impl KnownAtArgs {
-    /// Refuses the option for a set that does not depend on the state of the registry.
+    /// Refuses the option for a set that does not depend on the state of the registry, and for a dataset whose history
+    /// was corrected since: another dataset has what was known then.
     ///
     /// # Errors
     ///
-    /// The set is named by an identifier.
-    pub fn refuse_for_identifier(&self, selection: &Selection) -> Result<()> {
+    /// The set is named by an identifier; the history was corrected after the time.
+    pub fn check(&self, selection: &Selection, snapshot: &Snapshot) -> Result<()> {
         match (self.known_at, selection) {
+            (None, _) => Ok(()),
             (Some(_), Selection::Identifier { .. } | Selection::Digest(_)) => Err(Error::usage(
                 "--known-at needs a dataset: the set of an identifier never changes",
             )),
-            _ => Ok(()),
+            (Some(_), Selection::Dataset { name, .. }) => self.check_dataset(name, snapshot),
+        }
+    }
+
+    /// Refuses the option for a dataset whose history was corrected after the time.
+    ///
+    /// # Errors
+    ///
+    /// It was.
+    pub fn check_dataset(&self, name: &DatasetName, snapshot: &Snapshot) -> Result<()> {
+        let Some(at) = self.known_at else { return Ok(()) };
+        let corrections = snapshot.dataset(name)?.corrections;
+        match corrections.iter().find(|it| it.recorded > at.last_instant()) {
+            None => Ok(()),
+            Some(Correction { recorded, kept_as, .. }) => {
+                let message =
+                    format!("the history of {name} was corrected at {recorded}, after {at}");
+                Err(Error::new(ErrorKind::NoHistory, message)
+                    .with_hint(format!("name {kept_as}, which has the earlier history")))
+            }
         }
     }
 

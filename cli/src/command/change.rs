@@ -448,7 +448,8 @@ impl Revert {
         let before = snapshot.and_then(|snapshot| snapshot.change_before_last(dataset).ok());
         match before.flatten() {
             Some(before) => error.with_hint(format!(
-                "name a set: `{program} revert {dataset} {dataset}@{}` takes back the last change, too",
+                "name a set: `{} {dataset}@{}` takes back the last change, too",
+                session.again(&[]),
                 before.timestamp
             )),
             None => error.with_hint(format!("`{program} history {dataset}` lists its sets")),

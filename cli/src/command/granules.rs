@@ -21,8 +21,8 @@ use crate::sources::{ListedSource, Named, as_set, listed, refuse_unread, snapsho
 
 /// List the granules of a set
 ///
-/// Granules are listed in canonical order. /// A complete list is verified against the identifier of the set; a partial list is not. --count prints the
-/// number that the history states.
+/// Granules are listed in canonical order. A complete list is verified against the identifier of the set; a
+/// partial list is not. --count prints the number that the history states.
 ///
 /// Formats: ids; checksums, as `sha256sum --check` reads them; bagit, a manifest of BagIt; list, the canonical
 /// list, whose SHA-256 is the digest of the set. Checksums are listed by granule, then path. Files without a
@@ -192,7 +192,7 @@ impl Args {
         };
         refuse_unread(self.lists.given().or(self.lists.paths.given()))?;
         self.refuse_algorithm()?;
-        self.known_at.refuse_for_identifier(resolution.selection())?;
+        self.known_at.check(resolution.selection(), snapshot)?;
         let mut selected = resolution.names()?;
         let reads_files = self.format != Format::Ids || (session.is_json() && !self.filter.count);
         if reads_files {

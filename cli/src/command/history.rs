@@ -79,6 +79,9 @@ impl ListHistory {
         let snapshot = registry.snapshot()?;
         let names = self.datasets.iter().map(|spec| spec.dataset(&snapshot));
         let names = names.collect::<accession::Result<Vec<_>>>()?;
+        for name in &names {
+            self.known_at.check_dataset(name, &snapshot)?;
+        }
         for name in names.iter().filter(|_| !session.is_json()) {
             // A damaged record hides no history.
             let corrections = snapshot.dataset(name).map(|listed| listed.corrections);

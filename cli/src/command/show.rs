@@ -15,7 +15,8 @@ use crate::applied::sides;
 use crate::args::{KnownAtArgs, ListArgs, SiteArgs};
 use crate::error::{Error, Exit, Result};
 use crate::output::{
-    Column, Output, annotation_in, digest_in, in_words, selected_in, write_fields, write_rows,
+    Column, Output, annotation_in, digest_in, in_words, selected_in, to_value, without_recording,
+    write_fields, write_rows,
 };
 use crate::reading::warn_of_repeated;
 use crate::session::Session;
@@ -61,6 +62,9 @@ enum Shown {
     Dataset(Box<ShownDataset>),
     Set(Box<ShownSet>),
     Listing(ShownListing),
+    /// A dataset of a published site, with its kind.
+    #[serde(untagged)]
+    Published(Value),
 }
 
 #[derive(Serialize)]
@@ -143,7 +147,7 @@ impl Args {
             return Err(Error::usage(format!("{spec} is not in a registry")));
         };
         let selection = resolution.selection();
-        self.known_at.refuse_for_identifier(selection)?;
+        self.known_at.check(selection, snapshot)?;
         if let Selection::Dataset { name, .. } = selection {
             // The metadata of a dataset are those of now.
             if spec.is_dataset() && !self.known_at.is_given() {
@@ -152,7 +156,8 @@ impl Args {
             session.warn_of_dataset(snapshot, name)?;
             let selected = resolution.names()?;
             session.warn_all(Warning::of_others(spec.time(), &selected.others));
-            let period = snapshot.period(selected.set)?;
+            let mut period = snapshot.period(selected.set)?;
+            period.is_of_site = self.site.is_given();
             let (identifier, digest) = (period.set.identifier(), Some(period.set.digest()));
             let granules = period.set.granule_count();
             let (periods, contents, others) = (vec![period], Vec::new(), selected.others);
@@ -238,7 +243,15 @@ impl Args {
         snapshot.replace_future_instance(&mut record)?;
         let refused = snapshot.refusal(&record.dataset.name)?;
         let subsets = snapshot.subsets(&name)?;
-        Ok(Shown::Dataset(Box::new(ShownDataset { record, refused, subsets })))
+        let shown = ShownDataset { record, refused, subsets };
+        if !self.site.is_given() {
+            return Ok(Shown::Dataset(Box::new(shown)));
+        }
+        let mut shown = to_value(&Shown::Dataset(Box::new(shown)));
+        if !shown["latest"].is_null() {
+            shown["latest"] = without_recording(&shown["latest"]);
+        }
+        Ok(Shown::Published(shown))
     }
 
     fn print_versions(&self, session: &mut Session) -> Result<Exit> {

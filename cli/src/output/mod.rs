@@ -20,4 +20,4 @@ pub use table::{Column, Table, to_the_second, write_fields, write_rows};
 pub use text::{
     Label, annotation_in, digest_in, for_shell, lines_below, one_line, selected_in, write_message,
 };
-pub use value::{AsText, counted, in_words, to_value};
+pub use value::{AsText, counted, in_words, to_value, without_recording};

@@ -17,6 +17,16 @@ pub fn to_value(value: &impl Serialize) -> Value {
     serde_json::to_value(value).expect("the keys of all serialized maps are strings")
 }
 
+/// A change of a published site as `--json` prints it: a site does not publish when and by whom a change was recorded.
+pub fn without_recording(change: &impl Serialize) -> Value {
+    let mut value = to_value(change);
+    if let Value::Object(fields) = &mut value {
+        fields.remove("recorded");
+        fields.remove("recorded_by");
+    }
+    value
+}
+
 /// A value as text: of a list and of an object, the values in it.
 pub fn in_words(value: &Value) -> String {
     match value {
