@@ -53,6 +53,8 @@ impl<'a> Named<'a> {
                     Error::new(ErrorKind::RegistryMissing, message)
                         .with_hint("name a file that exists, or the registry with --registry")
                 }
+                Err(missing) if spec.as_str().starts_with("http") => Error::from(missing)
+                    .with_hint("--site ADDRESS reads the set from a published website"),
                 Err(missing) => missing.into(),
                 Ok(_) => Error::usage(format!("{spec} was created meanwhile: try again")),
             }),

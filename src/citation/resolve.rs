@@ -318,7 +318,7 @@ impl CitedIdentifier {
         if let Some(digest) = &cited.digest
             && cited.digest(identifier, snapshot)?.is_none()
         {
-            let what = format!("the digest was not checked: no set here has {digest}");
+            let what = format!("no set here has {digest}: files may differ from those cited");
             unchecked.push(Warning::new(WarningKind::CitationNotChecked, what));
         }
         Ok(unchecked)

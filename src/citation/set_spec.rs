@@ -117,10 +117,18 @@ impl SetSpec {
         matches!(self.meaning, Meaning::Identifier(_) | Meaning::Digest(_))
     }
 
-    /// Whether a set has this identifier or digest. `None` means that neither is meant.
-    pub fn agrees_with(&self, identifier: Identifier, digest: Digest) -> Option<bool> {
+    /// Whether a set has the identifier that is meant. `None` means that none is.
+    pub fn has_identifier(&self, identifier: Identifier) -> Option<bool> {
         match &self.meaning {
             Meaning::Identifier(cited) => Some(cited.digits.begins(identifier)),
+            _ => None,
+        }
+    }
+
+    /// Whether a set has the digest that is meant, alone or in a citation. `None` means that none is.
+    pub fn has_digest(&self, digest: Digest) -> Option<bool> {
+        match &self.meaning {
+            Meaning::Identifier(cited) => cited.cited.digest.as_ref().map(|it| it.begins(digest)),
             Meaning::Digest(prefix) => Some(prefix.begins(digest)),
             _ => None,
         }

@@ -1,4 +1,4 @@
-//! The files of a directory, described as a set describes its files, so that the two can be compared.
+//! The files of a directory, described as sets describe their files, so that they can be compared.
 
 use std::iter::Peekable;
 use std::sync::Arc;
@@ -8,37 +8,41 @@ use super::files_of_set::FileTree;
 use super::reader::FileReader;
 use super::root::Root;
 use crate::error::{Error, ErrorKind, Result};
-use crate::model::{Content, FileContent, FilePath, FileRecord, ListingEntry, Set, quoted};
-use crate::registry::{FileList, Granule, Listing, ListingBuilder, Registry, Work};
+use crate::model::{Content, FileContent, FilePath, FileRecord, GranuleId, ListingEntry, quoted};
+use crate::registry::{Granule, Listing, ListingBuilder, Watcher, Work};
 
-impl Registry {
-    /// Adds checksums to the listing of a directory, for a comparison with a set: of each file of which the set has a
-    /// checksum, the strongest of these that this program computes. A file whose size differs from that of the set is
-    /// not read, because it differs anyway.
+impl Listing {
+    /// Adds checksums to the listing of a directory, for a comparison with sets and other listings. `others` are their
+    /// files, in canonical order: those of [`Registry::files`](crate::Registry::files) and [`Listing::files`]. Of each
+    /// file of which one has a checksum, the strongest of these that this program computes is added. A file whose size
+    /// differs from that of all others is not read, because it differs anyway.
     ///
-    /// Reads files in parallel, as [`Registry::check_fixity`] does. The memory does not depend on their number.
+    /// Reads files in parallel, as [`Registry::check_fixity`](crate::Registry::check_fixity) does. The memory does not
+    /// depend on their number.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`]: a file cannot be read, or was written while it was read; [`ErrorKind::NotMounted`]; those
-    /// of [`Registry::files`]; [`ErrorKind::Interrupted`].
-    pub fn describe_listing(
+    /// of `others`; [`ErrorKind::Interrupted`].
+    pub fn described<F>(
         &self,
-        listing: &Listing,
         tree: &FileTree,
-        set: &Set,
-    ) -> Result<Listing> {
+        others: Vec<F>,
+        watcher: &Watcher,
+    ) -> Result<Listing>
+    where
+        F: Iterator<Item = Result<Granule>> + Send + 'static,
+    {
         // The paths are those of the directory itself.
         let root = Arc::new(Root::open(&tree.root, tree.mounted)?.following_links());
-        let watcher = self.watcher();
         let total = match watcher.shows_totals() {
-            true => Some(bytes_of(listing)?).filter(|bytes| *bytes > 0),
+            true => Some(bytes_of(self)?).filter(|bytes| *bytes > 0),
             false => None,
         };
         // Ends when it is dropped.
         let _work = watcher.begin(Work::ReadBytes, total);
-        let mut held = self.files(set).peekable();
-        let files = listing.files()?.map(move |listed| described_by(&mut held, listed?));
+        let mut others: Vec<_> = others.into_iter().map(Iterator::peekable).collect();
+        let files = self.files()?.map(move |listed| described_by(&mut others, listed?));
         let files = files.flat_map(|files| match files {
             Ok(files) => files.into_iter().map(Ok).collect(),
             Err(error) => vec![Err(error)],
@@ -60,32 +64,49 @@ fn bytes_of(listing: &Listing) -> Result<u64> {
     Ok(bytes)
 }
 
-/// The files of a listed granule, each with what the set has of it. `held` are the granules of the set, in the
-/// same order.
-fn described_by(held: &mut Peekable<FileList>, listed: Granule) -> Result<Vec<RecordedFile>> {
+/// The files of a listed granule, each with the sizes and checksums that the others have.
+fn described_by<F>(others: &mut [Peekable<F>], listed: Granule) -> Result<Vec<RecordedFile>>
+where
+    F: Iterator<Item = Result<Granule>>,
+{
     let Granule { granule_id, content } = listed;
-    let is_at_or_before =
-        |next: &Result<Granule>| next.as_ref().map_or(true, |next| next.granule_id <= granule_id);
-    let mut of_set = Vec::new();
-    while let Some(granule) = held.next_if(is_at_or_before) {
-        let granule = granule?;
-        if granule.granule_id == granule_id {
-            of_set = granule.content.files();
-        }
-    }
+    let known = others.iter_mut().map(|other| files_of(other, &granule_id));
+    let known = known.collect::<Result<Vec<_>>>()?;
     let files = content.files();
-    let are_lone = files.len() == 1 && of_set.len() == 1;
     let described = files.iter().map(|file| {
         let path = file.path(&granule_id);
-        let same = of_set.iter().find(|it| are_lone || it.path(&granule_id) == path);
+        let same = known.iter().filter_map(|known| {
+            let are_lone = files.len() == 1 && known.len() == 1;
+            known.iter().find(|it| are_lone || it.path(&granule_id) == path)
+        });
+        let same: Vec<&FileRecord> = same.collect();
+        let size = same.first().and_then(|it| it.size());
         RecordedFile {
             granule_id: granule_id.clone(),
             path: path.to_owned(),
-            size: same.and_then(|same| same.size()),
-            checksums: same.map(|same| same.checksums().to_vec()).unwrap_or_default(),
+            // If the others have different sizes, the file is read for those that have its own.
+            size: size.filter(|_| same.iter().all(|it| it.size() == size)),
+            checksums: same.iter().flat_map(|it| it.checksums().to_vec()).collect(),
         }
     });
     Ok(described.collect())
+}
+
+/// The files of a granule, of granules that are read in canonical order. Empty if it is not among them.
+fn files_of<F>(granules: &mut Peekable<F>, granule_id: &GranuleId) -> Result<Vec<FileRecord>>
+where
+    F: Iterator<Item = Result<Granule>>,
+{
+    let is_at_or_before =
+        |next: &Result<Granule>| next.as_ref().map_or(true, |next| next.granule_id <= *granule_id);
+    let mut files = Vec::new();
+    while let Some(granule) = granules.next_if(is_at_or_before) {
+        let granule = granule?;
+        if granule.granule_id == *granule_id {
+            files = granule.content.files();
+        }
+    }
+    Ok(files)
 }
 
 fn entry_of(read: CheckedFile) -> Result<ListingEntry> {

@@ -5,15 +5,16 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use accession::file::Algorithm;
 use accession::fixity::FileTree;
 use accession::history::{ContentCounts, HeldContents, Presence, ScanPeriod, SideBySide, TwoSides};
 use accession::listing::ListingSummary;
 use accession::mirror::Primary;
 use accession::text::quoted;
 use accession::{
-    Clock, DatasetName, DifferenceCounts, ErrorKind, GranuleId, Identifier, IfMissing, Import,
-    Instance, Listing, Moment, Registry, Selection, SetSpec, Snapshot, Timestamp, WarningKind,
-    Watcher,
+    Clock, DatasetName, DifferenceCounts, Digest, ErrorKind, Granule, GranuleId, Identifier,
+    IfMissing, Import, Instance, Listing, Moment, Registry, Selection, SetSpec, Snapshot,
+    Timestamp, WarningKind, Watcher,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -23,7 +24,7 @@ use crate::error::{Error, Exit, Result};
 use crate::input_file::InputFile;
 use crate::output::{
     Column, MarkedLines, MarkedList, Object, Output, Progress, Streamed, counted, for_shell,
-    in_words, plural, write_fields, write_rows,
+    in_words, plural, without_recording, write_fields, write_rows,
 };
 use crate::paths::OF_PATHS;
 use crate::reading::warn_of_repeated;
@@ -33,8 +34,8 @@ use crate::sources::{ListedSource, Named, as_set, listed, refuse_unread, snapsho
 /// Show how sets, listings or directories differ
 ///
 /// Of two sides, granules that only the left side has are printed after <, those that only the right side has
-/// after >, and files with different content after ~. A directory's files are read if the other side has
-/// checksums. Files are only counted if they cannot be compared: one side has no checksum, or the two sides use
+/// after >, and files with different content after ~. A directory's files are read if another side has
+/// checksums, or all are directories. Files are only counted if they cannot be compared: one side has no checksum, or the two sides use
 /// different algorithms. The exit status is 1 if the sides differ.
 ///
 /// If files were replaced while an identifier was in force, it had different contents. Each of them is compared,
@@ -94,6 +95,8 @@ enum Compared {
         #[serde(skip_serializing_if = "Option::is_none")]
         held: Option<HeldPeriod>,
     },
+    /// A set of a published site.
+    Published(Value),
     List {
         source: String,
         identifier: Identifier,
@@ -140,6 +143,16 @@ struct Scanned {
     changed: u64,
 }
 
+impl Compared {
+    /// The same side, if it was read from a published site.
+    fn of_site(self) -> Self {
+        match self {
+            Compared::Set { .. } => Compared::Published(without_recording(&self)),
+            other => other,
+        }
+    }
+}
+
 /// A listing that was read.
 struct Listed {
     source: String,
@@ -184,6 +197,15 @@ impl Compare {
             Ok(sides) => sides,
             Err(sides) => return self.compare_many(session, &specs, sides, limit),
         };
+        let (one, two) = match names_only {
+            true => (one, two),
+            false => {
+                let one = as_cited(&specs[0], one, &two)?;
+                let two = as_cited(&specs[1], two, &one)?;
+                (one, two)
+            }
+        };
+        let is_of_site = [&one, &two].iter().any(|side| matches!(side, Side::Published(..)));
         match (one, two) {
             (Side::Set(registry, left), Side::Set(_, right)) => {
                 let (one, two) = match names_only {
@@ -205,12 +227,14 @@ impl Compare {
             (Side::Set(registry, set) | Side::Published(registry, set), Side::Listing(listed)) => {
                 let (compared, sides) =
                     self.with_listing(session, (&registry, &set), listed, PLACES, limit)?;
+                let compared = if is_of_site { compared.map(Compared::of_site) } else { compared };
                 report(session, compared, &sides, false, self.summary)
             }
             (Side::Listing(listed), Side::Set(registry, set) | Side::Published(registry, set)) => {
                 let places = [PLACES[1], PLACES[0]];
                 let ([set, list], sides) =
                     self.with_listing(session, (&registry, &set), listed, places, limit)?;
+                let set = if is_of_site { set.of_site() } else { set };
                 report(session, [list, set], &sides.swapped(), false, self.summary)
             }
             (Side::Listing(left), Side::Listing(right)) => {
@@ -233,10 +257,10 @@ impl Compare {
                 }
             }
             (Side::Unknown(_), Side::Listing(Listed { source, listing, .. })) => {
-                compare_unknown(session, &specs[0], source, &listing)
+                compare_unknown(session, &specs[0], source, &listing, names_only)
             }
             (Side::Listing(Listed { source, listing, .. }), Side::Unknown(_)) => {
-                compare_unknown(session, &specs[1], source, &listing)
+                compare_unknown(session, &specs[1], source, &listing, names_only)
             }
             (Side::Unknown(error), _) | (_, Side::Unknown(error)) => Err(error),
             (Side::Published(..), _) | (_, Side::Published(..)) => {
@@ -256,8 +280,13 @@ impl Compare {
         places: [&str; 2],
         limit: u64,
     ) -> Result<([Compared; 2], TwoSides)> {
-        let directory = directory.filter(|_| !self.lists.names_only());
-        let listing = described(session, registry, set, listing, directory)?;
+        let latest = set.last().filter(|_| !self.lists.names_only());
+        let listing = match (directory, latest) {
+            (Some(root), Some(latest)) => {
+                described(session, &listing, root, vec![registry.files(&latest.set)])?
+            }
+            _ => listing,
+        };
         let listed = Listed { source, listing, by_length, directory: None };
         compare_with(session, (registry, set), listed, places, limit)
     }
@@ -338,6 +367,17 @@ impl Compare {
         if !found.iter().any(|it| matches!(it, Found::Listing(_))) {
             refuse_unread(self.lists.given())?;
         }
+        // A digest that the registry does not know is compared with that of a directory's files.
+        let is_unknown = |(spec, it): (&SetSpec, &Found)| match it {
+            Found::Side(Side::Unknown(_)) => spec.has_digest(Digest::EMPTY).is_some(),
+            Found::Side(Side::Set(_, contents)) => lacks_digest(spec, contents),
+            _ => false,
+        };
+        let is_digest_unknown = specs.iter().zip(&found).any(is_unknown);
+        let are_directories = found
+            .iter()
+            .all(|it| matches!(it, Found::Listing(file) if file.path().is_some_and(Path::is_dir)));
+        let is_hashed = (is_digest_unknown || are_directories) && !self.lists.names_only();
         let read = |found| match found {
             Found::Side(side) => Ok(side),
             Found::Listing(file) => {
@@ -345,8 +385,15 @@ impl Compare {
                 if let Some(directory) = directory.as_deref().filter(|it| is_published(it)) {
                     return published(session, directory);
                 }
+                let (options, paths) = self.lists.reading();
+                let options = match &directory {
+                    Some(_) if is_hashed => options.checksums(Algorithm::Sha256),
+                    _ => options,
+                };
+                // What was read for all of them is not read again for one of them.
+                let directory = directory.filter(|_| !are_directories);
                 let ListedSource { source, listing, by_length } =
-                    listed(session, file, self.lists.reading())?;
+                    listed(session, file, (options, paths))?;
                 Ok(Side::Listing(Listed { source, listing, by_length, directory }))
             }
         };
@@ -397,24 +444,44 @@ fn unknown(spec: &SetSpec, error: Error, snapshot: Option<&Snapshot>) -> Result<
     if is_side { Ok(Side::Unknown(error)) } else { Err(error) }
 }
 
-/// Adds checksums to the listing of a directory, for the files that have one in the set.
-fn described(
+/// Adds checksums to the listing of a directory, for the files of which another side has one.
+fn described<F>(
     session: &Session,
-    registry: &Registry,
-    contents: &[HeldContents],
-    listing: Listing,
-    directory: Option<PathBuf>,
-) -> Result<Listing> {
-    let (Some(root), Some(latest)) = (directory, contents.last()) else { return Ok(listing) };
-    let tree = FileTree::new(root);
-    let token = session.interrupt()?;
-    let registry = registry.observed_by(Arc::new(Progress::new())).cancelled_by(&token);
-    let described = registry.describe_listing(&listing, &tree, &latest.set)?;
+    listing: &Listing,
+    root: PathBuf,
+    others: Vec<F>,
+) -> Result<Listing>
+where
+    F: Iterator<Item = accession::Result<Granule>> + Send + 'static,
+{
+    let watcher = Watcher::new().observed_by(Arc::new(Progress::new()));
+    let watcher = watcher.cancelled_by(&session.interrupt()?);
+    let described = listing.described(&FileTree::new(root), others, &watcher)?;
     if !has_checksums(&described)? {
         let what = "no contents were compared: no checksum is recorded of these files";
         session.warn(WarningKind::NoChecksum, what);
     }
     Ok(described)
+}
+
+/// The files of the sides that are no directories.
+fn other_files(
+    sides: &[Side],
+) -> Result<Vec<Box<dyn Iterator<Item = accession::Result<Granule>> + Send>>> {
+    let mut files: Vec<Box<dyn Iterator<Item = _> + Send>> = Vec::new();
+    for side in sides {
+        match side {
+            Side::Set(registry, contents) | Side::Published(registry, contents) => {
+                let sets = contents.iter().map(|it| registry.files(&it.set));
+                files.extend(sets.map(|it| Box::new(it) as Box<dyn Iterator<Item = _> + Send>));
+            }
+            Side::Listing(Listed { listing, directory: None, .. }) => {
+                files.push(Box::new(listing.files()?));
+            }
+            Side::Listing(_) | Side::Unknown(_) => {}
+        }
+    }
+    Ok(files)
 }
 
 /// Whether a listing has a checksum of any file.
@@ -459,10 +526,35 @@ fn has_paths(listing: &Listing) -> Result<bool> {
 #[derive(Serialize)]
 struct ComparedName<'a> {
     identical: bool,
+    /// `None` means that no identifier is named.
+    identifier_equal: Option<bool>,
+    /// `None` means that no digest is named, or that it was not compared.
+    digest_equal: Option<bool>,
     expected: &'a SetSpec,
     source: String,
     #[serde(flatten)]
     found: ListingSummary,
+}
+
+/// Whether a set is the cited one: not if a listing has the same identifier, and no contents of the set have the
+/// cited digest. The listing may have it, which is found out without the set.
+fn as_cited(spec: &SetSpec, side: Side, other: &Side) -> Result<Side> {
+    let (Side::Set(_, contents), Side::Listing(Listed { listing, .. })) = (&side, other) else {
+        return Ok(side);
+    };
+    if !lacks_digest(spec, contents) {
+        return Ok(side);
+    }
+    let ListingSummary { identifier, .. } = listing.identify()?;
+    match contents.iter().any(|it| it.set.identifier() == identifier) {
+        true => Ok(Side::Unknown(Error::usage(format!("no set here has the digest of {spec}")))),
+        false => Ok(side),
+    }
+}
+
+/// Whether a digest is cited that no contents of a set have.
+fn lacks_digest(spec: &SetSpec, contents: &[HeldContents]) -> bool {
+    contents.iter().all(|it| spec.has_digest(it.set.digest()) == Some(false))
 }
 
 /// Compares a listing with an identifier or a digest, of which nothing else is known.
@@ -471,15 +563,31 @@ fn compare_unknown(
     expected: &SetSpec,
     source: String,
     listing: &Listing,
+    names_only: bool,
 ) -> Result<Exit> {
     let found = listing.identify_watched(&session.watcher())?;
     warn_of_repeated(session, found.repeated);
     let ListingSummary { identifier, digest, .. } = found;
-    let identical = expected.agrees_with(identifier, digest) == Some(true);
-    let compared = ComparedName { identical, expected, source, found };
+    let identifier_equal = expected.has_identifier(identifier);
+    let mut digest_equal = expected.has_digest(digest);
+    if identifier_equal == Some(true) && digest_equal == Some(false) {
+        if names_only {
+            digest_equal = None;
+        } else if !has_checksums(listing)? {
+            digest_equal = None;
+            let what = "the digest was not checked: the listing has no checksums";
+            session.warn(WarningKind::CitationNotChecked, what);
+        }
+    }
+    let identical = identifier_equal != Some(false) && digest_equal != Some(false);
+    let compared =
+        ComparedName { identical, identifier_equal, digest_equal, expected, source, found };
     session.present(&compared, |out, compared| {
+        let granules = counted(&compared["granules"], "granule");
         if compared["identical"] == true {
-            writeln!(out, "identical: {}", counted(&compared["granules"], "granule"))?;
+            writeln!(out, "identical: {granules}")?;
+        } else if compared["identifier_equal"] == true {
+            writeln!(out, "different: the same {granules}, with other checksums or sizes")?;
         } else {
             let expected = in_words(&compared["expected"]);
             writeln!(out, "different: the granules of {expected} are not known here")?;
@@ -674,9 +782,27 @@ impl Compare {
         found: Vec<Side>,
         limit: u64,
     ) -> Result<Exit> {
+        let found = match self.lists.names_only() {
+            true => found,
+            false => with_checksums(session, found)?,
+        };
         let (sides, rows) = side_by_side(specs, found)?;
         report_many(session, sides, rows, limit, self.summary)
     }
+}
+
+/// Adds checksums to the sides that are directories.
+fn with_checksums(session: &Session, mut sides: Vec<Side>) -> Result<Vec<Side>> {
+    for index in 0..sides.len() {
+        let Side::Listing(Listed { listing, directory: Some(root), .. }) = &sides[index] else {
+            continue;
+        };
+        let described = described(session, listing, root.clone(), other_files(&sides)?)?;
+        if let Side::Listing(listed) = &mut sides[index] {
+            listed.listing = described;
+        }
+    }
+    Ok(sides)
 }
 
 /// Reads the sides in one pass, with what is printed of each.

@@ -41,7 +41,7 @@ commands! {
 ///
 /// The granules must be held. The records apply from the time of the change. Earlier records of other files
 /// of these granules are kept. A different size, or a different checksum of the same algorithm, is rejected
-/// unless --max-replace accepts it.
+/// unless --expect or the dataset's --max-replace accepts it.
 #[derive(clap::Args)]
 #[command(
     verbatim_doc_comment,

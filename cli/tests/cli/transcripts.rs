@@ -45,7 +45,7 @@ macro_rules! transcripts {
 }
 
 transcripts! {
-    addresses, annotate, backup, check, cite, cite_list, cited_elsewhere, contents, corrections, damaged_copy, dataset,
+    addresses, annotate, backup, check, cite, cite_list, cited_elsewhere, cited_files, contents, corrections, damaged_copy, dataset,
     directories, everyday, facts, file_records, fixity, fixity_checks, formats, granule_ids, granule_urls, identify, import,
     ingest, listings, lookup, mirror, mirror_nights, mornings, named, newcomers, nightly, odd_files,
     once_untrue, operator_evening, options, other_words, paths, payment_ids, periods, problems, publish_nights, published, rebuilt,

@@ -33,7 +33,7 @@ pub struct Verify {
 
     /// Verify that the proof is about this list, or -
     ///
-    /// The list is a canonical list, as `granules --list` prints it, or only its ids.
+    /// The list is a canonical list, as `granules --format list` prints it, or only its ids.
     #[arg(long, value_name = "FILE")]
     list: Option<InputFile>,
 
