@@ -93,6 +93,10 @@ fn a_schema_that_the_migrations_do_not_create_is_refused_and_not_changed() {
         ("ALTER TABLE instance RENAME COLUMN deleted TO taken", "table instance is missing, or differs"),
         ("DROP TABLE checkpoint", "table checkpoint is missing, or differs"),
         (
+            "CREATE TABLE more (a REFERENCES dataset (name) ON UPDATE CASCADE)",
+            "the added table \"more\" follows changes of the table dataset",
+        ),
+        (
             "DROP TABLE checkpoint;
              CREATE VIEW checkpoint AS SELECT dataset_id, granule_id, zeroblob(16) AS chain FROM granule",
             "table checkpoint is missing, or differs",

@@ -150,9 +150,16 @@ pub fn source_name(text: &str) -> String {
 /// [`ErrorDetail::Proxy`](crate::error::ErrorDetail::Proxy): `HTTPS_PROXY=socks5://proxy.example.org`. The message has
 /// no value of a variable, because it may have a password.
 pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
-    let is_exempt = |proxy: &Proxy| {
-        is_loopback(url) || url.as_str().parse().is_ok_and(|uri| proxy.is_no_proxy(&uri))
-    };
+    if is_loopback(url) {
+        return Ok(None);
+    }
+    // One that cannot be read would be left out without a word.
+    let named = PROXIES.iter().filter_map(std::env::var_os).filter(|value| !value.is_empty());
+    if named.into_iter().any(|value| !is_proxy(&value.to_string_lossy())) {
+        let what = "the proxy in the environment: it is not an address";
+        return Err(Error::new(ErrorDetail::Proxy, what));
+    }
+    let is_exempt = |proxy: &Proxy| url.as_str().parse().is_ok_and(|uri| proxy.is_no_proxy(&uri));
     let Some(proxy) = Proxy::try_from_env().filter(|proxy| !is_exempt(proxy)) else {
         return Ok(None);
     };
@@ -165,9 +172,40 @@ pub(super) fn proxy_of(url: &Url) -> Result<Option<Proxy>> {
     }
 }
 
+/// The variables that can name a proxy.
+const PROXIES: [&str; 6] =
+    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+
+/// Whether a value of such a variable is the address of a proxy, with or without `http://`.
+fn is_proxy(value: &str) -> bool {
+    let address = match value.contains("://") {
+        true => value.to_owned(),
+        false => format!("http://{value}"),
+    };
+    Url::parse(&address).is_ok_and(|url| url.has_host()) && Proxy::new(value).is_ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_proxy_is_an_address_with_a_host_and_a_port() {
+        for value in ["proxy", "proxy:3128", "http://u:p@proxy.example.org:3128", "https://[::1]:8"]
+        {
+            assert!(is_proxy(value), "{value}");
+        }
+        for value in [
+            "http://[::1",
+            "http://",
+            "http://exa mple",
+            "http://127.0.0.1:99999",
+            "proxy:abc",
+            "ftp://x",
+        ] {
+            assert!(!is_proxy(value), "{value}");
+        }
+    }
 
     #[test]
     fn it_ends_with_a_slash_whichever_way_it_is_written() {

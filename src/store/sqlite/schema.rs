@@ -143,6 +143,7 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
         }
     }
     check_others(&others)?;
+    check_references(connection, &others, is_ours)?;
     match missing.first().copied().map(named_by) {
         None => Ok(()),
         Some((kind, name)) => {
@@ -183,6 +184,33 @@ fn check_others(others: &[(String, String, String)]) -> Result<()> {
                 kind.to_ascii_uppercase()
             );
             return Err(Error::added_object(what));
+        }
+    }
+    Ok(())
+}
+
+/// Rejects added tables that follow changes of one of ours: SQLite would evaluate their defaults, and change their
+/// rows.
+fn check_references(
+    connection: &Connection,
+    others: &[(String, String, String)],
+    is_ours: impl Fn(&str) -> bool,
+) -> Result<()> {
+    const REFERENCES: &str = "
+        SELECT \"table\"
+        FROM pragma_foreign_key_list(?1)
+        WHERE on_update <> 'NO ACTION' OR on_delete <> 'NO ACTION'";
+    for (_, name, _) in others.iter().filter(|(kind, name, _)| kind == "table" && !is_ours(name)) {
+        let mut statement = connection.prepare_cached(REFERENCES)?;
+        let mut rows = statement.query([name])?;
+        while let Some(row) = rows.next()? {
+            let table: String = row.get(0)?;
+            if is_ours(&table) {
+                let what = format!(
+                    "the added table {name:?} follows changes of the table {table} (DROP TABLE removes it)"
+                );
+                return Err(Error::added_object(what));
+            }
         }
     }
     Ok(())
