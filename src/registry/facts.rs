@@ -37,6 +37,8 @@ pub(crate) enum NamesFact {
         /// The number of granules that only the mirror holds.
         unexpected: Option<u64>,
     },
+    /// The last attempt to read the primary failed, or its log does not continue what was read before.
+    NotCompared,
 }
 
 /// Whether the recorded checksums and sizes of a mirror are those of its primary, for the granules that both hold.
@@ -255,6 +257,7 @@ impl fmt::Display for NamesFact {
                 write!(f, "different: {missing} missing, {unexpected} unexpected")
             }
             NamesFact::Different { .. } => f.write_str("different"),
+            NamesFact::NotCompared => f.write_str("not compared"),
         }
     }
 }

@@ -1,0 +1,111 @@
+//! What `status`, `mirror compare` and `import` say of a copy and its primary.
+
+use crate::running::console::Sandbox;
+use crate::running::serving::Serving;
+
+/// The JSON of a command.
+fn json(sandbox: &Sandbox, command: &str) -> serde_json::Value {
+    let printed = sandbox.run(&format!("accession --json {command} 2> /dev/null"));
+    serde_json::from_str(printed.lines().next().unwrap()).unwrap()
+}
+
+/// A mirror of 30 granules, whose primary has another history of the same name since, and was read.
+const REWRITTEN: &[&str] = &[
+    "seq 30 | sed s/^/g./ > l1; seq 30 | sed s/^/x./ > o1",
+    "accession --registry us.db sync US l1 --create --at 2024-01-01 -q 2> /dev/null",
+    "accession mirror pull US us.db --create -q",
+    "accession --registry us.db dataset rename US OLD -q",
+    "accession --registry us.db dataset withdraw OLD --note x -q",
+    "accession --registry us.db sync US o1 --create --at 2024-01-01 -q 2> /dev/null",
+];
+
+#[test]
+fn the_facts_of_a_primary_that_contradicts_itself_are_not_those_of_its_earlier_log() {
+    let sandbox = Sandbox::after(REWRITTEN);
+    let identical = "US: names identical · checksums not recorded · files on disk never checked";
+    assert!(sandbox.run("accession status").contains(identical));
+    for _ in 0..2 {
+        let compared = sandbox.run("accession mirror compare US 2> /dev/null");
+        let rewritten = "rewritten: change 1, at 2024-01-01T00:00:00Z, is not the one";
+        assert!(compared.contains("names different: 30 missing, 30 unexpected"), "{compared}");
+        assert!(compared.contains(rewritten), "{compared}");
+        let status = sandbox.run("accession status");
+        let facts = "US: names not compared · checksums not compared · files on disk never checked";
+        assert!(status.contains(facts) && status.ends_with("\n? 1\n"), "{status}");
+        let mirror = &json(&sandbox, "status US")["mirrors"][0];
+        assert_eq!(mirror["facts"]["names"]["verdict"], "not-compared", "{mirror}");
+        assert_eq!(mirror["facts"]["checksums"]["verdict"], "not-compared", "{mirror}");
+        assert!(mirror["failed"].as_str() > mirror["read"].as_str(), "{mirror}");
+    }
+    // The mirror takes the other history, and is identical to it.
+    let refused = sandbox.run("accession mirror pull US 2>&1");
+    let (_, pull) = refused.split_once("; `").unwrap();
+    let (pull, _) = pull.split_once('`').unwrap();
+    sandbox.run(pull);
+    assert!(sandbox.run("accession status").contains(identical));
+}
+
+#[test]
+fn an_older_state_and_a_primary_that_cannot_be_read_are_not_compared() {
+    let sandbox = Sandbox::after(&[
+        "accession --registry us.db ingest US --create --at 2024-01-01 --id A -q",
+        "accession --registry us.db dataset export US --output us.jsonl -q; cp us.jsonl older.jsonl",
+        "accession --registry us.db ingest US --at 2024-01-02 --id B -q 2> /dev/null",
+        "accession --registry us.db dataset export US --output new.jsonl -q; mv new.jsonl us.jsonl",
+        "accession mirror pull US us.jsonl --create -q; cp us.jsonl present.jsonl",
+    ]);
+    let says = |facts: &str| {
+        let status = sandbox.run("accession status");
+        assert!(status.contains(&format!("\nUS: names {facts} · ")), "{facts}: {status}");
+    };
+    says("identical");
+    for (file, facts) in [
+        ("cp older.jsonl us.jsonl", "not compared"),
+        ("cp present.jsonl us.jsonl", "identical"),
+        (": > us.jsonl", "not compared"),
+        ("cp present.jsonl us.jsonl", "identical"),
+        ("rm us.jsonl", "not compared"),
+    ] {
+        sandbox.run(&format!("{file}; accession mirror compare US > /dev/null 2>&1"));
+        says(facts);
+    }
+    // A mirror that is ahead was compared.
+    sandbox.run("cp present.jsonl us.jsonl; accession ingest US --id C -q");
+    sandbox.run("accession mirror compare US > /dev/null 2>&1");
+    says("different");
+}
+
+#[test]
+fn a_replica_whose_primary_fails_is_a_problem_and_a_primary_that_was_only_compared_is_none() {
+    let sandbox = Sandbox::after(&[
+        "accession --registry us.db ingest US --create --at 2024-01-01 --id A -q",
+        "accession --registry us.db ingest US --at 2024-02-01 --id C -q 2> /dev/null",
+        "accession ingest OWN --create --id A --id B -q",
+    ]);
+    let serving = Serving::of(&mut Serving::command(&sandbox.path().join("us.db"), &[])).unwrap();
+    let address = format!("http://{}/datasets/US/", serving.address);
+    let import = format!("accession import US {address} --create");
+    assert!(sandbox.run(&import).contains("2 added, holds 2"));
+    // It is ahead of what it is compared with.
+    sandbox.run(&format!("accession mirror compare OWN {address} > /dev/null 2>&1"));
+    let status = sandbox.run("accession status");
+    assert!(status.ends_with("2 datasets: all well\n"), "{status}");
+    sandbox.run("accession --registry us.db dataset correct US --after 2024-01-15 -q");
+    let imported = sandbox.run(&import);
+    assert!(imported.contains(" is stale: its log ends before"), "{imported}");
+    let status = sandbox.run("accession status");
+    assert!(status.contains("\nUS: names not compared · "), "{status}");
+    assert!(status.ends_with("2 datasets: 1 with problems\n? 1\n"), "{status}");
+    let replica = json(&sandbox, "status US");
+    let problem = replica["problems"][0].as_str().unwrap();
+    assert!(problem.contains(&address) && problem.contains("an older state"), "{problem}");
+    // What it holds more is taken out, and it follows its primary again.
+    sandbox.run("accession dataset correct US --after 2024-01-15 -q");
+    sandbox.run(&import);
+    assert!(sandbox.run("accession status").ends_with("2 datasets: all well\n"));
+    drop(serving);
+    sandbox.run(&format!("{import} 2> /dev/null"));
+    let status = sandbox.run("accession status");
+    assert!(status.contains("\nUS: names not compared · "), "{status}");
+    assert!(status.ends_with("2 datasets: 1 with problems\n? 1\n"), "{status}");
+}
