@@ -186,6 +186,8 @@ pub struct FindingCounts {
     pub damaged: u64,
     /// All of them.
     pub all: u64,
+    /// The number of different files of granules among them, each counted once for all roots.
+    pub files: u64,
 }
 
 /// A file that is not as it is recorded: what the last check of it has found.

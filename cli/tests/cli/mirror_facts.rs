@@ -109,3 +109,50 @@ fn a_replica_whose_primary_fails_is_a_problem_and_a_primary_that_was_only_compar
     assert!(status.contains("\nUS: names not compared · "), "{status}");
     assert!(status.ends_with("2 datasets: 1 with problems\n? 1\n"), "{status}");
 }
+
+/// The number of good files, and of missing ones, as `mirror compare` says.
+fn counted(sandbox: &Sandbox, options: &str) -> [Option<u64>; 2] {
+    let compared = json(sandbox, &format!("mirror compare US {options}"));
+    ["good", "missing"].map(|count| compared["facts"]["files"][count].as_u64())
+}
+
+#[test]
+fn good_files_are_those_that_the_dataset_holds_and_each_counts_once_for_all_directories() {
+    let sandbox = Sandbox::after(&[
+        "mkdir d; for f in A B C D E; do echo $f > d/$f.nc; done",
+        "accession --registry us.db ingest US d --checksums --create -q",
+        "accession mirror pull US us.db --create -q; rm d/D.nc d/E.nc",
+    ]);
+    assert_eq!(counted(&sandbox, "--files d"), [Some(3), Some(2)]);
+    sandbox.run("accession --registry us.db delete US --id D.nc --id E.nc -q");
+    sandbox.run("accession mirror pull US -q");
+    assert_eq!(counted(&sandbox, ""), [Some(3), None]);
+    let compared = sandbox.run("accession mirror compare US");
+    assert!(compared.contains(", 3 good\nidentical: 3 granules\n"), "{compared}");
+    sandbox.run("mv d d2");
+    assert_eq!(counted(&sandbox, "--files d2"), [Some(3), None]);
+    sandbox.run("rm d2/A.nc");
+    assert_eq!(counted(&sandbox, "--files d2"), [Some(2), Some(1)]);
+    // A file that no granule has is no file of the dataset.
+    sandbox.run("echo A > d2/A.nc; echo x > d2/X.nc");
+    sandbox.run("accession fixity check US --root d2 --unexpected > /dev/null 2>&1");
+    assert_eq!(counted(&sandbox, "")[0], Some(3));
+}
+
+#[test]
+fn the_number_of_good_files_is_not_printed_if_it_does_not_follow_from_the_changes_since() {
+    let sandbox = Sandbox::after(&[
+        "mkdir d; for f in A B; do echo $f > d/$f.nc; echo $f > d/$f.xml; done",
+        "accession --registry us.db ingest US d --granule stem --checksums --create -q",
+        "accession mirror pull US us.db --create -q",
+    ]);
+    assert_eq!(counted(&sandbox, "--files d"), [Some(4), None]);
+    // One more granule has no file that was good before.
+    sandbox.run("accession --registry us.db ingest US --id C -q; accession mirror pull US -q");
+    assert_eq!(counted(&sandbox, ""), [Some(4), None]);
+    // How many files the other one had is not looked up.
+    sandbox.run("accession --registry us.db delete US --id A -q; accession mirror pull US -q");
+    assert_eq!(counted(&sandbox, ""), [None, None]);
+    let compared = sandbox.run("accession mirror compare US 2> /dev/null");
+    assert!(compared.contains(", 1 changed since\n") && !compared.contains("good"), "{compared}");
+}

@@ -57,9 +57,7 @@ impl Remembered<'_> {
             // What is known of the primary is what was read before.
             read: before.map_or(recorded, |before| before.read),
             identical: self.is_identical.then_some(recorded),
-            pulled: self
-                .pulled_with
-                .map(|options| LastPull { recorded, options: options.clone() }),
+            pulled: self.pulled_with.map(|options| LastPull { recorded, options: options.clone() }),
             failed: self.refusal.map(|refusal| FailedAttempt::new(recorded, refusal)),
             contradicts: self.contradicts,
             imported: self.is_imported.then_some(recorded),
