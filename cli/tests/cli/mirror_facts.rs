@@ -156,3 +156,42 @@ fn the_number_of_good_files_is_not_printed_if_it_does_not_follow_from_the_change
     let compared = sandbox.run("accession mirror compare US 2> /dev/null");
     assert!(compared.contains(", 1 changed since\n") && !compared.contains("good"), "{compared}");
 }
+
+#[test]
+fn a_log_that_ends_before_the_last_change_is_stale_wherever_it_is_read() {
+    let sandbox = Sandbox::after(&[
+        "accession --registry us.db ingest US --create --at 2024-01-01 --id A -q",
+        "accession --registry us.db ingest US --at 2024-02-01 --id C -q 2> /dev/null",
+        "accession --registry us.db publish site -q; accession import US site --create -q",
+    ]);
+    sandbox.run("accession --registry us.db dataset correct US --after 2024-01-15 -q");
+    sandbox.run("accession --registry us.db publish site -q");
+    sandbox.run("accession --registry us.db dataset export US --output us.jsonl -q");
+    for log in ["site/datasets/US", "site", "us.jsonl"] {
+        let imported = sandbox.run(&format!("accession import US {log}"));
+        let stale = "is stale: its log ends before the last change of US, at 2024-02-01T00:00:00Z";
+        assert!(imported.contains(&format!("warning: {log} {stale}\n")), "{imported}");
+        assert!(imported.contains("no changes: "), "{imported}");
+    }
+    // The primary's next change does not continue this history.
+    for (next, error) in [("D", "results in"), ("C", "has been held since")] {
+        let sandbox = Sandbox::after(&[
+            "accession --registry us.db ingest US --create --at 2024-01-01 --id A -q",
+            "accession --registry us.db ingest US --at 2024-02-01 --id C -q 2> /dev/null",
+            "accession --registry us.db publish site -q; accession import US site --create -q",
+            "accession --registry us.db dataset correct US --after 2024-01-15 -q",
+            &format!("accession --registry us.db ingest US --at 2024-03-01 --id {next} -q 2>&1"),
+            "accession --registry us.db publish site -q",
+        ]);
+        let refused = sandbox.run("accession import US site");
+        assert!(refused.contains(error) && refused.ends_with("\n? 2\n"), "{refused}");
+        let (_, correct) = refused.split_once(", `").unwrap();
+        let (correct, _) = correct.split_once('`').unwrap();
+        assert_eq!(correct, "accession dataset correct US --after 2024-01-01T00:00:00Z");
+        sandbox.run(correct);
+        let imported = sandbox.run("accession import US site");
+        assert!(imported.contains("1 added, holds 2") && !imported.contains("stale"), "{imported}");
+        let held = |registry: &str| sandbox.run(&format!("accession {registry} granules US"));
+        assert_eq!(held(""), held("--registry us.db"));
+    }
+}
