@@ -57,6 +57,8 @@ pub(crate) enum ChecksumsFact {
     Different {
         /// The number of granules with a file that differs. `None` means that they were not compared now.
         different: Option<u64>,
+        /// The number of granules that were compared. `None` means that the others were known to be the same.
+        compared: Option<u64>,
     },
     /// The mirror has none: nothing is recorded of its files, or sizes only.
     NotRecorded,
@@ -158,7 +160,8 @@ impl ChecksumsFact {
         };
         match (contents.other, compared) {
             (different, _) if different > 0 => {
-                ChecksumsFact::Different { different: Some(different) }
+                let compared = Some(contents.compared).filter(|_| !is_known);
+                ChecksumsFact::Different { different: Some(different), compared }
             }
             _ if !has_checksums => ChecksumsFact::NotRecorded,
             (_, 0) if of > 0 => ChecksumsFact::NotCompared,
@@ -342,10 +345,10 @@ impl fmt::Display for ChecksumsFact {
             ChecksumsFact::Identical { compared: Some(compared), of } => {
                 write!(f, "identical for {compared} of {of}")
             }
-            ChecksumsFact::Different { different: Some(different) } => {
+            ChecksumsFact::Different { different: Some(different), .. } => {
                 write!(f, "different for {}", plural(*different, "granule"))
             }
-            ChecksumsFact::Different { different: None } => f.write_str("different"),
+            ChecksumsFact::Different { different: None, .. } => f.write_str("different"),
             ChecksumsFact::NotRecorded => f.write_str("not recorded"),
             ChecksumsFact::NotCompared => f.write_str("not compared"),
         }

@@ -380,7 +380,7 @@ impl Snapshot {
         let checksums = if names != NamesFact::Identical {
             ChecksumsFact::NotCompared
         } else if primary.contradicts {
-            ChecksumsFact::Different { different: None }
+            ChecksumsFact::Different { different: None, compared: None }
         } else if !self.has_checksums(&primary.dataset)? {
             ChecksumsFact::NotRecorded
         } else if is_same || was_identical {

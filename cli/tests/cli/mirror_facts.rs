@@ -195,3 +195,26 @@ fn a_log_that_ends_before_the_last_change_is_stale_wherever_it_is_read() {
         assert_eq!(held(""), held("--registry us.db"));
     }
 }
+
+#[test]
+fn what_was_known_to_be_the_same_is_not_counted_as_not_compared() {
+    let sandbox = Sandbox::after(&[
+        "mkdir d; for f in A B C; do echo $f > d/$f.nc; done",
+        "accession --registry us.db sync US d --checksums --create -q 2> /dev/null",
+        "accession mirror pull US us.db --create -q; echo again > d/B.nc",
+        "accession --registry us.db dataset edit US --max-replace 1 -q",
+        "accession --registry us.db sync US d --checksums --note again -q 2> /dev/null",
+    ]);
+    let compared = sandbox.run("accession mirror compare US 2> /dev/null");
+    assert!(compared.contains("checksums different for 1 granule"), "{compared}");
+    assert!(!compared.contains("bytes compared"), "{compared}");
+    let compared = json(&sandbox, "mirror compare US");
+    assert!(compared["facts"]["checksums"]["compared"].is_null(), "{compared}");
+    // Without what was read before, all of them are compared.
+    sandbox.run("accession ingest OWN d --checksums --create -q 2> /dev/null");
+    sandbox.run(
+        "echo other > d/C.nc; accession --registry own.db ingest OWN d --checksums --create -q",
+    );
+    let compared = sandbox.run("accession mirror compare OWN own.db 2> /dev/null");
+    assert!(compared.contains("\nnames equal; bytes compared for 3 of 3\n"), "{compared}");
+}
