@@ -77,7 +77,7 @@ pub struct CompareMirror {
 
 impl CompareMirror {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let source = self.primary.source(&self.dataset, session)?;
+        let source = self.primary.source(&self.dataset, "compare", session)?;
         let registry = session.open()?;
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
         let oldest = self.checked_within.map(|age| registry.now().before(age));
@@ -311,7 +311,7 @@ impl PullMirror {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         match &self.dataset {
             Some(dataset) => {
-                let source = self.primary.source(dataset, session)?;
+                let source = self.primary.source(dataset, "pull", session)?;
                 let pulled = self.pull(dataset, &source, session)?;
                 let exit = self.report(dataset, &pulled, session, write_pulled)?;
                 hint_of_dry_run(session, &pulled.0.applied, self.dry_run);

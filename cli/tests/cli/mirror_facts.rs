@@ -218,3 +218,29 @@ fn what_was_known_to_be_the_same_is_not_counted_as_not_compared() {
     let compared = sandbox.run("accession mirror compare OWN own.db 2> /dev/null");
     assert!(compared.contains("\nnames equal; bytes compared for 3 of 3\n"), "{compared}");
 }
+
+#[test]
+fn the_help_of_max_age_says_which_commands_accept_it_for_a_file() {
+    let sandbox = Sandbox::after(&[
+        "accession --registry us.db ingest US --create --id A -q",
+        "accession --registry us.db dataset export US --output us.jsonl -q",
+        "accession mirror pull US us.jsonl --create --max-age 1d -q",
+        "accession mirror compare US us.jsonl --max-age 1d 2> /dev/null",
+    ]);
+    let refused = sandbox.run("accession import US us.jsonl --max-age 1d");
+    assert!(refused.contains("is not an address"), "{refused}");
+    let help = sandbox.run("accession import --help");
+    let (_, max_age) = help.split_once("--max-age <AGE>").unwrap();
+    let max_age = max_age.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(max_age.contains("`mirror` also accepts it for a manifest"), "{max_age}");
+}
+
+#[test]
+fn the_hint_to_name_a_primary_repeats_the_command() {
+    let sandbox = Sandbox::with_a_dataset();
+    for command in ["compare", "pull"] {
+        let refused = sandbox.run(&format!("accession mirror {command} DATASET"));
+        let hint = format!("hint: name it: `accession mirror {command} DATASET PRIMARY`\n");
+        assert!(refused.contains(&hint), "{refused}");
+    }
+}
