@@ -203,13 +203,14 @@ CREATE TABLE accession.mirror_source (
     dataset_id bigint NOT NULL,                                         -- the mirror
     id         bigint NOT NULL CHECK (id > 0),                          -- 1, 2, … within the dataset
     source     text COLLATE "C" NOT NULL CHECK (source <> ''),          -- a URL, or an absolute path
-    read       bigint NOT NULL,                                         -- when it was last read, microseconds
+    read       bigint NOT NULL,                                         -- when its log was last accepted, microseconds
     identical  bigint,                                                  -- when the mirror was last identical to it, microseconds
-    pulled     bigint,                                                  -- when the dataset was last pulled from it. NULL: it was only compared
+    pulled     bigint,                                                  -- when the dataset was last pulled from it. NULL: it never was
     options    text COLLATE "C",                                        -- with which it was pulled, a JSON object
     failed     bigint,                                                  -- when it was last tried without success. NULL: not since it was last read
     failure    text COLLATE "C" CHECK (failure IS NULL OR failed IS NOT NULL),
     contradicts bigint NOT NULL CHECK (contradicts IN (0, 1)),          -- whether the last pull from it left files that contradict it
+    imported   bigint,                                                  -- when its log was last imported
     row_check   bigint NOT NULL,
     PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, source)

@@ -218,13 +218,14 @@ CREATE TABLE mirror_source (
     dataset_id INTEGER NOT NULL REFERENCES dataset (id),                -- the mirror
     id         INTEGER NOT NULL CHECK (id > 0),                         -- 1, 2, … within the dataset
     source     TEXT    NOT NULL CHECK (source <> ''),                   -- a URL, or an absolute path
-    read       INTEGER NOT NULL,                                        -- when it was last read, microseconds
-    identical  INTEGER,                                                 -- when the mirror was last identical to it, microseconds
-    pulled     INTEGER,                                                 -- when the dataset was last pulled from it; it is pulled again from the latest. NULL: it was only compared
+    read       INTEGER NOT NULL,                                        -- when its log was last accepted, microseconds
+    identical  INTEGER,                                                 -- when the mirror was last identical to it
+    pulled     INTEGER,                                                 -- when it was last pulled; the latest is pulled again
     options    TEXT CHECK (json_valid(options)),                        -- with which it was pulled, a JSON object
-    failed     INTEGER,                                                 -- when it was last tried without success. NULL: not since it was last read
+    failed     INTEGER,                                                 -- when it failed last. NULL: not since it was read
     failure    TEXT CHECK (failure IS NULL OR failed IS NOT NULL),
-    contradicts INTEGER NOT NULL CHECK (contradicts IN (0, 1)),         -- whether the last pull from it left files that contradict it
+    contradicts INTEGER NOT NULL CHECK (contradicts IN (0, 1)),         -- whether the last pull left files that contradict it
+    imported   INTEGER,                                                 -- when its log was last imported
     row_check  INTEGER NOT NULL,
     PRIMARY KEY (dataset_id, id),
     UNIQUE (dataset_id, source)

@@ -320,11 +320,14 @@ impl Comparison {
             source,
             is_identical,
             pulled_with: is_pulled.then_some(&self.options),
+            is_imported: false,
             refusal: match outcome {
                 Outcome::Compared => self.status.status.refusal(),
                 Outcome::Pulled | Outcome::Contradicted { .. } => None,
             }
             .or(contradicts.then_some(LEFT)),
+            continues: is_pulled
+                || !matches!(self.status.status, MirrorStatus::Stale | MirrorStatus::Rewritten),
             contradicts,
             forget_from: forget_from.filter(|_| is_pulled),
             changes: (first_difference.is_none() || is_pulled).then_some(changes),

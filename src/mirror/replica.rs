@@ -16,8 +16,8 @@ use crate::registry::{ChangeReport, Import, LogChanges, Registry, Remembered, Wo
 /// What was read of a primary to copy it.
 pub struct LogCopy {
     source: String,
-    /// The last change of the primary's log, and what it holds since. `None` means that it has none.
-    last: Option<(Timestamp, Identifier, Digest)>,
+    /// What the primary holds since the last change of its log. `None` means that it has none.
+    last: Option<(Identifier, Digest)>,
     changes: LogChanges,
 }
 
@@ -47,7 +47,7 @@ impl Primary {
             work.get_or_insert_with(|| registry.begin(Work::ReadBytes, Some(left)))
                 .advance_by(bytes)
         })?;
-        let last = last.map(|last| (last.timestamp, last.identifier, last.digest));
+        let last = last.map(|last| (last.identifier, last.digest));
         Ok(Some(LogCopy { source, last, changes }))
     }
 }
@@ -103,6 +103,7 @@ fn copy(
     import.keep_beside(subsets, annotations);
     import.options = std::mem::take(&mut import.options).record(of.head.record.clone());
     import.withdrawn.clone_from(&of.head.withdrawn);
+    import.end_of_log = Some(until.unwrap_or(Timestamp::MIN));
     Ok((*of, last, changes))
 }
 
@@ -151,13 +152,6 @@ impl LogCopy {
         &self.source
     }
 
-    /// Whether the dataset, as it was imported, has changes after the last one of the primary's log:
-    /// the address shows an older state of it.
-    pub fn is_stale(&self, applied: &ChangeReport) -> bool {
-        let in_force = applied.in_force.as_ref().map(|in_force| in_force.timestamp);
-        in_force > self.last.map(|(timestamp, ..)| timestamp)
-    }
-
     /// Applies the import, and remembers in the same transaction what was read, so that the next copy
     /// reads only what is new.
     ///
@@ -174,13 +168,15 @@ impl LogCopy {
             let held = applied.in_force.as_ref();
             let held = held.map(|in_force| (in_force.identifier, in_force.digest));
             // The primary may show an older state of its log.
-            let empty = (Identifier::EMPTY, Digest::EMPTY);
-            let primary = self.last.map_or(empty, |(_, identifier, digest)| (identifier, digest));
+            let is_stale = import.is_stale(applied);
+            let primary = self.last.unwrap_or((Identifier::EMPTY, Digest::EMPTY));
             Remembered {
                 source: &self.source,
                 is_identical: held == Some(primary),
                 pulled_with: None,
-                refusal: self.is_stale(applied).then(|| MirrorStatus::Stale.refusal()).flatten(),
+                is_imported: true,
+                refusal: is_stale.then(|| MirrorStatus::Stale.refusal()).flatten(),
+                continues: !is_stale,
                 contradicts: false,
                 forget_from: None,
                 changes: Some(&self.changes),

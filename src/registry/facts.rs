@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::snapshot::{DifferenceCounts, Snapshot};
 use crate::error::Result;
-use crate::model::{DatasetName, Timestamp, plural};
+use crate::model::{ChangeCounts, DatasetName, Instance, Timestamp, plural};
 use crate::store::{FindingCounts, RootState};
 
 /// Whether the copy of a mirror matches.
@@ -37,6 +37,8 @@ pub(crate) enum NamesFact {
         /// The number of granules that only the mirror holds.
         unexpected: Option<u64>,
     },
+    /// The last attempt to read the primary failed, or its log does not continue what was read before.
+    NotCompared,
 }
 
 /// Whether the recorded checksums and sizes of a mirror are those of its primary, for the granules that both hold.
@@ -55,6 +57,8 @@ pub(crate) enum ChecksumsFact {
     Different {
         /// The number of granules with a file that differs. `None` means that they were not compared now.
         different: Option<u64>,
+        /// The number of granules that were compared. `None` means that the others were known to be the same.
+        compared: Option<u64>,
     },
     /// The mirror has none: nothing is recorded of its files, or sizes only.
     NotRecorded,
@@ -79,7 +83,8 @@ pub enum FilesFact {
     Good {
         /// Since when all files were checked.
         checked: Timestamp,
-        /// The number of files. `None` means that the next check is under way.
+        /// The number of files that did not change since. `None` means that it is not known: the next check is under
+        /// way, or the dataset changed since.
         good: Option<u64>,
         /// The number of granules that were added or replaced since, and whose files were not checked yet.
         changed: u64,
@@ -93,7 +98,8 @@ pub enum FilesFact {
     Bad {
         /// Since when all files were checked. `None` means that they never were.
         checked: Option<Timestamp>,
-        /// The number of files that are as recorded. `None` means that a check is under way.
+        /// The number of files that are as recorded in all directories. `None` means that it is not known: a check
+        /// is under way, not all files were ever checked, or the dataset changed since.
         good: Option<u64>,
         /// The number of files that do not exist.
         missing: u64,
@@ -154,7 +160,8 @@ impl ChecksumsFact {
         };
         match (contents.other, compared) {
             (different, _) if different > 0 => {
-                ChecksumsFact::Different { different: Some(different) }
+                let compared = Some(contents.compared).filter(|_| !is_known);
+                ChecksumsFact::Different { different: Some(different), compared }
             }
             _ if !has_checksums => ChecksumsFact::NotRecorded,
             (_, 0) if of > 0 => ChecksumsFact::NotCompared,
@@ -183,57 +190,128 @@ impl Snapshot {
             false => self.ask_of(dataset, |read, key| read.finding_counts(key))?,
         };
         Ok(match FilesFact::of(&roots, counts, oldest) {
-            FilesFact::Good { checked, good, .. } => {
-                let changed = self.changed_since(dataset, checked)?;
+            FilesFact::Good { checked, .. } => {
+                let since = self.changes_since(dataset, checked)?;
+                let good = self.good_files(dataset, &roots, &since, counts.files)?;
+                let changed = since.counts.ingested + since.counts.replaced;
                 FilesFact::Good { checked, good, changed }
+            }
+            FilesFact::Bad { checked: Some(checked), missing, damaged, other, .. } => {
+                let since = self.changes_since(dataset, checked)?;
+                let good = self.good_files(dataset, &roots, &since, counts.files)?;
+                FilesFact::Bad { checked: Some(checked), good, missing, damaged, other }
             }
             fact => fact,
         })
     }
 
-    /// The number of granules that the last changes of a dataset, recorded after a time, added or replaced.
-    fn changed_since(&self, dataset: &DatasetName, since: Timestamp) -> Result<u64> {
-        let (mut changed, mut before) = (0, None);
+    /// The number of files of a dataset that were as recorded at the last checks in all roots, and that did not change
+    /// `since` the first of these began. `None` means that this is not known. `bad` were not as recorded in some root.
+    fn good_files(
+        &self,
+        dataset: &DatasetName,
+        roots: &[RootState],
+        since: &ChangesSince,
+        bad: u64,
+    ) -> Result<Option<u64>> {
+        let (first, last) = (
+            roots.iter().min_by_key(|root| root.since),
+            roots.iter().max_by_key(|root| root.since),
+        );
+        let is_resting = roots.iter().all(|root| root.started.is_none());
+        let (Some(first), Some(last), true) = (first, last, is_resting) else { return Ok(None) };
+        let ChangeCounts { ingested, deleted: _, described, replaced } = since.counts;
+        let only_deleted = ingested + described + replaced == 0;
+        let mut unchanged = since.unchanged_of(first.files);
+        if unchanged.is_none()
+            && only_deleted
+            && let Some(later) = last.since
+        {
+            unchanged = self.changes_since(dataset, later)?.unchanged_of(last.files);
+        }
+        // Of files that were added or changed since, some may be bad.
+        let unchanged = unchanged.filter(|_| bad == 0 || only_deleted);
+        Ok(unchanged.and_then(|unchanged| unchanged.checked_sub(bad)))
+    }
+
+    /// The changes of a dataset that were recorded after a time.
+    fn changes_since(&self, dataset: &DatasetName, since: Timestamp) -> Result<ChangesSince> {
+        let (mut changes, mut before) = (ChangesSince::default(), None);
         for _ in 0..MAX_PAGES {
             let page = self.instances_before(dataset, before, PAGE_CHANGES)?;
-            let is_whole = page.len() < PAGE_CHANGES as usize;
+            let is_last = page.len() < PAGE_CHANGES as usize;
             for instance in page {
-                if instance.recorded <= since {
-                    return Ok(changed);
+                if before.is_none() {
+                    changes.granules = instance.granules;
                 }
-                changed += instance.ingested + instance.replaced;
+                if instance.recorded <= since {
+                    return Ok(ChangesSince { are_all: true, ..changes });
+                }
+                let Instance { ingested, deleted, described, replaced, .. } = instance;
+                changes.counts += ChangeCounts { ingested, deleted, described, replaced };
+                changes.number += 1;
                 before = Some(instance.timestamp);
             }
-            if is_whole {
-                break;
+            if is_last {
+                return Ok(ChangesSince { are_all: true, ..changes });
             }
         }
-        Ok(changed)
+        Ok(changes)
     }
 }
 
-/// The number of changes in a page, and the greatest number of pages that are read to count what changed since a
-/// check.
+/// The last changes of a dataset, recorded after a time.
+#[derive(Debug, Clone, Copy, Default)]
+struct ChangesSince {
+    /// The number of changes.
+    number: u64,
+    /// What they did.
+    counts: ChangeCounts,
+    /// The number of granules held now.
+    granules: u64,
+    /// Whether these are all changes since: more than [`MAX_PAGES`] pages are not read.
+    are_all: bool,
+}
+
+impl ChangesSince {
+    /// How many of the files that a check found when it had read all of them did not change since it began. `None`
+    /// means that this does not follow from the numbers.
+    fn unchanged_of(&self, files: u64) -> Option<u64> {
+        let ChangeCounts { ingested, deleted, described, replaced } = self.counts;
+        if !self.are_all {
+            return None;
+        }
+        if deleted + described + replaced == 0 {
+            return Some(files);
+        }
+        // A granule has at least one file. If there were as many files as granules, each had one.
+        let granules = (self.granules + deleted).checked_sub(ingested)?;
+        let has_one_file_each = granules == files && described == 0;
+        // Several changes can be of the same granule.
+        let are_distinct = self.number == 1 || ingested + replaced == 0;
+        granules.checked_sub(deleted + replaced).filter(|_| has_one_file_each && are_distinct)
+    }
+}
+
+/// The number of changes in a page, and the greatest number of pages that are read to count the changes since a check.
 const PAGE_CHANGES: u32 = 256;
 const MAX_PAGES: u32 = 64;
 
 impl FilesFact {
+    /// What the checks found, without the number of good files.
     fn of(roots: &[RootState], counts: FindingCounts, oldest: Option<Timestamp>) -> Self {
-        let FindingCounts { missing, damaged, all } = counts;
+        let FindingCounts { missing, damaged, all, .. } = counts;
         let other = all.saturating_sub(missing + damaged);
         let is_complete = |root: &RootState| root.since.is_some();
         let first_since = roots.iter().filter_map(|root| root.since).min();
         let checked = first_since.filter(|_| roots.iter().all(is_complete));
-        let is_resting = roots.iter().all(|root| root.started.is_none());
-        let files: u64 = roots.iter().map(|root| root.files).sum();
-        let good = is_resting.then(|| files.saturating_sub(all));
         let is_old = |oldest| roots.iter().any(|root| root.is_older_than(oldest));
         let started = roots.iter().filter(|root| !is_complete(root)).filter_map(|it| it.started);
         match (checked, started.min()) {
             _ if roots.is_empty() => FilesFact::NeverChecked,
-            _ if all > 0 => FilesFact::Bad { checked, good, missing, damaged, other },
+            _ if all > 0 => FilesFact::Bad { checked, good: None, missing, damaged, other },
             (Some(checked), _) if oldest.is_some_and(is_old) => FilesFact::Old { checked },
-            (Some(checked), _) => FilesFact::Good { checked, good, changed: 0 },
+            (Some(checked), _) => FilesFact::Good { checked, good: None, changed: 0 },
             (None, Some(since)) => FilesFact::BeingChecked { since },
             (None, None) => FilesFact::NeverChecked,
         }
@@ -255,6 +333,7 @@ impl fmt::Display for NamesFact {
                 write!(f, "different: {missing} missing, {unexpected} unexpected")
             }
             NamesFact::Different { .. } => f.write_str("different"),
+            NamesFact::NotCompared => f.write_str("not compared"),
         }
     }
 }
@@ -266,10 +345,10 @@ impl fmt::Display for ChecksumsFact {
             ChecksumsFact::Identical { compared: Some(compared), of } => {
                 write!(f, "identical for {compared} of {of}")
             }
-            ChecksumsFact::Different { different: Some(different) } => {
+            ChecksumsFact::Different { different: Some(different), .. } => {
                 write!(f, "different for {}", plural(*different, "granule"))
             }
-            ChecksumsFact::Different { different: None } => f.write_str("different"),
+            ChecksumsFact::Different { different: None, .. } => f.write_str("different"),
             ChecksumsFact::NotRecorded => f.write_str("not recorded"),
             ChecksumsFact::NotCompared => f.write_str("not compared"),
         }

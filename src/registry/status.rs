@@ -86,7 +86,8 @@ pub struct StatusThresholds {
 pub struct Mirrored {
     /// Its address, or the path of its file.
     pub source: String,
-    /// Whether the copy matches: its names and checksums as of the last time that the primary was read.
+    /// Whether the copy matches: its names and checksums as of the last time that the primary was read. They are
+    /// not compared if a later attempt failed.
     pub facts: MirrorFacts,
     /// What is known of the mirror and this primary, in one word for the JSON: the other fields say it, too.
     verdict: MirrorVerdict,
@@ -98,7 +99,7 @@ pub struct Mirrored {
     pub timestamp: Option<Timestamp>,
     /// The identifier after it.
     pub identifier: Option<Identifier>,
-    /// When it was last read.
+    /// When its log was last read and continued what was read before.
     pub read: Timestamp,
     /// When the mirror was last identical to it.
     pub identical: Option<Timestamp>,
@@ -220,11 +221,16 @@ impl DatasetStatus {
                 .map(|annotation| format!("the set in force is questionable: {}", annotation.note)),
         );
         let default = primaries.iter().find(|primary| primary.is_default);
+        // A dataset that was never pulled may be a replica.
+        let imported = primaries.iter().filter(|primary| primary.imported.is_some());
+        let followed = default.or_else(|| imported.max_by_key(|primary| primary.imported));
+        if let Some(state) = followed
+            && let (Some(at), Some(failure)) = (state.failed, &state.failure)
+        {
+            problems.push(format!("{} failed at {at}: {failure}", quoted(&state.source)));
+        }
         if let Some(state) = default {
             let source = quoted(&state.source);
-            if let (Some(at), Some(failure)) = (state.failed, &state.failure) {
-                problems.push(format!("{source} failed at {at}: {failure}"));
-            }
             problems.extend(oldest.filter(|oldest| state.identical < Some(*oldest)).map(|_| {
                 match state.identical {
                     Some(identical) => format!("not identical to {source} since {identical}"),
@@ -359,9 +365,13 @@ impl Snapshot {
         let of = held.map_or(0, |held| held.granules);
         let (identifier, digest) =
             held.map_or((Identifier::EMPTY, Digest::EMPTY), |held| (held.identifier, held.digest));
-        let names = match last.is_some_and(|last| last.identifier == identifier) {
-            true => NamesFact::Identical,
-            false => NamesFact::Different { missing: None, unexpected: None },
+        let names = if primary.failed > Some(primary.read) {
+            // What was read before may no longer be what the primary holds.
+            NamesFact::NotCompared
+        } else if last.is_some_and(|last| last.identifier == identifier) {
+            NamesFact::Identical
+        } else {
+            NamesFact::Different { missing: None, unexpected: None }
         };
         let is_same = last.is_some_and(|last| last.digest == digest);
         // What was found when the primary was read may have changed since.
@@ -370,7 +380,7 @@ impl Snapshot {
         let checksums = if names != NamesFact::Identical {
             ChecksumsFact::NotCompared
         } else if primary.contradicts {
-            ChecksumsFact::Different { different: None }
+            ChecksumsFact::Different { different: None, compared: None }
         } else if !self.has_checksums(&primary.dataset)? {
             ChecksumsFact::NotRecorded
         } else if is_same || was_identical {
@@ -425,7 +435,7 @@ pub struct KnownPrimary {
     pub dataset: DatasetName,
     /// Where the primary is: a URL or an absolute path.
     pub source: String,
-    /// When it was last read.
+    /// When its log was last read and continued what was read before.
     pub read: Timestamp,
     /// The number of changes that were read of its log; 0 if it had none.
     pub changes: u64,
@@ -443,6 +453,8 @@ pub struct KnownPrimary {
     pub failure: Option<String>,
     /// Whether the last pull left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
+    /// When its log was last imported: the dataset is a replica of it. `None` means never.
+    pub(crate) imported: Option<Timestamp>,
     /// Whether it is the one of the latest pull, from which the dataset is pulled again.
     pub is_default: bool,
     /// The options of the last pull.
@@ -453,7 +465,8 @@ pub struct KnownPrimary {
 
 impl KnownPrimary {
     fn of(dataset: DatasetName, stored: StoredSource, last: Option<LogChange>) -> Self {
-        let StoredSource { source, read, identical, pulled, failed, contradicts } = stored;
+        let StoredSource { source, read, identical, pulled, failed, contradicts, imported } =
+            stored;
         let (pulled, pull_options) = pulled.map(|it| (it.recorded, it.options)).unzip();
         let (failed, failure) = failed.map(|it| (it.recorded, it.message)).unzip();
         KnownPrimary {
@@ -468,6 +481,7 @@ impl KnownPrimary {
             failed,
             failure,
             contradicts,
+            imported,
             is_default: false,
             pull_options,
             last,
@@ -522,6 +536,5 @@ fn source_of(
     source: &str,
 ) -> Result<Option<(DatasetKey, SourceKey)>> {
     let Some((key, _)) = read.key_and_name(dataset)? else { return Ok(None) };
-    let mut sources = read.mirror_sources(key)?.into_iter();
-    Ok(sources.find(|(_, stored)| stored.source == source).map(|(source, _)| (key, source)))
+    Ok(read.mirror_source(key, source)?.map(|(source, _)| (key, source)))
 }

@@ -38,7 +38,7 @@ pub(crate) struct SourceKey(pub(in crate::store) u64);
 pub struct StoredSource {
     /// Where it is: a URL or an absolute path.
     pub source: String,
-    /// When it was last read.
+    /// When its log was last read and continued what was read before.
     pub read: Timestamp,
     /// When the dataset was last identical to it. `None` means that it never was.
     pub identical: Option<Timestamp>,
@@ -49,6 +49,8 @@ pub struct StoredSource {
     pub failed: Option<FailedAttempt>,
     /// Whether the last pull left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
+    /// When its log was last imported: the dataset is a replica of it. `None` means never.
+    pub imported: Option<Timestamp>,
 }
 
 /// Some consecutive changes of a dataset, as far as a plot needs them.
@@ -184,6 +186,8 @@ pub struct FindingCounts {
     pub damaged: u64,
     /// All of them.
     pub all: u64,
+    /// The number of different files of granules among them, each counted once for all roots.
+    pub files: u64,
 }
 
 /// A file that is not as it is recorded: what the last check of it has found.

@@ -86,7 +86,7 @@ tables! {
         ["dataset_id", "subset_id"] ["granule_id"];
     MIRROR_SOURCE = "mirror_source", Some("a primary"), ["dataset_id"] ["id"],
         "source", "read", "identical", "pulled", "options", "failed", "failure",
-        "contradicts";
+        "contradicts", "imported";
     LOG_CHANGE = "log_change", Some("a change of a primary"), ["dataset_id", "source_id"] ["number"],
         "timestamp", "identifier", "digest", "line_check", "bytes", "granules", "ingested", "deleted",
         "described", "replaced", "note";

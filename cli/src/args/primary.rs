@@ -35,8 +35,14 @@ pub struct PrimaryArgs {
 }
 
 impl PrimaryArgs {
-    /// The primary of a mirror: the one that was named, or else its default.
-    pub fn source(&self, mirror: &DatasetName, session: &Session) -> Result<Primary> {
+    /// The primary of a mirror: the one that was named, or else its default. `command` is that of `mirror` for which
+    /// it is named.
+    pub fn source(
+        &self,
+        mirror: &DatasetName,
+        command: &str,
+        session: &Session,
+    ) -> Result<Primary> {
         let primary_dataset = self.primary_dataset.clone();
         let options = PrimaryOptions { primary_dataset, ..self.http.options()? };
         match &self.primary {
@@ -49,8 +55,10 @@ impl PrimaryArgs {
                 let default =
                     sources.into_iter().find_map(|it| Primary::of_last_pull(it, options.clone()));
                 default.map(|source| reporting(source, session)).ok_or_else(|| {
-                    Error::usage(format!("{mirror} was not pulled from any primary yet"))
-                        .with_hint(format!("name it: `accession mirror pull {mirror} PRIMARY`"))
+                    let program = session.program();
+                    Error::usage(format!("{mirror} was not pulled from any primary yet")).with_hint(
+                        format!("name it: `{program} mirror {command} {mirror} PRIMARY`"),
+                    )
                 })
             }
         }
@@ -102,7 +110,7 @@ pub struct HttpArgs {
 
     /// The greatest age of a publication: 90m, 36h or 2d
     ///
-    /// For a manifest or a published directory, the time of its last write counts.
+    /// `mirror` also accepts it for a manifest or a published directory, of which the time of the last write counts.
     #[arg(long, hide_short_help = true, value_name = "AGE", value_parser = age)]
     max_age: Option<Duration>,
 

@@ -25,7 +25,7 @@ use crate::error::{Context, Error, Exit, Result};
 use crate::events::import_events;
 use crate::input_file::InputFile;
 use crate::listing_guard::ListingGuard;
-use crate::output::{Object, Output, counted, in_words};
+use crate::output::{Object, Output, counted, in_words, one_line};
 use crate::reading::MissingPages;
 use crate::session::{Create, Session};
 
@@ -174,15 +174,20 @@ impl ImportArgs {
             );
         }
         let application = Application { findings: findings.as_ref(), ..self.application() };
-        let (imported, created) = application.make(session, |registry| match &replica {
+        let made = application.make(session, |registry| match &replica {
             Some(replica) => Ok(replica.import(registry, &self.dataset, &import)?),
             None => Ok(registry.import(&self.dataset, &import)?),
-        })?;
+        });
+        let (imported, created) =
+            made.map_err(|error| self.with_hint_of_other_history(error, &import, session))?;
         session.warn_all(imported.import_warnings(&self.dataset, now));
-        if let (Some(replica), Some(in_force)) = (&replica, &imported.in_force)
-            && replica.is_stale(&imported)
+        if let Some(Instance { dataset, timestamp, .. }) = &imported.in_force
+            && import.is_stale(&imported)
         {
-            let (source, Instance { dataset, timestamp, .. }) = (replica.source(), in_force);
+            let source = match &replica {
+                Some(replica) => replica.source().to_owned(),
+                None => one_line(&file.name()).to_string(),
+            };
             session.warn(
                 WarningKind::Stale,
                 &format!(
@@ -236,6 +241,28 @@ impl ImportArgs {
             }
         }
         Ok(exit)
+    }
+
+    /// The error of a log that does not continue the history of the dataset, with the command that takes out what the
+    /// log does not have: the primary may have done so.
+    fn with_hint_of_other_history(
+        &self,
+        error: Error,
+        import: &Import,
+        session: &Session,
+    ) -> Error {
+        let of_history = [ErrorKind::NotAsExpected, ErrorKind::NotAfterLast, ErrorKind::Input];
+        let registry = || session.open_existing().ok().flatten();
+        if of_history.iter().any(|kind| error.kind() == *kind)
+            && let Some(registry) = registry()
+            && let Ok(Some(at)) = import.last_in_common(&registry, &self.dataset)
+        {
+            let (dataset, program) = (&self.dataset, session.program());
+            return error.with_hint(format!(
+                "nothing was changed; {dataset} has had other changes than the log since {at}: if the primary corrected its history, `{program} dataset correct {dataset} --after {at}` takes them out here, too; then repeat the import"
+            ));
+        }
+        error
     }
 
     fn change_options(&self) -> ChangeOptions {

@@ -77,7 +77,7 @@ pub struct CompareMirror {
 
 impl CompareMirror {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
-        let source = self.primary.source(&self.dataset, session)?;
+        let source = self.primary.source(&self.dataset, "compare", session)?;
         let registry = session.open()?;
         let limit = if self.all || session.is_json() { u64::MAX } else { MAX_LISTED };
         let oldest = self.checked_within.map(|age| registry.now().before(age));
@@ -235,8 +235,12 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
         }
         status => writeln!(out, "{status}")?,
     }
-    if missing + unexpected == 0 && compared["digest_equal"] != true {
-        let files = count("compared");
+    // What was known to be the same is not read again.
+    let files = &compared["facts"]["checksums"]["compared"];
+    if missing + unexpected == 0
+        && compared["digest_equal"] != true
+        && let Some(files) = files.as_u64()
+    {
         writeln!(out, "names equal; bytes compared for {files} of {}", count("matched"))?;
     }
     if ["identical", "damaged", "unchecked"].contains(&status.as_str()) {
@@ -307,7 +311,7 @@ impl PullMirror {
     pub fn run(self, session: &mut Session) -> Result<Exit> {
         match &self.dataset {
             Some(dataset) => {
-                let source = self.primary.source(dataset, session)?;
+                let source = self.primary.source(dataset, "pull", session)?;
                 let pulled = self.pull(dataset, &source, session)?;
                 let exit = self.report(dataset, &pulled, session, write_pulled)?;
                 hint_of_dry_run(session, &pulled.0.applied, self.dry_run);

@@ -25,6 +25,7 @@ mod help;
 mod hostile;
 #[cfg(target_os = "linux")]
 mod memory;
+mod mirror_facts;
 mod option_pairs;
 mod payment;
 mod readme;

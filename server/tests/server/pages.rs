@@ -156,7 +156,7 @@ fn the_page_of_a_mirror_says_whether_the_copy_matches() {
     let other = Registry::create(at("other.db"), clock()).unwrap();
     recorded(&other, 0, &["A", "B"]);
     assert_eq!(compare().unwrap().status.status, MirrorStatus::Rewritten);
-    is("names different · checksums not compared · files on disk");
+    is("names not compared · checksums not compared · files on disk");
     assert!(said().contains(" It could not be followed on "), "{}", said());
     std::fs::remove_file(&log).unwrap();
     compare().unwrap_err();

@@ -57,6 +57,9 @@ pub struct Import {
     /// without a time needs this: a later event of a day would prevent an earlier one, which is left out
     /// until the day is over, from ever being imported.
     pub until: Option<Timestamp>,
+    /// The time of the last change of the log that the events are of ([`Timestamp::MIN`]: it has none). `None` means
+    /// that they are not of a log.
+    pub(crate) end_of_log: Option<Timestamp>,
     staging: Staging,
     times: BTreeSet<Timestamp>,
     /// The time of the last event: the next one mostly has the same.
@@ -127,6 +130,40 @@ impl Import {
     /// The number of events that were added.
     pub fn count(&self) -> u64 {
         self.staging.count()
+    }
+
+    /// Whether the events are of a log that ends before the last change of the dataset into which they were imported:
+    /// it is an older state, or the primary took a change out.
+    pub fn is_stale(&self, applied: &ChangeReport) -> bool {
+        let in_force = applied.in_force.as_ref().map(|in_force| in_force.timestamp);
+        self.end_of_log.is_some_and(|end| in_force > Some(end))
+    }
+
+    /// The time of the last change of the log up to which the dataset has the same history, if the dataset has had other
+    /// changes since. `None` means that it has had none, that they have no change in common, or that the events are
+    /// not of a log.
+    ///
+    /// # Errors
+    ///
+    /// The error of a registry; [`ErrorKind::DatasetUnknown`](crate::ErrorKind::DatasetUnknown).
+    pub fn last_in_common(
+        &self,
+        registry: &Registry,
+        dataset: &DatasetName,
+    ) -> Result<Option<Timestamp>> {
+        registry.snapshot()?.ask_of(dataset, |read, key| {
+            let Some(latest) = read.latest_instance(key)? else { return Ok(None) };
+            let mut last = None;
+            for at in self.results.expected().take_while(|at| *at <= latest.timestamp) {
+                let in_force = read.instance_at(key, at)?;
+                let set = in_force.map(|in_force| (in_force.identifier, in_force.digest));
+                if set.is_none_or(|set| self.results.check(at, set).is_err()) {
+                    break;
+                }
+                last = Some(at);
+            }
+            Ok(last.filter(|last| *last < latest.timestamp))
+        })
     }
 
     /// The number of distinct times of the events, each of which becomes a change.

@@ -19,8 +19,12 @@ pub(crate) struct Remembered<'a> {
     pub is_identical: bool,
     /// With which options the dataset was pulled from it. `None` means that it was only read.
     pub pulled_with: Option<&'a PrimaryOptions>,
+    /// Whether its log was imported.
+    pub is_imported: bool,
     /// Why the dataset may not be pulled from it. `None` means that it may.
     pub refusal: Option<&'a str>,
+    /// Whether its log continues what was read before: it is neither an older state of it nor another one.
+    pub continues: bool,
     /// Whether a pull has left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
     /// The first change that is to be forgotten. `None` keeps all that was read before.
@@ -43,17 +47,20 @@ impl Remembered<'_> {
         dataset: DatasetKey,
         latest: Option<Timestamp>,
     ) -> Result<()> {
-        let (read, _) = registry.record(transaction, latest, Timestamp::MIN)?;
         let Remembered { forget_from, changes, .. } = *self;
+        let before = transaction.mirror_source(dataset, self.source)?.map(|(_, before)| before);
+        let before = before.filter(|_| !self.continues);
+        let earliest = before.as_ref().map_or(Timestamp::MIN, after_read);
+        let (recorded, _) = registry.record(transaction, latest, earliest)?;
         let stored = StoredSource {
             source: self.source.to_owned(),
-            read,
-            identical: self.is_identical.then_some(read),
-            pulled: self
-                .pulled_with
-                .map(|options| LastPull { recorded: read, options: options.clone() }),
-            failed: self.refusal.map(|refusal| FailedAttempt::new(read, refusal)),
+            // What is known of the primary is what was read before.
+            read: before.map_or(recorded, |before| before.read),
+            identical: self.is_identical.then_some(recorded),
+            pulled: self.pulled_with.map(|options| LastPull { recorded, options: options.clone() }),
+            failed: self.refusal.map(|refusal| FailedAttempt::new(recorded, refusal)),
             contradicts: self.contradicts,
+            imported: self.is_imported.then_some(recorded),
         };
         let source = transaction.save_mirror_source(dataset, &stored)?;
         if let Some(from) = forget_from {
@@ -85,6 +92,11 @@ impl Remembered<'_> {
         }
         Ok(())
     }
+}
+
+/// The first instant at which an attempt can have failed after a primary was read.
+fn after_read(source: &StoredSource) -> Timestamp {
+    source.read.next().unwrap_or(source.read)
 }
 
 /// What a pull takes of a primary beside its granules.
@@ -177,7 +189,10 @@ impl Registry {
             let Some((key, _)) = transaction.key_and_name(dataset)? else {
                 return Ok(((), End::RollBack));
             };
-            let (recorded, _) = self.record(transaction, None, Timestamp::MIN)?;
+            let Some((_, known)) = transaction.mirror_source(key, source)? else {
+                return Ok(((), End::RollBack));
+            };
+            let (recorded, _) = self.record(transaction, None, after_read(&known))?;
             let failed = FailedAttempt::new(recorded, message);
             transaction.save_failed_attempt(key, source, &failed)?;
             Ok(((), End::Remember))

@@ -45,9 +45,21 @@ impl View {
             WHERE dataset_id = ?1",
         );
         let counts = self.row(&COUNTS, &[dataset.into()], |row| {
-            Ok(FindingCounts { missing: row.get(0)?, damaged: row.get(1)?, all: row.get(2)? })
+            let (missing, damaged, all) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            Ok(FindingCounts { missing, damaged, all, files: 0 })
         })?;
-        Ok(counts.unwrap_or_default())
+        let Some(counts) = counts.filter(|counts| counts.all > 0) else {
+            return Ok(FindingCounts::default());
+        };
+        static FILES: Sql = Sql::new(
+            "SELECT count(*)
+            FROM (
+                SELECT DISTINCT granule_id, path
+                FROM {fixity_finding}
+                WHERE dataset_id = ?1 AND granule_id <> '') AS file",
+        );
+        let files = self.row(&FILES, &[dataset.into()], |row| row.get(0))?;
+        Ok(FindingCounts { files: files.unwrap_or(0), ..counts })
     }
 
     /// The names of the datasets of which files were checked, in order. Asks every machine.

@@ -14,7 +14,7 @@ impl Row for (SourceKey, StoredSource) {
     }
 }
 
-part!(StoredSource { source, read, identical, pulled, failed, contradicts });
+part!(StoredSource { source, read, identical, pulled, failed, contradicts, imported });
 part!(LastPull { recorded, options });
 part!(FailedAttempt { recorded, message });
 optional_part!(LastPull);
@@ -31,6 +31,16 @@ impl View {
         let mut sources: Vec<(SourceKey, StoredSource)> = self.first(dataset, u32::MAX)?;
         sources.sort_by(|(_, one), (_, other)| one.source.cmp(&other.source));
         Ok(sources)
+    }
+
+    /// A primary that was read for a dataset. `None` means that it never was.
+    pub fn mirror_source(
+        &self,
+        dataset: DatasetKey,
+        source: &str,
+    ) -> Result<Option<(SourceKey, StoredSource)>> {
+        let mut known = self.mirror_sources(dataset)?.into_iter();
+        Ok(known.find(|(_, stored)| stored.source == source))
     }
 
     /// The primaries that were read for some datasets, by dataset and source. Asks every machine, once.
@@ -81,7 +91,7 @@ impl View {
 
 impl Transaction {
     /// Stores that a primary was read for a dataset; adds it if it was not read before. When the
-    /// dataset was identical to it, and pulled from it, are kept where the new value is `None`.
+    /// dataset was identical to it, pulled from it and imported from it is kept where the new value is `None`.
     pub fn save_mirror_source(
         &self,
         dataset: DatasetKey,
@@ -96,6 +106,7 @@ impl Transaction {
         if let Some(before) = before {
             stored.identical = stored.identical.or(before.identical);
             stored.pulled = stored.pulled.or(before.pulled);
+            stored.imported = stored.imported.or(before.imported);
         }
         self.put(dataset, &(key, stored))?;
         Ok(key)
@@ -109,8 +120,7 @@ impl Transaction {
         failed: &FailedAttempt,
     ) -> Result<()> {
         self.session()?.lock(dataset)?;
-        let mut known = self.mirror_sources(dataset)?.into_iter();
-        match known.find(|(_, stored)| stored.source == source) {
+        match self.mirror_source(dataset, source)? {
             None => Ok(()),
             Some((key, stored)) => {
                 let stored = StoredSource { failed: Some(failed.clone()), ..stored };
