@@ -41,6 +41,18 @@ pub(super) fn whole_number(number: &Number) -> Option<u64> {
     number.as_u64().or_else(of_float)
 }
 
+/// The [`whole_number`] that a value is, as a number or as a string.
+pub(super) fn stated_number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => whole_number(number),
+        Value::String(text) => {
+            let text = text.trim();
+            text.parse().ok().or_else(|| whole_number(&text.parse().ok()?))
+        }
+        _ => None,
+    }
+}
+
 /// Builds a value, and keeps the first key that occurs twice in an object.
 #[derive(Clone, Copy)]
 struct Unique<'a>(&'a RefCell<Option<String>>);

@@ -306,6 +306,24 @@ fn the_hint_for_a_compressed_file_is_a_command_without_a_dataset() {
 }
 
 #[test]
+fn a_total_of_each_catalogue_may_be_a_float_and_must_be_a_number() {
+    for (document, name) in [
+        (r#"{"response":{"numFound":2.0,"docs":[{"instance_id":"A"}]}}"#, "esgf.json"),
+        (r#"{"hits":2.0,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#, "umm.json"),
+        (r#"{"type":"FeatureCollection","numberMatched":2e0,"features":[{"id":"A"}]}"#, "s.json"),
+    ] {
+        refused(name, document, ErrorKind::Incomplete, "the search found 2 granules");
+        for one in ["1.0", "1e0", "\"1\""] {
+            let document = document.replace("2.0", one).replace("2e0", one);
+            assert_eq!(ids(name, &document), ["A"], "{document}");
+        }
+        let unread = document.replace("2.0", "\"1,000\"").replace("2e0", "\"1,000\"");
+        refused(name, &unread, ErrorKind::Incomplete, "and \"1,000\" of \"");
+        refused(name, &unread, ErrorKind::Incomplete, "hint: --total N states");
+    }
+}
+
+#[test]
 fn a_number_that_may_not_be_the_one_that_is_written_is_refused() {
     let cumulus = |members: &str| {
         (
