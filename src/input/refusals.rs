@@ -308,7 +308,10 @@ fn the_hint_for_a_compressed_file_is_a_command_without_a_dataset() {
 #[test]
 fn a_total_of_each_catalogue_may_be_a_float_and_must_be_a_number() {
     for (document, name) in [
-        (r#"{"response":{"numFound":2.0,"docs":[{"instance_id":"A"}]}}"#, "esgf.json"),
+        (
+            r#"{"responseHeader":{},"response":{"numFound":2.0,"docs":[{"instance_id":"A"}]}}"#,
+            "esgf.json",
+        ),
         (r#"{"hits":2.0,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#, "umm.json"),
         (r#"{"type":"FeatureCollection","numberMatched":2e0,"features":[{"id":"A"}]}"#, "s.json"),
     ] {
@@ -334,7 +337,7 @@ fn a_number_that_may_not_be_the_one_that_is_written_is_refused() {
     let esgf = |members: &str| {
         (
             format!(
-                r#"{{"response":{{"docs":[{{"instance_id":"A","title":"A.nc",{members}}}]}}}}"#
+                r#"{{"responseHeader":{{}},"response":{{"docs":[{{"instance_id":"A","title":"A.nc",{members}}}]}}}}"#
             ),
             "e.json",
         )
@@ -349,7 +352,7 @@ fn a_number_that_may_not_be_the_one_that_is_written_is_refused() {
     let of_both = "\"checksum\":[\"d41d8cd98f00b204e9800998ecf8427e\",\"da39a3ee5e6b4b0d3255bfef95601890afd80709\"]";
     let types = format!("{of_both},\"checksum_type\":[\"MD5\",\"SHA1\"]");
     for (odd, words) in [
-        (cumulus(&number), "the checksum of \"A.nc\" is a number, not a string"),
+        (cumulus(&number), "the checksum of \"a.nc\" is a number, not a string"),
         (cumulus("\"checksumType\":\"crc32\",\"checksum\":1234e1"), "is a number"),
         (cumulus("\"checksumType\":\"crc32\",\"checksum\":12345678"), "is a number"),
         (cumulus("\"checksumType\":\"xxh3\",\"checksum\":1234567890123456789012"), "is a number"),
