@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::content::{ETAG, WrittenFile, scalar};
+use super::content::{ETAG, Scalar, WrittenFile, scalar};
 use super::json_items::JsonItems;
 use super::lines::FOLDER_MARKER;
 use super::response::{Dialect, Item};
@@ -145,8 +145,7 @@ struct Typed {
 #[serde(default, rename_all = "PascalCase")]
 struct UmmFile {
     name: Option<String>,
-    #[serde(deserialize_with = "scalar")]
-    size_in_bytes: Option<String>,
+    size_in_bytes: Scalar,
     checksum: UmmChecksum,
 }
 
@@ -182,10 +181,10 @@ impl From<UmmFile> for WrittenFile {
     fn from(UmmFile { name, size_in_bytes, checksum }: UmmFile) -> WrittenFile {
         WrittenFile {
             path: name.filter(|name| name != "Not provided"),
-            size: size_in_bytes,
+            size: size_in_bytes.text,
             algorithm: checksum.algorithm,
             checksum: checksum.value,
-            location: None,
+            ..WrittenFile::default()
         }
     }
 }
@@ -229,8 +228,8 @@ struct StacProperties {
 #[derive(Deserialize)]
 struct StacAsset {
     href: Option<String>,
-    #[serde(default, rename = "file:size", deserialize_with = "scalar")]
-    size: Option<String>,
+    #[serde(default, rename = "file:size")]
+    size: Scalar,
     #[serde(rename = "file:checksum")]
     multihash: Option<String>,
 }
@@ -259,8 +258,13 @@ impl From<StacAsset> for WrittenFile {
             let before_query = href.split(['?', '#']).next().unwrap_or_default();
             before_query.rsplit('/').next().unwrap_or_default().to_owned()
         };
-        let algorithm = Some("multihash".to_owned());
-        WrittenFile { path: href.map(path), size, algorithm, checksum: multihash, location: None }
+        WrittenFile {
+            path: href.map(path),
+            size: size.text,
+            algorithm: Some("multihash".to_owned()),
+            checksum: multihash,
+            ..WrittenFile::default()
+        }
     }
 }
 
@@ -301,8 +305,8 @@ impl From<RcloneItem> for Item {
 #[serde(rename_all = "PascalCase")]
 struct S3Object {
     key: Option<String>,
-    #[serde(default, deserialize_with = "scalar")]
-    size: Option<String>,
+    #[serde(default)]
+    size: Scalar,
     #[serde(rename = "ETag")]
     etag: Option<String>,
     is_latest: Option<bool>,
@@ -310,6 +314,7 @@ struct S3Object {
 
 impl From<S3Object> for Item {
     fn from(S3Object { key, size, etag, is_latest }: S3Object) -> Item {
+        let size = size.text;
         let is_empty = matches!(size.as_deref(), None | Some("0"));
         let is_folder_marker = is_empty && key.as_deref().is_some_and(is_folder);
         let file = |checksum: Option<String>, algorithm: Option<&str>| WrittenFile {
@@ -317,7 +322,7 @@ impl From<S3Object> for Item {
             size: size.clone(),
             algorithm: algorithm.map(str::to_owned),
             checksum,
-            location: None,
+            ..WrittenFile::default()
         };
         let etag = etag.map(|etag| etag.trim_matches('"').to_owned());
         let files = vec![file(None, None), file(etag, Some(ETAG))];
@@ -347,17 +352,17 @@ struct EsgfDocument {
     #[serde(default)]
     retracted: bool,
     latest: Option<bool>,
-    #[serde(default, deserialize_with = "scalar")]
-    size: Option<String>,
-    #[serde(default, deserialize_with = "scalar")]
-    checksum: Option<String>,
-    #[serde(default, deserialize_with = "scalar")]
-    checksum_type: Option<String>,
+    #[serde(default)]
+    size: Scalar,
+    #[serde(default)]
+    checksum: Scalar,
+    #[serde(default)]
+    checksum_type: Scalar,
 }
 
 impl From<EsgfDocument> for Item {
     fn from(document: EsgfDocument) -> Item {
-        let EsgfDocument { size, checksum, checksum_type: algorithm, .. } = document;
+        let EsgfDocument { size, checksum, checksum_type, .. } = document;
         // After the first `|` is the node that has it.
         let of_id = document.id.as_deref().and_then(|id| id.split_once('|'));
         let node = document.data_node.or_else(|| of_id.map(|(_, node)| node.to_owned()));
@@ -376,7 +381,14 @@ impl From<EsgfDocument> for Item {
             node,
             names: [name, None],
             is_deleted: document.retracted || document.latest == Some(false),
-            files: vec![WrittenFile { path, size, algorithm, checksum, location: None }],
+            files: vec![WrittenFile {
+                path,
+                size: size.text,
+                algorithm: checksum_type.text,
+                checksum: checksum.text,
+                has_numeric_checksum: checksum.is_number,
+                location: None,
+            }],
             ..Item::default()
         }
     }

@@ -223,7 +223,7 @@ impl Checksums {
             size: size.map(str::to_owned),
             algorithm: algorithm.map(str::to_owned).or(stated),
             checksum: Some(checksum.to_owned()),
-            location: None,
+            ..WrittenFile::default()
         });
         Ok(row)
     }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde_json::{Number, Value};
 
 use super::error::shown;
 use super::format::ListingOptions;
+use super::json::whole_number;
 use super::occurrences::Occurrences;
 use super::warning::warning_of;
 use crate::error::{Error, ErrorDetail};
@@ -57,6 +58,8 @@ pub(super) struct WrittenFile {
     pub algorithm: Option<String>,
     /// The checksum.
     pub checksum: Option<String>,
+    /// Whether the checksum is written as a number.
+    pub has_numeric_checksum: bool,
     /// Where it is stated. `None` means where the granule is.
     pub location: Option<SourceLocation>,
 }
@@ -80,6 +83,17 @@ impl WrittenFile {
         let Some(path) = &self.path else { return Ok(None) };
         let size = filled(self.size.as_ref()).map(|text| size(text)).transpose()?;
         let algorithm_name = filled(self.algorithm.as_ref()).map(String::as_str);
+        if self.has_numeric_checksum && filled(self.checksum.as_ref()).is_some() {
+            let named = algorithm_name.map(algorithm).transpose()?;
+            // Hexadecimal digits that are read as a number lose zeros, or become an exponent.
+            if named.as_ref().or(default) != Some(&Algorithm::Cksum) {
+                let path = shown(path);
+                let message = format!(
+                    "the checksum of {path} is a number, not a string: only that of cksum can be one"
+                );
+                return Err(Error::new(ErrorDetail::FileMetadata, message));
+            }
+        }
         let checksum = match (algorithm_name, filled(self.checksum.as_ref())) {
             (_, None) => None,
             (Some("multihash"), Some(text)) => Some(multihash(text)?),
@@ -259,17 +273,59 @@ pub(super) fn algorithm(name: &str) -> Result<Algorithm, Error> {
     name.parse().map_err(|cause| Error::refused(ErrorDetail::FileMetadata, name, cause))
 }
 
+/// A string or a number of JSON, or a list of them, as Solr has it.
+#[derive(Debug, Default)]
+pub(super) struct Scalar {
+    /// Its text. Several are separated by a comma and a space, which neither a size nor a checksum has. `None` means that
+    /// it is something else.
+    pub text: Option<String>,
+    /// Whether it is a number.
+    pub is_number: bool,
+}
+
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(value: D) -> Result<Self, D::Error> {
+        let values = match Value::deserialize(value)? {
+            Value::Array(values) => values,
+            value => vec![value],
+        };
+        let texts: Vec<String> = values.iter().filter_map(text_of).collect();
+        let text = (!texts.is_empty()).then(|| texts.join(", "));
+        Ok(Scalar { text, is_number: values.iter().any(Value::is_number) })
+    }
+}
+
+fn text_of(value: &Value) -> Option<String> {
+    let of_number = |number: &Number| {
+        whole_number(number).map_or_else(|| number.to_string(), |whole| whole.to_string())
+    };
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(of_number(number)),
+        _ => None,
+    }
+}
+
+/// Reads a number, a string, or a list of one of them, as Solr has it. `None` means that it is something
+/// else.
+pub(super) fn scalar<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
+    Ok(match Value::deserialize(value)? {
+        Value::Array(values) if values.len() == 1 => values.first().and_then(text_of),
+        value => text_of(&value),
+    })
+}
+
 /// A file in a granule record of Cumulus.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct CumulusFile {
     key: Option<String>,
     file_name: Option<String>,
-    #[serde(default, deserialize_with = "scalar")]
-    size: Option<String>,
+    #[serde(default)]
+    size: Scalar,
     checksum_type: Option<String>,
-    #[serde(default, deserialize_with = "scalar")]
-    checksum: Option<String>,
+    #[serde(default)]
+    checksum: Scalar,
 }
 
 /// The files of a granule record of Cumulus. What is not as Cumulus has it is left out: any object may
@@ -279,27 +335,16 @@ pub(super) fn of_cumulus(object: &Value) -> Vec<WrittenFile> {
     let files = files.filter_map(|file| CumulusFile::deserialize(file).ok());
     files
         .map(|CumulusFile { key, file_name, size, checksum_type: algorithm, checksum }| {
-            let path = key.or(file_name);
-            WrittenFile { path, size, algorithm, checksum, location: None }
+            WrittenFile {
+                path: key.or(file_name),
+                size: size.text,
+                algorithm,
+                checksum: checksum.text,
+                has_numeric_checksum: checksum.is_number,
+                location: None,
+            }
         })
         .collect()
-}
-
-/// Reads a number, a string, or a list of one of them, as Solr has it. `None` means that it is something
-/// else.
-pub(super) fn scalar<'de, D: Deserializer<'de>>(value: D) -> Result<Option<String>, D::Error> {
-    let value = match Value::deserialize(value)? {
-        Value::Array(mut values) if values.len() == 1 => values.remove(0),
-        value => value,
-    };
-    Ok(match value {
-        Value::String(text) => Some(text),
-        Value::Number(number) => Some(match number.as_f64().filter(|it| it.fract() == 0.0) {
-            Some(whole) if !number.is_u64() => format!("{whole:.0}"),
-            _ => number.to_string(),
-        }),
-        _ => None,
-    })
 }
 
 /// Reads a multihash in hexadecimal digits: a code and a length, each in bytes of seven bits, least

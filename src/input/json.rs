@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
-use serde_json::{Map, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::error::Error;
 
@@ -28,6 +28,29 @@ pub(super) fn parse_strictly(bytes: &[u8]) -> Result<Value, Error> {
         Some(key) => Error::duplicate_key(&key),
         None => Error::not_json(),
     })
+}
+
+/// The whole number that a number is, if it is certainly the one that is written: `5`, `5.0` and `5e0`, but neither
+/// `0.5` nor a number with a decimal point or an exponent from 2⁵³, which is read as one near it.
+pub(super) fn whole_number(number: &Number) -> Option<u64> {
+    const ROUNDED: f64 = 9_007_199_254_740_992.0;
+    let of_float = || {
+        let float = number.as_f64()?;
+        (float.fract() == 0.0 && (0.0..ROUNDED).contains(&float)).then_some(float as u64)
+    };
+    number.as_u64().or_else(of_float)
+}
+
+/// The [`whole_number`] that a value is, as a number or as a string.
+pub(super) fn stated_number(value: &Value) -> Option<u64> {
+    match value {
+        Value::Number(number) => whole_number(number),
+        Value::String(text) => {
+            let text = text.trim();
+            text.parse().ok().or_else(|| whole_number(&text.parse().ok()?))
+        }
+        _ => None,
+    }
 }
 
 /// Builds a value, and keeps the first key that occurs twice in an object.

@@ -14,6 +14,7 @@ use struson::serde::DeserializerError;
 
 use super::Reader;
 use super::file::{Ration, Rationed};
+use super::json::stated_number;
 use super::pages::Totals;
 use super::paging_keys::{PagingKey, bare, is_about_pages};
 use crate::error::Error;
@@ -129,7 +130,7 @@ impl JsonItems {
         // A smaller number is that of a page.
         let hits = hits.max(self.count.filter(|count| *count > elements));
         let has_next_page = has_next_page || self.has_cursor && hits.is_none();
-        Totals { hits, has_next_page, ..self.totals }
+        Totals { hits, has_next_page, ..self.totals.clone() }
     }
 
     /// The next element.
@@ -241,7 +242,7 @@ impl JsonItems {
             }
             ValueType::Object if bare == "shards" => {
                 let shards: Value = self.json.deserialize_next()?;
-                let failed = shards.get("failed").and_then(Value::as_u64);
+                let failed = shards.get("failed").and_then(stated_number);
                 self.totals.is_partial |= failed.is_some_and(|failed| failed > 0);
             }
             ValueType::Object => {
@@ -261,7 +262,7 @@ impl JsonItems {
             _ => match states {
                 Some(states) => {
                     let value = self.json.deserialize_next()?;
-                    self.state(states, &value, &bare, nesting);
+                    self.state(states, &value, (key, &bare), nesting);
                 }
                 None => self.json.skip_value()?,
             },
@@ -270,8 +271,14 @@ impl JsonItems {
     }
 
     /// Takes what a member with neither an object nor an array states.
-    fn state(&mut self, states: PagingKey, value: &Value, bare: &str, nesting: Nesting) {
-        let number = value.as_u64().or_else(|| value.as_str()?.trim().parse().ok());
+    fn state(
+        &mut self,
+        states: PagingKey,
+        value: &Value,
+        (key, bare): (&str, &str),
+        nesting: Nesting,
+    ) {
+        let number = stated_number(value);
         let is_filled = match value {
             Value::String(text) => !text.is_empty() && text != "false",
             Value::Bool(is_true) => *is_true,
@@ -281,6 +288,9 @@ impl JsonItems {
         let is_false = *value == Value::Bool(false);
         let totals = &mut self.totals;
         match states {
+            PagingKey::Total if number.is_none() && nesting != Nesting::Links => {
+                totals.add_unread(key, value);
+            }
             // Of several, one counts only what is in the document.
             PagingKey::Total => totals.hits = totals.hits.max(number),
             // Other objects count other things.

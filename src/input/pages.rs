@@ -1,11 +1,14 @@
 //! The pages of search results, and whether some are missing.
 
+use serde_json::Value;
+
+use super::error::shown;
 use super::finding::FindingKind;
 use crate::error::ErrorKind;
 use crate::model::SourceLocation;
 
 /// What a file states of how much a search found.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Totals {
     /// How many granules the search found.
     pub hits: Option<u64>,
@@ -19,6 +22,24 @@ pub(super) struct Totals {
     pub has_next_page: bool,
     /// Whether the file states that the search was cut short.
     pub is_partial: bool,
+    /// The first total that is not a whole number, with its key, in words.
+    pub unread: Option<String>,
+}
+
+impl Totals {
+    /// Notes a total that is not a whole number, unless it states nothing: it is empty, or says yes or no.
+    pub fn add_unread(&mut self, key: &str, value: &Value) {
+        let text = match value {
+            Value::Number(number) => number.to_string(),
+            Value::String(text) => text.trim().to_owned(),
+            _ => return,
+        };
+        if text.is_empty() || text.parse::<bool>().is_ok() {
+            return;
+        }
+        let of_key = || format!("{} of {}", shown(&text), shown(key));
+        self.unread.get_or_insert_with(of_key);
+    }
 }
 
 /// The pages of search results.
@@ -43,6 +64,8 @@ pub(super) struct Pages {
     is_partial: bool,
     /// Of the first page with fewer granules than it states: how many it states, and has.
     cut: Option<(u64, u64)>,
+    /// The first total that is not a whole number, with its key, in words.
+    unread: Option<String>,
     /// The first file.
     pub location: Option<SourceLocation>,
 }
@@ -68,7 +91,7 @@ static PARTIAL: FindingKind = FindingKind {
     hint: "send the request again, until the response is whole",
 };
 
-/// A response has as many granules as a page, and states no total.
+/// A response has as many granules as a page and states no total, or states one that is no number.
 static POSSIBLE_PAGE: FindingKind = FindingKind {
     name: "possible-page",
     refused_as: ErrorKind::Incomplete,
@@ -80,8 +103,9 @@ static POSSIBLE_PAGE: FindingKind = FindingKind {
 impl Pages {
     /// Adds a page, which messages call `name`.
     pub(super) fn add(&mut self, name: &str, totals: Totals, elements: u64) {
-        let Totals { hits, start, pages, returned, has_next_page, is_partial } = totals;
+        let Totals { hits, start, pages, returned, has_next_page, is_partial, unread } = totals;
         self.is_partial |= is_partial;
+        self.unread = self.unread.take().or(unread);
         let cut = returned.filter(|returned| *returned > elements);
         self.cut = self.cut.or(cut.map(|returned| (returned, elements)));
         if self.location.is_none() {
@@ -151,6 +175,12 @@ impl Pages {
         if next_pages > 0 && next_pages == pages {
             let sentence = "the search result names a next page, which is missing".to_owned();
             return Some((&INCOMPLETE, sentence));
+        }
+        if let Some(unread) = &self.unread {
+            let sentence = format!(
+                "the response states how many granules the search found, and {unread} is not a whole number"
+            );
+            return Some((&POSSIBLE_PAGE, sentence));
         }
         // The last page is mostly not full.
         if full > 0 && full == silent && silent == pages {

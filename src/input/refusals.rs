@@ -304,3 +304,79 @@ fn the_hint_for_a_compressed_file_is_a_command_without_a_dataset() {
     let hint = error.hint().unwrap().to_owned();
     assert!(hint.starts_with("unpack it: `xz -dc 'my list.xz'` prints"), "{hint}");
 }
+
+#[test]
+fn a_total_of_each_catalogue_may_be_a_float_and_must_be_a_number() {
+    for (document, name) in [
+        (
+            r#"{"responseHeader":{},"response":{"numFound":2.0,"docs":[{"instance_id":"A"}]}}"#,
+            "esgf.json",
+        ),
+        (r#"{"hits":2.0,"took":1,"items":[{"umm":{"GranuleUR":"A"}}]}"#, "umm.json"),
+        (r#"{"type":"FeatureCollection","numberMatched":2e0,"features":[{"id":"A"}]}"#, "s.json"),
+    ] {
+        refused(name, document, ErrorKind::Incomplete, "the search found 2 granules");
+        for one in ["1.0", "1e0", "\"1\""] {
+            let document = document.replace("2.0", one).replace("2e0", one);
+            assert_eq!(ids(name, &document), ["A"], "{document}");
+        }
+        let unread = document.replace("2.0", "\"1,000\"").replace("2e0", "\"1,000\"");
+        refused(name, &unread, ErrorKind::Incomplete, "and \"1,000\" of \"");
+        refused(name, &unread, ErrorKind::Incomplete, "hint: --total N states");
+    }
+}
+
+#[test]
+fn a_number_that_may_not_be_the_one_that_is_written_is_refused() {
+    let cumulus = |members: &str| {
+        (
+            format!("{{\"granuleId\":\"A\",\"files\":[{{\"key\":\"A.nc\",{members}}}]}}\n"),
+            "a.ndjson",
+        )
+    };
+    let esgf = |members: &str| {
+        (
+            format!(
+                r#"{{"responseHeader":{{}},"response":{{"docs":[{{"instance_id":"A","title":"A.nc",{members}}}]}}}}"#
+            ),
+            "e.json",
+        )
+    };
+    let read = |(text, name): (String, &str), options: &ListingOptions| {
+        let mut records = Records::open(Cursor::new(text), name, options).unwrap();
+        let found = records.next().unwrap().map(|record| record.files);
+        (found.map_err(|error| error.to_string()), records.warnings().len())
+    };
+    let md5 = "12345678901234567890123456789012";
+    let number = format!("\"size\":1,\"checksumType\":\"md5\",\"checksum\":{md5}");
+    let of_both = "\"checksum\":[\"d41d8cd98f00b204e9800998ecf8427e\",\"da39a3ee5e6b4b0d3255bfef95601890afd80709\"]";
+    let types = format!("{of_both},\"checksum_type\":[\"MD5\",\"SHA1\"]");
+    for (odd, words) in [
+        (cumulus(&number), "the checksum of \"a.nc\" is a number, not a string"),
+        (cumulus("\"checksumType\":\"crc32\",\"checksum\":1234e1"), "is a number"),
+        (cumulus("\"checksumType\":\"crc32\",\"checksum\":12345678"), "is a number"),
+        (cumulus("\"checksumType\":\"xxh3\",\"checksum\":1234567890123456789012"), "is a number"),
+        (cumulus("\"size\":9007199254740993.0"), "is not a size in bytes"),
+        (cumulus("\"size\":[1,2]"), "\"1, 2\" is not a size in bytes"),
+        (esgf("\"size\":1,\"checksum_type\":\"MD5\",\"checksum\":[1234567890]"), "is a number"),
+        (esgf(of_both), "da39a3ee5e6b4b0d3255bfef95601890afd80709"),
+        (esgf(&types), "md5, sha1"),
+        (esgf("\"size\":9007199254740993e0"), "is not a size in bytes"),
+    ] {
+        let (refused, _) = read(odd.clone(), &ListingOptions::new());
+        let refused = refused.unwrap_err();
+        assert!(refused.to_lowercase().contains(words), "{refused}");
+        let (skipped, warnings) = read(odd, &ListingOptions::new().skip_odd_files(true));
+        assert_eq!((skipped, warnings), (Ok(Vec::new()), 1), "{words}");
+    }
+    let size = |(text, name): (String, &str)| {
+        read((text, name), &ListingOptions::new()).0.unwrap()[0].size
+    };
+    assert_eq!(size(cumulus("\"size\":9007199254740993")), Some(9_007_199_254_740_993));
+    assert_eq!(size(cumulus("\"size\":5.0")), Some(5));
+    assert_eq!(size(cumulus("\"size\":[5]")), Some(5));
+    assert_eq!(size(esgf("\"size\":5e0")), Some(5));
+    let (cksum, _) =
+        read(cumulus("\"checksumType\":\"cksum\",\"checksum\":4294967295"), &ListingOptions::new());
+    assert_eq!(format!("{:?}", cksum.unwrap()[0].checksum.as_ref().unwrap()), "cksum:4294967295");
+}

@@ -195,7 +195,8 @@ impl TableReader {
             let [size, checksum, path] = cells;
             let path = path.or_else(|| Some(granule_id.to_owned()));
             let algorithm = self.algorithm.clone();
-            return Ok(vec![WrittenFile { path, size, algorithm, checksum, location: None }]);
+            let file = WrittenFile { path, size, algorithm, checksum, ..WrittenFile::default() };
+            return Ok(vec![file]);
         };
         let parts = cells.each_ref().map(|cell| {
             let parts = cell.as_deref().map(|cell| cell.trim_end_matches(split).split(split));
@@ -225,7 +226,7 @@ impl TableReader {
             size: part(&sizes, index),
             algorithm: self.algorithm.clone(),
             checksum: part(&checksums, index),
-            location: None,
+            ..WrittenFile::default()
         };
         Ok((0..number).map(file).collect())
     }

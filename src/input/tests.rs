@@ -373,6 +373,35 @@ fn a_page_of_a_search_is_recognised_by_its_count_or_its_link() {
         assert!(missing(&[&page(total)]).starts_with("the search found 3 granules"), "{total}");
         assert_eq!(missing(&[&page(&total.replace('3', "2"))]), "", "{total}");
     }
+    for total in [
+        r#""numberMatched":3.0,"#,
+        r#""numberMatched":3e0,"#,
+        r#""numberMatched":"3.0","#,
+        r#""hits":{"total":{"value":3.0}},"#,
+        r#""count":3.0,"#,
+    ] {
+        assert!(missing(&[&page(total)]).starts_with("the search found 3 granules"), "{total}");
+        assert_eq!(missing(&[&page(&total.replace('3', "2"))]), "", "{total}");
+    }
+    for total in [
+        r#""numberMatched":"1,000","#,
+        r#""numberMatched":"about 3","#,
+        r#""context":{"matched":2.5},"#,
+        r#""hits":{"total":{"value":"2+"}},"#,
+        r#""hits":-1,"#,
+        r#""total":1e300,"#,
+    ] {
+        assert!(missing(&[&page(total)]).contains("is not a whole number"), "{total}");
+    }
+    for total in [
+        r#""numberMatched":null,"#,
+        r#""numberMatched":"","#,
+        r#""found":true,"#,
+        r#""found":"true","#,
+        r#""links":{"total":"https://example.org/total"},"#,
+    ] {
+        assert_eq!(missing(&[&page(total)]), "", "{total}");
+    }
     for next in [
         r#""links":[{"rel":"self"},{"rel":"next","href":"x"}],"#,
         r#""links":{"self":"x","next":"y"},"#,

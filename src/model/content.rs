@@ -1,6 +1,7 @@
 //! The content of a granule: what is known of the bytes of its files, and how it compares with what is known
 //! in another place.
 
+use std::collections::HashMap;
 use std::fmt;
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -354,17 +355,18 @@ impl Content {
 pub(crate) enum ContentMatch {
     /// On one side nothing is known.
     Unknown,
-    /// Every file that both have has the same bytes.
+    /// Each file is also on the other side, with the same bytes. The other side may have more files.
     Equal,
     /// A file has no algorithm in common on both sides.
     NotComparable,
-    /// A file has other bytes.
+    /// A file has other bytes, or is not on the other side.
     Other(ContentConflict),
 }
 
 impl Content {
-    /// Compares what is known here with what is known elsewhere, where paths may be others: files are matched
-    /// by path, a lone file with a lone file, and then by their last segments where these are unique.
+    /// Compares what is known here with what is known elsewhere, as a statement of it would change what is known
+    /// here: a file that is not there is gone, and one more file replaces nothing. But paths may be others, as
+    /// in another archive: see [`counterparts`].
     pub(crate) fn compare(&self, granule_id: &GranuleId, other: &Content) -> ContentMatch {
         if self.is_empty() || other.is_empty() {
             return ContentMatch::Unknown;
@@ -372,53 +374,87 @@ impl Content {
         if self == other {
             return ContentMatch::Equal;
         }
-        let mut are_comparable = true;
-        let mut pairs = 0;
         let (files, others) = (self.files(), other.files());
-        for file in &files {
-            let Some(same) = counterpart(granule_id, file, &files, &others) else { continue };
-            pairs += 1;
+        let conflict = |file: &FileRecord, difference| {
+            ContentMatch::Other(ContentConflict::of(granule_id, file.own_path(), difference))
+        };
+        let (mut are_comparable, mut gone) = (true, None);
+        for (file, same) in files.iter().zip(counterparts(granule_id, &files, &others)) {
+            let Some(same) = same else {
+                gone = gone.or(Some(file));
+                continue;
+            };
             if let Some(difference) = Difference::between(file, same) {
-                let path = file.own_path();
-                return ContentMatch::Other(ContentConflict::of(granule_id, path, difference));
+                return conflict(file, difference);
             }
-            let mut algorithms = file.checksums().iter().map(Checksum::algorithm);
             let is_sized = file.size().is_some() && same.size().is_some();
             let has_none = file.checksums().is_empty() || same.checksums().is_empty();
-            are_comparable &=
-                algorithms.any(|it| same.checksum_of(it).is_some()) || is_sized && has_none;
+            are_comparable &= have_common_algorithm(file, same) || is_sized && has_none;
         }
-        match pairs > 0 && are_comparable {
-            true => ContentMatch::Equal,
-            false => ContentMatch::NotComparable,
+        match gone {
+            Some(gone) => conflict(gone, Difference::NotListed),
+            None if are_comparable => ContentMatch::Equal,
+            None => ContentMatch::NotComparable,
         }
     }
 }
 
-/// The file elsewhere that is the same as one of these.
-fn counterpart<'a>(
+/// The file elsewhere that is the same as each of these. `None` means that it is not there.
+///
+/// Files are matched by path, and the rest by the last segments of their paths where these are unique. If each side
+/// has one file, and one of them has the id instead of a path, or both have a checksum of one algorithm, they
+/// are the same. Costs a look-up a file.
+fn counterparts<'a>(
     granule_id: &GranuleId,
-    file: &FileRecord,
     files: &[FileRecord],
     others: &'a [FileRecord],
-) -> Option<&'a FileRecord> {
-    if let Ok(place) = place(others, granule_id, file.path(granule_id)) {
-        return others.get(place);
+) -> Vec<Option<&'a FileRecord>> {
+    let by_path = |file: &FileRecord| place(others, granule_id, file.path(granule_id)).ok();
+    let mut places: Vec<Option<usize>> = files.iter().map(by_path).collect();
+    let mut are_taken = vec![false; others.len()];
+    for place in places.iter().flatten() {
+        are_taken[*place] = true;
     }
-    if let ([_], [lone]) = (files, others) {
-        return Some(lone);
+    if places.contains(&None) {
+        let are_matched: Vec<bool> = places.iter().map(Option::is_some).collect();
+        let elsewhere = by_last_segment(granule_id, others, &are_taken);
+        for (segment, place) in by_last_segment(granule_id, files, &are_matched) {
+            if let (Some(place), Some(Some(other))) = (place, elsewhere.get(segment)) {
+                places[place] = Some(*other);
+            }
+        }
     }
-    let segment = |file: &FileRecord| {
-        let path = file.path(granule_id);
-        path.rsplit('/').next().unwrap_or(path).to_owned()
-    };
-    let wanted = segment(file);
-    if files.iter().filter(|it| segment(it) == wanted).count() > 1 {
-        return None;
+    if let ([file], [other], [place @ None]) = (files, others, &mut places[..])
+        && (file.own_path().is_none()
+            || other.own_path().is_none()
+            || have_common_algorithm(file, other))
+    {
+        *place = Some(0);
     }
-    let mut found = others.iter().filter(|it| segment(it) == wanted);
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    places.into_iter().map(|place| others.get(place?)).collect()
+}
+
+/// Where the files are that are not matched yet, by the last segments of their paths. `None` means that several have
+/// this one.
+fn by_last_segment<'a>(
+    granule_id: &'a GranuleId,
+    files: &'a [FileRecord],
+    are_matched: &[bool],
+) -> HashMap<&'a str, Option<usize>> {
+    let mut places = HashMap::new();
+    for (place, (file, is_matched)) in files.iter().zip(are_matched).enumerate() {
+        if !is_matched {
+            let path = file.path(granule_id);
+            let segment = path.rsplit('/').next().unwrap_or(path);
+            places.entry(segment).and_modify(|place| *place = None).or_insert(Some(place));
+        }
+    }
+    places
+}
+
+/// Whether two files have a checksum of the same algorithm.
+fn have_common_algorithm(one: &FileRecord, other: &FileRecord) -> bool {
+    one.checksums().iter().any(|checksum| other.checksum_of(checksum.algorithm()).is_some())
 }
 
 #[cfg(test)]
@@ -579,6 +615,90 @@ mod tests {
         assert!(!decoded(&[&[2 << 2][..], &crc32, &crc32].concat()), "one algorithm twice");
         assert!(!decoded(&[0]), "nothing is known of the file");
         assert!(!decoded(&[0x82, 0, 1]), "a number of two bytes that one byte can hold");
+    }
+
+    #[test]
+    fn a_comparison_agrees_with_a_statement_of_the_other_side() {
+        let (nc, xml) = (file("a.nc", Some(1), None), file("a.xml", Some(2), None));
+        let swapped = file("b.xml", Some(2), None);
+        let compare = |one: &[FileRecord], other: &[FileRecord]| {
+            let (one, other) = (content(one), content(other));
+            let found = one.compare(&id(), &other);
+            let stated = one.after(&id(), &other, Coverage::Whole).change;
+            let is_other = matches!(found, ContentMatch::Other(_));
+            assert_eq!(is_other, stated == ContentChange::Replaces, "{one:?} {other:?}");
+            match found {
+                ContentMatch::Other(conflict) => conflict.between(["here", "there"]),
+                found => format!("{found:?}"),
+            }
+        };
+        let both = [nc.clone(), xml.clone()];
+        let lost = "\"a.xml\" of \"A.nc\" is not listed there";
+        assert_eq!(compare(&both, &[nc.clone(), swapped.clone()]), lost);
+        assert_eq!(compare(&both, std::slice::from_ref(&nc)), lost);
+        assert_eq!(compare(std::slice::from_ref(&xml), std::slice::from_ref(&swapped)), lost);
+        // One more file replaces nothing, as in a statement.
+        assert_eq!(compare(std::slice::from_ref(&nc), &both), "Equal");
+        assert_eq!(
+            compare(&[nc.clone(), swapped], &[nc.clone(), xml, file("b.xml", Some(2), None)]),
+            "Equal"
+        );
+        // Other bytes are named before a file that is gone.
+        let other = [file("a.xml", Some(3), None)];
+        assert_eq!(
+            compare(&both, &other),
+            "\"a.xml\" of \"A.nc\" has 2 bytes here, but 3 bytes there"
+        );
+        // The file that is named as the granule is one of its files.
+        let own = [file("A.nc", Some(1), None), file("A.nc.met", Some(2), None)];
+        assert_eq!(compare(&own, &own[..1]), "\"A.nc.met\" of \"A.nc\" is not listed there");
+    }
+
+    #[test]
+    fn a_comparison_finds_a_file_at_another_path() {
+        let md5 = Some(("md5", MD5));
+        let compare = |one: &[FileRecord], other: &[FileRecord]| {
+            let (one, other) = (content(one), content(other));
+            let found = one.compare(&id(), &other);
+            if !matches!(found, ContentMatch::Other(_)) {
+                assert_eq!(found, other.compare(&id(), &one), "{one:?} {other:?}");
+            }
+            found
+        };
+        let is_other = |found| matches!(found, ContentMatch::Other(_));
+        let (a, b) = (file("x/a.nc", Some(1), None), file("x/a.xml", Some(2), None));
+        let moved = [file("y/a.nc", Some(1), None), file("z/a.xml", Some(2), None)];
+        assert_eq!(compare(&[a.clone(), b.clone()], &moved), ContentMatch::Equal);
+        assert!(is_other(compare(&[a.clone(), b.clone()], &moved[..1])));
+        // A lone file, with the id instead of a path on one side.
+        let lone = file("A.nc", Some(1), None);
+        assert_eq!(compare(std::slice::from_ref(&a), &[lone]), ContentMatch::Equal);
+        let named = file("A.nc", None, md5);
+        assert_eq!(compare(std::slice::from_ref(&a), &[named]), ContentMatch::NotComparable);
+        // A lone file with another name, if a checksum shows that it is the same.
+        let renamed = file("x/c.nc", Some(1), md5);
+        assert!(is_other(compare(std::slice::from_ref(&a), std::slice::from_ref(&renamed))));
+        assert_eq!(compare(&[file("x/a.nc", None, md5)], &[renamed]), ContentMatch::Equal);
+        // A last segment that several files have says nothing, unless the others are matched by path.
+        let two = [file("x/a", Some(1), None), file("y/a", Some(1), None)];
+        let others = [file("v/a", Some(1), None), file("w/a", Some(1), None)];
+        assert!(is_other(compare(&two, &others)));
+        assert_eq!(compare(&two, &[two[0].clone(), others[1].clone()]), ContentMatch::Equal);
+        // Where nothing is known of the files, nothing is compared.
+        assert_eq!(content(&two).compare(&id(), &Content::default()), ContentMatch::Unknown);
+    }
+
+    #[test]
+    fn a_comparison_of_many_files_costs_a_look_up_a_file() {
+        let files = |directory: &str| {
+            let one = |n| file(&format!("{directory}/{n}"), Some(n), None);
+            content(&(0..20_000).map(one).collect::<Vec<_>>())
+        };
+        let (one, other) = (files("x"), files("y"));
+        let started = std::time::Instant::now();
+        assert_eq!(one.compare(&id(), &other), ContentMatch::Equal);
+        // Each file with each took minutes.
+        assert!(started.elapsed().as_secs() < 20);
     }
 
     fn any_file() -> impl Strategy<Value = FileRecord> {

@@ -44,7 +44,7 @@ pub struct ContentCounts {
     pub compared: u64,
     /// Of how many they have none.
     pub not_comparable: u64,
-    /// How many have other bytes.
+    /// How many have other bytes, or lack a file on the right.
     #[serde(skip)]
     pub other: u64,
 }
@@ -243,8 +243,8 @@ pub struct ContentDifference {
 }
 
 impl ContentDifference {
-    /// Whether a file that both have has different contents: another size, or another checksum of the same
-    /// algorithm.
+    /// Whether a file has different contents, that is another size or another checksum of the same algorithm, or
+    /// is not among those of the right side.
     pub fn is_conflict(&self) -> bool {
         matches!(self.compared, ContentMatch::Other(_))
     }
@@ -309,7 +309,8 @@ impl DifferenceCounts {
         self.only_left == 0 && self.only_right == 0
     }
 
-    /// Whether both sides have the same granules, and no file has other bytes, as far as that was compared.
+    /// Whether both sides have the same granules, and no file has other bytes or is missing on the right, as far as
+    /// that was compared.
     pub fn is_identical(&self) -> bool {
         self.has_same_granules() && self.contents.other == 0
     }

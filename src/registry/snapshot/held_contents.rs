@@ -341,10 +341,13 @@ fn is_replaced(_: &GranuleId, one: EncodedFiles<'_>, two: EncodedFiles<'_>) -> b
     one.is_replaced_by(two)
 }
 
-/// Whether a file of a granule differs between two datasets, which may have it at different paths.
+/// Whether a file of a granule differs between two datasets, which may have it at different paths. A dataset in which
+/// fewer files are recorded has no other content.
 fn is_other_content(id: &GranuleId, one: EncodedFiles<'_>, two: EncodedFiles<'_>) -> bool {
-    let is_other = |one: Content| matches!(one.compare(id, &two.into()), ContentMatch::Other(_));
-    one != two && is_other(one.into())
+    let is_other = |one: EncodedFiles<'_>, two: EncodedFiles<'_>| {
+        matches!(Content::from(one).compare(id, &two.into()), ContentMatch::Other(_))
+    };
+    one != two && is_other(one, two) && is_other(two, one)
 }
 
 /// What was recorded of the granules of a set when it was in force.

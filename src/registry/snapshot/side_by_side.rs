@@ -16,7 +16,7 @@ pub enum Presence {
     Same,
     /// It does not have the granule.
     Absent,
-    /// It has the granule, and a file has other bytes than on such a side.
+    /// It has the granule, and a file of such a side has other bytes, or is missing.
     OtherBytes,
 }
 
