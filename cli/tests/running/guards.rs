@@ -364,7 +364,7 @@ pub fn a_second_refusal_names_the_limit_that_lasts(archive: &Archive) {
         archive.succeeds(&format!("accession {command}"));
         assert_eq!(archive.run("accession status AGAIN").status, Some(0));
         archive.succeeds(&format!("accession dataset edit AGAIN {option} ''"));
-        archive.succeeds("accession revert AGAIN");
+        archive.succeeds("accession revert AGAIN AGAIN~1");
     }
 }
 
