@@ -192,46 +192,48 @@ impl Snapshot {
         Ok(match FilesFact::of(&roots, counts, oldest) {
             FilesFact::Good { checked, .. } => {
                 let since = self.changes_since(dataset, checked)?;
-                let good = self.good_files(dataset, &roots, &since, counts.files)?;
+                let good = self.good_files(dataset, &roots, since, counts.files)?;
                 let changed = since.counts.ingested + since.counts.replaced;
                 FilesFact::Good { checked, good, changed }
             }
             FilesFact::Bad { checked: Some(checked), missing, damaged, other, .. } => {
                 let since = self.changes_since(dataset, checked)?;
-                let good = self.good_files(dataset, &roots, &since, counts.files)?;
+                let good = self.good_files(dataset, &roots, since, counts.files)?;
                 FilesFact::Bad { checked: Some(checked), good, missing, damaged, other }
             }
             fact => fact,
         })
     }
 
-    /// The number of files of a dataset that were as recorded at the last checks in all roots, and that did not change
-    /// `since` the first of these began. `None` means that this is not known. `bad` were not as recorded in some root.
+    /// The number of files that were as recorded in all roots at the last checks, of which `bad` were not. `None` means
+    /// that it is not known: a check is under way, or it does not follow from what changed `since` the first of these
+    /// checks began.
     fn good_files(
         &self,
         dataset: &DatasetName,
         roots: &[RootState],
-        since: &ChangesSince,
+        since: ChangesSince,
         bad: u64,
     ) -> Result<Option<u64>> {
-        let (first, last) = (
-            roots.iter().min_by_key(|root| root.since),
-            roots.iter().max_by_key(|root| root.since),
-        );
         let is_resting = roots.iter().all(|root| root.started.is_none());
-        let (Some(first), Some(last), true) = (first, last, is_resting) else { return Ok(None) };
-        let ChangeCounts { ingested, deleted: _, described, replaced } = since.counts;
-        let only_deleted = ingested + described + replaced == 0;
-        let mut unchanged = since.unchanged_of(first.files);
-        if unchanged.is_none()
-            && only_deleted
-            && let Some(later) = last.since
-        {
-            unchanged = self.changes_since(dataset, later)?.unchanged_of(last.files);
+        let first = roots.iter().min_by_key(|root| root.since);
+        let last = roots.iter().max_by_key(|root| root.since);
+        let (true, true, Some(first), Some(last)) = (is_resting, since.are_all, first, last) else {
+            return Ok(None);
+        };
+        let ChangeCounts { ingested, deleted, described, replaced } = since.counts;
+        if deleted + described + replaced == 0 {
+            // Of the files that were added since, some may be bad.
+            let files = Some(first.files).filter(|_| bad == 0 || ingested == 0);
+            return Ok(files.and_then(|files| files.checked_sub(bad)));
         }
-        // Of files that were added or changed since, some may be bad.
-        let unchanged = unchanged.filter(|_| bad == 0 || only_deleted);
-        Ok(unchanged.and_then(|unchanged| unchanged.checked_sub(bad)))
+        let Some(later) = last.since.filter(|_| ingested + described + replaced == 0) else {
+            return Ok(None);
+        };
+        // What the last check read was checked in all roots, if nothing was added.
+        let since_last = self.changes_since(dataset, later)?;
+        let is_same = since_last.are_all && since_last.counts == ChangeCounts::default();
+        Ok(last.files.checked_sub(bad).filter(|_| is_same))
     }
 
     /// The changes of a dataset that were recorded after a time.
@@ -241,15 +243,11 @@ impl Snapshot {
             let page = self.instances_before(dataset, before, PAGE_CHANGES)?;
             let is_last = page.len() < PAGE_CHANGES as usize;
             for instance in page {
-                if before.is_none() {
-                    changes.granules = instance.granules;
-                }
                 if instance.recorded <= since {
                     return Ok(ChangesSince { are_all: true, ..changes });
                 }
                 let Instance { ingested, deleted, described, replaced, .. } = instance;
                 changes.counts += ChangeCounts { ingested, deleted, described, replaced };
-                changes.number += 1;
                 before = Some(instance.timestamp);
             }
             if is_last {
@@ -263,34 +261,10 @@ impl Snapshot {
 /// The last changes of a dataset, recorded after a time.
 #[derive(Debug, Clone, Copy, Default)]
 struct ChangesSince {
-    /// The number of changes.
-    number: u64,
     /// What they did.
     counts: ChangeCounts,
-    /// The number of granules held now.
-    granules: u64,
     /// Whether these are all changes since: more than [`MAX_PAGES`] pages are not read.
     are_all: bool,
-}
-
-impl ChangesSince {
-    /// How many of the files that a check found when it had read all of them did not change since it began. `None`
-    /// means that this does not follow from the numbers.
-    fn unchanged_of(&self, files: u64) -> Option<u64> {
-        let ChangeCounts { ingested, deleted, described, replaced } = self.counts;
-        if !self.are_all {
-            return None;
-        }
-        if deleted + described + replaced == 0 {
-            return Some(files);
-        }
-        // A granule has at least one file. If there were as many files as granules, each had one.
-        let granules = (self.granules + deleted).checked_sub(ingested)?;
-        let has_one_file_each = granules == files && described == 0;
-        // Several changes can be of the same granule.
-        let are_distinct = self.number == 1 || ingested + replaced == 0;
-        granules.checked_sub(deleted + replaced).filter(|_| has_one_file_each && are_distinct)
-    }
 }
 
 /// The number of changes in a page, and the greatest number of pages that are read to count the changes since a check.

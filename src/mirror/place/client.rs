@@ -177,9 +177,10 @@ impl Client {
         limit: u64,
     ) -> Result<Response<Body>, Failure> {
         let mut at = url.clone();
-        // The framing of a body takes time, too, and its bytes are not counted.
+        // The framing of a body takes time, too, and its bytes are not counted. A body that is only slow is given up
+        // earlier, for that reason.
         let longest = Duration::from_secs(limit / MIN_RATE).min(LONGEST_BODY);
-        let patience = self.options.timeout + longest;
+        let patience = self.options.timeout * 4 + longest;
         for _ in 0..=MAX_REDIRECTS {
             let request = self.agent.get(at.as_str());
             let mut request = request.config().timeout_recv_body(Some(patience)).build();
