@@ -197,7 +197,7 @@ fn check_references(
     is_ours: impl Fn(&str) -> bool,
 ) -> Result<()> {
     const REFERENCES: &str = "
-        SELECT \"table\"
+        SELECT [table]
         FROM pragma_foreign_key_list(?1)
         WHERE on_update <> 'NO ACTION' OR on_delete <> 'NO ACTION'";
     for (_, name, _) in others.iter().filter(|(kind, name, _)| kind == "table" && !is_ours(name)) {
