@@ -80,9 +80,9 @@ fn filled(directory: &Path) -> PathBuf {
     ] {
         succeed(path.to_str().unwrap(), arguments);
     }
-    // What only a primary at an address has.
+    // What only a primary at an address has, and one that was imported.
     let connection = Connection::open(&path).unwrap();
-    let fail = "UPDATE mirror_source SET failed = read, failure = 'no response'";
+    let fail = "UPDATE mirror_source SET failed = read, failure = 'no response', imported = read";
     connection.execute(fail, []).unwrap();
     let said =
         "INSERT INTO annotation
