@@ -35,8 +35,8 @@ pub struct PrimaryArgs {
 }
 
 impl PrimaryArgs {
-    /// The primary of a mirror: the one that was named, or else its default. `command` is that of `mirror` for which
-    /// it is named.
+    /// The primary of a mirror: the named one, or else its default. `command` is the subcommand of `mirror`, for the
+    /// hint.
     pub fn source(
         &self,
         mirror: &DatasetName,

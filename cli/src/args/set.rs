@@ -66,7 +66,7 @@ pub struct KnownAtArgs {
 
 impl KnownAtArgs {
     /// Refuses the option for a set that does not depend on the state of the registry, and for a dataset whose history
-    /// was corrected since: another dataset has what was known then.
+    /// was corrected after the time: another dataset has the earlier history.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl KnownAtArgs {
     ///
     /// # Errors
     ///
-    /// It was.
+    /// The history was corrected after the time; the dataset's record cannot be read.
     pub fn check_dataset(&self, name: &DatasetName, snapshot: &Snapshot) -> Result<()> {
         let Some(at) = self.known_at else { return Ok(()) };
         let corrections = snapshot.dataset(name)?.corrections;
@@ -94,8 +94,9 @@ impl KnownAtArgs {
             Some(Correction { recorded, kept_as, .. }) => {
                 let message =
                     format!("the history of {name} was corrected at {recorded}, after {at}");
-                Err(Error::new(ErrorKind::NoHistory, message)
-                    .with_hint(format!("name {kept_as}, which has the earlier history")))
+                Err(Error::new(ErrorKind::NoHistory, message).with_hint(format!(
+                    "`accession history {kept_as}` lists the earlier history; name that dataset"
+                )))
             }
         }
     }

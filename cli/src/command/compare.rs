@@ -367,7 +367,7 @@ impl Compare {
         if !found.iter().any(|it| matches!(it, Found::Listing(_))) {
             refuse_unread(self.lists.given())?;
         }
-        // A digest that the registry does not know is compared with that of a directory's files.
+        // If the registry does not know a digest, the files of directories are hashed to compare theirs.
         let is_unknown = |(spec, it): (&SetSpec, &Found)| match it {
             Found::Side(Side::Unknown(_)) => spec.has_digest(Digest::EMPTY).is_some(),
             Found::Side(Side::Set(_, contents)) => lacks_digest(spec, contents),
@@ -444,7 +444,7 @@ fn unknown(spec: &SetSpec, error: Error, snapshot: Option<&Snapshot>) -> Result<
     if is_side { Ok(Side::Unknown(error)) } else { Err(error) }
 }
 
-/// Adds checksums to the listing of a directory, for the files of which another side has one.
+/// Adds checksums to the listing of a directory, for each file that has a checksum on another side.
 fn described<F>(
     session: &Session,
     listing: &Listing,

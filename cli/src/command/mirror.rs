@@ -235,7 +235,7 @@ fn write_status(out: &mut Output, compared: &Value) -> io::Result<()> {
         }
         status => writeln!(out, "{status}")?,
     }
-    // What was known to be the same is not read again.
+    // Files that were known to be the same were not read again, so they are not counted.
     let files = &compared["facts"]["checksums"]["compared"];
     if missing + unexpected == 0
         && compared["digest_equal"] != true

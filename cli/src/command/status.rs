@@ -20,9 +20,10 @@ use crate::session::Session;
 /// Show the latest changes, and what needs attention
 ///
 /// If a dataset has a problem, the exit status is 1. Problems are: the present set is questionable; sync rejected
-/// the latest listing; the primary of a mirror or a replica cannot be read, pulled or imported; files are not as recorded; something is
-/// older than --max-age or --checked-within, or too few witnesses have seen it. Datasets with problems are listed
-/// first, then the primaries of mirrors, then the first ten files of each dataset that are not as recorded.
+/// the latest listing; the primary of a mirror or a replica cannot be read, pulled or imported; files are not as
+/// recorded; something is older than --max-age or --checked-within, or too few witnesses have seen it. Datasets with
+/// problems are listed first, then the primaries of mirrors, then the first ten files of each dataset that are not as
+/// recorded.
 ///
 /// The age of a dataset counts from its latest change, confirmed listing, or identical comparison with its
 /// primary. Only the primary of the latest pull can be too old or fail, and of a dataset that was never pulled that of
