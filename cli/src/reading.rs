@@ -59,7 +59,8 @@ enum OpenListing {
         files: Box<DirectoryListing>,
         progress: Progress,
         ids: u64,
-        /// The first and the last id.
+        /// The first and the last path in canonical order. The order in which a directory is read differs between
+        /// file systems.
         ends: Option<(String, String)>,
     },
 }
@@ -162,9 +163,14 @@ impl<'a> Entries<'a> {
                     if let Some(file) = files.next().transpose()? {
                         progress.advance_row();
                         *ids += 1;
-                        let (_, last) =
-                            ends.get_or_insert_with(|| (file.path.to_string(), String::new()));
-                        file.path.as_str().clone_into(last);
+                        let path = file.path.as_str();
+                        let (first, last) =
+                            ends.get_or_insert_with(|| (path.to_owned(), path.to_owned()));
+                        if path < first.as_str() {
+                            path.clone_into(first);
+                        } else if path > last.as_str() {
+                            path.clone_into(last);
+                        }
                         let granule_id = self.id_of(&file.path, None)?;
                         return Ok(Some(file.into_entry(granule_id)?));
                     }
