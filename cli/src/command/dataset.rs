@@ -342,8 +342,8 @@ struct FieldArgs {
 
     /// The greatest number of granules that may get another checksum
     ///
-    /// A number, or a percentage of the held granules; changes without a note are limited. An empty string restores
-    /// the default: 0. The limit is not published.
+    /// A number, or a percentage of the held granules. An empty string restores the default: 0. The limit is not
+    /// published.
     #[arg(long, hide_short_help = true, value_name = "N|P%", value_parser = |text: &str| edit_as(text, |text| Ok(Limit::of_held(text)?)))]
     max_replace: Option<Change<Limit>>,
 }
