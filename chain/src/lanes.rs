@@ -1,20 +1,20 @@
 //! Independent chains side by side: one id is pushed to many of them at once.
 //!
-//! Each chain uses one lane of the processor's vectors. The message is the same in all lanes, except
-//! for the link. The instructions are chosen at run time; the result is the same with all of them,
-//! and the tests compare each with the plain loop.
+//! Each chain uses one lane of the processor's vectors. The message is the same in all lanes, except for the
+//! link. The instructions are chosen at run time. The result is the same with all of them, and the tests
+//! compare each with the plain loop.
 //!
 //! # Unsafe code
 //!
-//! The call of the function that is compiled for AVX2 is the only unsafe code in this crate. It is
-//! sound because only [`Lanes::fastest`] makes a [`Lanes`] that uses these instructions, and it asks the
-//! processor first. Everything in the called function is safe: it uses no pointers, and reads and writes
-//! through slices only.
+//! The call of the function that is compiled for AVX2 is the only unsafe code in this crate. It is sound
+//! because only [`Lanes::fastest`] makes a [`Lanes`] that uses these instructions, and it checks the processor
+//! first. Everything in the called function is safe: it uses no pointers, and reads and writes through slices
+//! only.
 //!
-//! AVX-512 would double the speed of this step. It is left out because it needs the step a second time, and
-//! `verify` hashes the list of each set beside its chain, with SHA-256, of which no lanes are computed: it
-//! gains less than this step does (how much was not measured). Loops over lanes in plain Rust, which the
-//! compiler makes vectors of, reach a third of the speed of AVX2.
+//! AVX-512 would double the speed of this step. It is left out because it needs a second version of the step,
+//! and `verify` would gain less than that (how much was not measured): beside each chain it hashes the list
+//! with SHA-256, which has no lanes. Loops over lanes in plain Rust, which the compiler vectorises, reach a
+//! third of the speed of AVX2.
 
 #[cfg(target_arch = "x86_64")]
 use crate::step::Block;
@@ -23,10 +23,10 @@ use crate::step::{Md5State, Message};
 /// The words of many links: the first word of each, then the second word of each, and so on.
 pub(crate) type Words<'links> = [&'links mut [u32]; 4];
 
-/// The instructions that hash chains side by side; the result is the same with all of them.
+/// The instructions that hash chains side by side. The result is the same with all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Lanes {
-    /// Whether they are those of AVX2, which this processor has.
+    /// Whether AVX2 is used. If so, this processor has it.
     avx2: bool,
 }
 
@@ -45,7 +45,7 @@ impl Lanes {
         Lanes { avx2 }
     }
 
-    /// All that this processor has, the fastest last.
+    /// All instructions that this processor has, the fastest last.
     pub fn all() -> Vec<Self> {
         let mut all = vec![Lanes::plain(), Lanes::fastest()];
         all.dedup();
@@ -74,7 +74,7 @@ impl Lanes {
     }
 }
 
-/// Pushes the id to two links at a time.
+/// Pushes the id to the links, two at a time.
 fn push_each(mut links: Words<'_>, message: &Message) {
     let count = links[0].len();
     for lane in (0..count / 2).map(|pair| 2 * pair) {
@@ -96,11 +96,11 @@ fn push_to<const N: usize>(links: &mut Words<'_>, lanes: [usize; N], message: &M
     }
 }
 
-/// The fewest links that are hashed as a group; a group costs about as much as four single links.
+/// The fewest links that are hashed as a group: a group costs about as much as four single links.
 #[cfg(target_arch = "x86_64")]
 const FEWEST_IN_GROUP: usize = 4;
 
-/// Pushes to the links in groups of `LANES`; the last group is filled up with zeros.
+/// Pushes the id to the links in groups of `LANES`. The last group is filled up with zeros.
 #[cfg(target_arch = "x86_64")]
 fn in_groups<const LANES: usize>(
     links: Words<'_>,
@@ -148,7 +148,7 @@ mod avx2 {
         };
     }
 
-    /// An operation on several vectors, made of the operation on one.
+    /// Defines an operation on several vectors by the operation on one.
     macro_rules! each_vector {
         ($name:ident $(<$($shift:ident: $kind:ty),*>)? ($($from:ident),*) $result:expr) => {
             #[target_feature(enable = "avx2")]
@@ -183,7 +183,7 @@ mod avx2 {
     each_vector!(turn<LEFT: i32, RIGHT: i32>(x)
         _mm256_or_si256(_mm256_slli_epi32::<LEFT>(x), _mm256_srli_epi32::<RIGHT>(x)));
 
-    // The functions of RFC 1321 § 3.4; `f1` and `f2` in a form with one operation less.
+    // The functions of RFC 1321 § 3.4. `f1` and `f2` have a form with one operation less.
     each_vector!(f1(b, c, d) _mm256_xor_si256(d, _mm256_and_si256(b, _mm256_xor_si256(c, d))));
     each_vector!(f2(b, c, d) _mm256_xor_si256(c, _mm256_and_si256(d, _mm256_xor_si256(b, c))));
     each_vector!(f3(b, c, d) _mm256_xor_si256(_mm256_xor_si256(c, d), b));
@@ -221,7 +221,7 @@ mod avx2 {
     /// The number of links that are hashed at once.
     pub const LANES: usize = VECTORS * WIDTH;
 
-    /// What one round adds: the word of the message and the constant of the round.
+    /// The value that one round adds: the word of the message plus the constant of the round.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn addend<const HAS_LINK: bool, const ROUND: usize, const WORD: usize>(
@@ -235,7 +235,7 @@ mod avx2 {
         }
     }
 
-    /// The state after one more block. `link` holds the first eight words of the first block.
+    /// The state after one more block. `link` contains the first eight words of the first block.
     #[target_feature(enable = "avx2")]
     fn compress<const HAS_LINK: bool>(
         state: [Vectors; 4],
@@ -259,7 +259,7 @@ mod avx2 {
         // 1 in each byte that is ten or more: adding six carries into the upper half of the byte.
         let letters = shift_right::<4>(add(digits, splat(0x0606_0606)));
         let letters = and(letters, splat(0x0101_0101));
-        // 'a' is 39 more than '9' + 1: 32 + 8 - 1.
+        // 'a' is '9' + 1 + 39, and 39 is 32 + 8 - 1.
         let to_letters = add(shift_left::<5>(letters), shift_left::<3>(letters));
         sub(add(add(digits, splat(0x3030_3030)), to_letters), letters)
     }

@@ -1,8 +1,8 @@
 //! The chain of `accession`: MD5 of the previous hash and the next id, for one chain or for the chains of many
 //! sets side by side. The crate `accession` documents the rule (`accession::chain`).
 //!
-//! This is a crate of its own so that the development profile can optimise it alone. Tests spend most of
-//! their time here. It has no dependencies, does no I/O and reads no clock.
+//! This is a separate crate so that the development profile can optimise it alone: tests spend most of their
+//! time here. It has no dependencies, does no I/O and reads no clock.
 
 mod lanes;
 mod step;

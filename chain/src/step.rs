@@ -1,14 +1,14 @@
-//! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start; and the compression
-//! function of MD5, for one chain or two, with its rounds for many (RFC 1321 § 3.4).
+//! One step of the chain: MD5 of `hex(link) LF id LF`, or of `id LF` at the start. Contains the compression
+//! function of MD5 for one or two chains, and its rounds for many chains (RFC 1321 § 3.4).
 //!
-//! The tests compare it with the crate `md-5` on messages of every length. It exists because a chain
-//! cannot begin a step before the previous one ends, so its speed is that of the longest path of
-//! dependent operations in one compression. This path is as short here as plain Rust allows: a step
-//! is 1.3 times as fast as with the `Digest` of `md-5` (`cargo bench --bench sweep`).
+//! The tests compare it with the crate `md-5` on messages of every length. A chain cannot begin a step before
+//! the previous step ends, so its speed depends on the longest path of dependent operations in one compression.
+//! Here, this path is as short as plain Rust allows: a step is 1.3 times as fast as with the `Digest` of `md-5`
+//! (`cargo bench --bench sweep`).
 
 use crate::EMPTY;
 
-/// The hash of the ids so far, as four words; `None` means that there were none.
+/// The hash of the ids so far, as four words. `None` means that there are no ids.
 pub(crate) type ChainLink = Option<Md5State>;
 
 /// The bytes before the id: 32 hexadecimal characters and LF.
@@ -16,7 +16,7 @@ const PREFIX_BYTES: usize = 33;
 
 /// The message that one step hashes, in blocks. The 32 bytes of the link are left zero.
 ///
-/// All chains to which an id is pushed share one message, so it is laid out once.
+/// All chains to which an id is pushed share one message, so it is laid out only once.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Message {
     bytes: Vec<u8>,
@@ -37,7 +37,7 @@ impl Message {
         self.lay_out(0, granule_id);
     }
 
-    /// The blocks of the message, whose first 32 bytes are those of the link.
+    /// The blocks of the message. Its first 32 bytes are reserved for the link.
     #[inline]
     pub fn blocks(&self) -> &[Block] {
         self.bytes.as_chunks().0
@@ -60,7 +60,7 @@ impl Message {
             self.bytes[end + 1] = 0x80;
             self.shape = (prefix, granule_id.len());
         }
-        // The ids of a dataset usually have one length: then only these bytes differ.
+        // The ids of a dataset usually have the same length. Then only these bytes differ.
         self.bytes[prefix..end].copy_from_slice(granule_id.as_bytes());
     }
 
@@ -74,8 +74,8 @@ impl Message {
 
     /// The hashes of the message with each of these links, side by side.
     ///
-    /// It is part of the loop that calls it, so that the links stay in registers from id to id: two chains
-    /// reach 0.85 of the speed of one if the links pass through memory, and 0.9 this way.
+    /// It is inlined into the loop that calls it, so that the links stay in registers from id to id. With links
+    /// in memory, two chains reach 0.85 of the speed of one chain; with registers, 0.9.
     #[inline(always)]
     pub fn hash_next<const N: usize>(&self, links: [Md5State; N]) -> [Md5State; N] {
         let [first, rest @ ..] = self.blocks() else { return links };
@@ -96,7 +96,8 @@ impl Message {
 
 /// The four hexadecimal characters of the two low bytes of a word, as a word of a message.
 ///
-/// It uses a table because it is on the longest path: with arithmetic, a step is 0.96 times as fast.
+/// It uses a table because it is on the longest path. With arithmetic, the speed of a step is 0.96 times as
+/// high.
 #[inline]
 fn hex_word(word: u32) -> u32 {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
@@ -139,7 +140,7 @@ pub(crate) fn hash(link: ChainLink) -> [u8; 16] {
     bytes
 }
 
-/// The link at a hash; `None` at [`EMPTY`].
+/// The link for a hash; `None` for [`EMPTY`].
 pub(crate) fn link(hash: [u8; 16]) -> ChainLink {
     let mut words = [0; 4];
     for (word, bytes) in words.iter_mut().zip(hash.as_chunks().0) {
@@ -151,7 +152,7 @@ pub(crate) fn link(hash: [u8; 16]) -> ChainLink {
 /// The four words of a running hash.
 pub(crate) type Md5State = [u32; 4];
 
-/// The part of a message that one compression takes.
+/// The part of a message that one compression reads.
 pub(crate) type Block = [u8; 64];
 
 /// A block as the sixteen words of RFC 1321.
@@ -178,7 +179,7 @@ pub(crate) static SINES: [u32; 64] = [
 
 /// The 64 rounds: calls of `$round!($with, function, a b c d, round, word of the message, rotation)`.
 ///
-/// The names of the four words rotate from round to round, so that no value is moved.
+/// The names of the four words rotate from round to round, so no value is moved.
 macro_rules! rounds {
     ($round:ident!($($with:tt)*), $words:tt) => {
         four_rounds!($round!($($with)*), $words, f1, 0, 0 1 2 3, 7 12 17 22);
@@ -200,7 +201,7 @@ macro_rules! rounds {
     };
 }
 
-/// Four rounds, after which each word is in its place again.
+/// Four rounds, after which the order of the words is the original one.
 macro_rules! four_rounds {
     (
         $round:ident!($($with:tt)*), ($a:ident $b:ident $c:ident $d:ident), $f:ident, $i:literal,
@@ -215,18 +216,17 @@ macro_rules! four_rounds {
 #[cfg(target_arch = "x86_64")]
 pub(crate) use {four_rounds, rounds};
 
-/// The states of some chains after one more block of the message of each.
+/// The states of some chains after one more block of each chain's message.
 ///
-/// One chain leaves most of the processor idle, since each operation waits for the one before it: two
-/// chains, round by round in turn, take 1.1 to 1.4 times as long as one.
+/// One chain leaves most of the processor idle, since each operation waits for the previous one. Two chains
+/// with interleaved rounds take 1.1 to 1.4 times as long as one.
 #[inline(always)]
 pub(crate) fn compress<const N: usize>(
     states: [Md5State; N],
     blocks: [&[u32; 16]; N],
 ) -> [Md5State; N] {
-    // Hides the constants from the optimiser. If it knows them, it adds each constant last, on the
-    // longest path, although the message word and the constant can be added long before: 3.9 M
-    // steps/s, instead of 4.7.
+    // Hides the constants from the optimiser. Otherwise, it adds each constant last, on the longest path,
+    // although message word and constant can be added long before: 3.9 M steps/s instead of 4.7.
     let sines = std::hint::black_box(&SINES);
     let [mut a, mut b, mut c, mut d]: [[u32; N]; 4] =
         std::array::from_fn(|word| std::array::from_fn(|chain| states[chain][word]));
@@ -250,14 +250,14 @@ pub(crate) fn compress<const N: usize>(
     })
 }
 
-// The four functions of RFC 1321, added to `early`. `b` is the input that is known last.
+// The four functions of RFC 1321, added to `early`. `b` is the input that is computed last.
 
 #[inline(always)]
 fn f1(early: u32, b: u32, c: u32, d: u32) -> u32 {
     early.wrapping_add(d ^ (b & (c ^ d)))
 }
 
-/// The two halves share no bit, so both can be added, and the one without `b` is added early.
+/// The two halves share no bit, so both can be added. The half without `b` is added early.
 #[inline(always)]
 fn f2(early: u32, b: u32, c: u32, d: u32) -> u32 {
     early.wrapping_add(c & !d).wrapping_add(b & d)

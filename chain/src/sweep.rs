@@ -8,12 +8,12 @@ use crate::step::{self, ChainLink, Message};
 
 /// The hashes of all sets of a history, in one pass over its granules in canonical order.
 ///
-/// The instances of a history are numbered 0, 1, 2 … in order of time. A *run* is a sequence of
-/// consecutive instances that hold the same granules so far: they share one running chain. A granule
-/// that the instances `a..b` hold splits the runs at `a` and `b`, and is pushed to the runs between,
-/// side by side in the processor's vectors. The cost is one step for each granule and each run that
-/// holds it: at most as much as hashing every instance from its start, and one step per granule for
-/// a history of appends. The memory depends on the number of runs, not on the number of granules.
+/// The instances of a history are numbered 0, 1, 2 … in order of time. A *run* is a sequence of consecutive
+/// instances that hold the same granules so far: they share one running chain. A granule that the instances
+/// `a..b` hold splits the runs at `a` and `b`. It is pushed to the runs between, side by side in the
+/// processor's vectors. The cost is one step for each granule and each run that holds it. That is at most as
+/// much as hashing every instance from its start, and one step for each granule in a history of appends. The
+/// memory depends on the number of runs, not on the number of granules.
 ///
 /// # Examples
 ///
@@ -40,9 +40,9 @@ pub struct Sweep {
     firsts: Vec<usize>,
     /// The links of the runs: the first word of each, then the second word of each, and so on.
     words: [Vec<u32>; 4],
-    /// Whether each run holds no granule yet; the words of such a run have no meaning.
+    /// Whether each run holds no granule yet. The words of such a run have no meaning.
     are_empty: Vec<bool>,
-    /// How many runs hold no granule yet.
+    /// The number of runs that hold no granule yet.
     empty: usize,
     steps: u64,
     message: Message,
@@ -69,21 +69,21 @@ impl Sweep {
         }
     }
 
-    /// The same sweep with other instructions than the fastest; for tests and benchmarks.
+    /// The same sweep with other instructions than the fastest, for tests and benchmarks.
     pub fn with_lanes(self, lanes: Lanes) -> Self {
         Sweep { lanes, ..self }
     }
 
     /// Adds a granule that these instances hold.
     ///
-    /// The caller passes the ids in canonical order. The holding periods of one id are passed one
-    /// after the other, and do not overlap.
+    /// The caller must pass the ids in canonical order. The holding periods of one id are passed one after the
+    /// other, and must not overlap.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) {
         self.hold_each(&mut std::iter::once(granule_id), instances);
     }
 
-    /// Adds granules that the same instances hold, as [`Sweep::hold`] does one by one. The links of one
-    /// run or of two, which are those of a change, are kept in registers from id to id.
+    /// Adds granules that the same instances hold, like a call of [`Sweep::hold`] for each. For one or two
+    /// runs, which is the case in a change, the links stay in registers from id to id.
     ///
     /// The iterator is a trait object so that the loop is compiled here, where the development profile
     /// optimises it.
@@ -119,7 +119,7 @@ impl Sweep {
         }
     }
 
-    /// Pushes the ids to this run and to the next. Neither run may be empty.
+    /// Pushes the ids to this run and the next one. Neither run may be empty.
     fn hold_in_two(&mut self, granule_ids: &mut dyn Iterator<Item = &str>, run: usize) {
         let mut links = [run, run + 1].map(|run| self.words.each_ref().map(|words| words[run]));
         for granule_id in granule_ids {
@@ -137,7 +137,7 @@ impl Sweep {
         self.message.set_next(granule_id);
         let links = self.words.each_mut().map(|words| &mut words[runs.clone()]);
         self.lanes.push(links, &self.message);
-        // Empty runs took part as well, because leaving lanes out costs more. They are set here.
+        // Empty runs were hashed as well, because leaving lanes out costs more. They are set here.
         if self.empty > 0 {
             self.set_first(granule_id, runs);
         }
@@ -149,7 +149,7 @@ impl Sweep {
         }
     }
 
-    /// Makes this the first granule of the runs that are empty.
+    /// Sets the links of the empty runs, for which this is the first granule.
     fn set_first(&mut self, granule_id: &str, runs: Range<usize>) {
         let mut first = None;
         for run in runs {
@@ -194,8 +194,8 @@ impl Sweep {
         (!self.are_empty[run]).then(|| self.words.each_ref().map(|words| words[run]))
     }
 
-    /// Splits the runs so that one begins at `instance`, and returns its index; after the last
-    /// instance, that is the number of runs.
+    /// Splits the runs so that one begins at `instance`, and returns its index. If `instance` is after the last
+    /// instance, returns the number of runs.
     fn split_at(&mut self, instance: usize) -> usize {
         if instance >= self.instances {
             return self.firsts.len();
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_sweep_uses_the_lanes_that_were_set() {
-        // All lanes give the same identifiers, so no other test would notice if this had no effect.
+        // All lanes give the same hashes, so no other test would notice if this had no effect.
         for lanes in Lanes::all() {
             assert_eq!(Sweep::over(2).with_lanes(lanes).lanes, lanes);
         }

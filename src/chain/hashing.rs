@@ -1,4 +1,4 @@
-//! Hashing on threads of their own, while the caller reads the ids.
+//! Hashing on other threads, while the caller reads the ids.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -11,60 +11,61 @@ use super::list::{CanonicalList, CanonicalLists};
 use super::sweep::Sweep;
 use crate::model::{Digest, Identifier};
 
-/// Ids in a batch: enough that handing one over costs little compared to hashing it (4,096 to 16,384
-/// were measured to be equally fast), and few enough that a small change never starts a thread.
+/// The number of ids in a batch. Handing over a batch this large costs little compared to hashing it (4,096 to
+/// 16,384 were measured to be equally fast), and a small change never starts a thread.
 const BATCH_IDS: usize = 4_096;
 
-/// Ids in a batch that is hashed on the calling thread: it takes hardly any memory.
+/// The number of ids in a batch that is hashed on the calling thread: it needs hardly any memory.
 const BATCH_IDS_ALONE: usize = 64;
 
-/// The bytes of lines at which a batch is full: what is known of a granule may be as long as this.
+/// The size in bytes of the lines at which a batch is full. The line of a single granule may be as long as
+/// this.
 const BATCH_BYTES: usize = 4 * 1_024 * 1_024;
 
-/// How many batches can be on the hashing threads at the same time.
+/// The number of batches that can be on the hashing threads at the same time.
 const BATCHES_AHEAD: usize = 4;
 
-/// From this many instances on, their lists are divided among as many threads as the machine has cores: the
-/// chains of many instances are hashed side by side in the vector units, the lists are not.
+/// The number of instances from which their lists are divided among several threads, at most one for each core.
+/// The chains of many instances are hashed side by side in the vector units; the lists are not.
 const INSTANCES_OF_A_CAMPAIGN: usize = 16;
 
-/// A [`Sweep`] that runs on a thread of its own, and the canonical lists on another one if they are asked
-/// for. A change that resumes the chain is a sweep over two instances: the one in force, and the new one.
+/// A [`Sweep`] that runs on another thread. Canonical lists, if requested, are hashed on further threads. A
+/// change that resumes the chain is a sweep over two instances: the one in force, and the new one.
 ///
-/// Reading rows and hashing them in turn on one thread reaches two thirds of the speed of the chain
-/// alone; reading and hashing at the same time reaches nearly all of it. The last batch is hashed on
-/// the calling thread, so a change of at most one batch starts no thread. The memory needed is that
-/// of a few batches, whatever the number of ids.
+/// Reading rows and hashing them in turn on one thread reaches two thirds of the speed of the chain alone.
+/// Reading and hashing at the same time reaches nearly all of it. The last batch is hashed on the calling
+/// thread, so a change of at most one batch starts no thread. The memory needed is that of a few batches,
+/// whatever the number of ids.
 ///
-/// If it is dropped before [`Hashing::finish`], the threads end after the batches that they have.
+/// If it is dropped before [`Hashing::finish`], the threads end after the batches that they have received.
 pub struct Hashing {
     /// The number of instances.
     instances: usize,
-    /// How many ids a batch has at most.
+    /// The greatest number of ids in a batch.
     batch_ids: usize,
     /// Whether every batch is hashed on the calling thread.
     is_alone: bool,
-    /// Whether the checkpoints of the last instance are wanted.
+    /// Whether to look for the checkpoints of the last instance.
     finds_checkpoints: bool,
-    /// `None` means that the threads have it.
+    /// `None` means that the threads own it.
     pass: Option<Pass>,
-    /// `None` means that no batch has been full yet.
+    /// `None` means that no batch was full so far.
     threads: Option<Threads>,
     batch: Batch,
 }
 
 crate::model::debug_fields!(Hashing: instances);
 
-/// What hashing a batch continues.
+/// The state that hashing a batch continues.
 struct Pass {
     chains: Chains,
-    /// The lists of all instances, in order. Empty means that only the names are hashed.
+    /// The lists of all instances, in order. Empty means that only names are hashed.
     lists: Vec<ListsOfSome>,
 }
 
 struct Chains {
     sweep: Sweep,
-    /// How many of the ids that were added the last instance holds.
+    /// The number of ids added so far that the last instance holds.
     held: u64,
 }
 
@@ -72,13 +73,13 @@ struct Chains {
 struct ListsOfSome {
     instances: Range<usize>,
     lists: CanonicalLists,
-    /// Whether the last instance is one of them, whose state is wanted at checkpoints.
+    /// Whether it includes the last instance, whose state is needed at checkpoints.
     has_last: bool,
 }
 
-/// What a thread continues with each batch.
+/// The state that a thread continues with each batch.
 trait Continued: Send + 'static {
-    /// What it reached at each checkpoint.
+    /// The result at each checkpoint.
     type Reached: Send;
 
     fn hash(&mut self, batch: &Batch) -> Vec<Self::Reached>;
@@ -87,7 +88,7 @@ trait Continued: Send + 'static {
 struct Threads {
     chains: HashingThread<Chains>,
     lists: Vec<HashingThread<ListsOfSome>>,
-    /// The batches that have been sent and not been received back.
+    /// The batches that were sent and not received back yet.
     pending: VecDeque<Arc<Batch>>,
 }
 
@@ -100,11 +101,11 @@ struct HashingThread<Part: Continued> {
 /// A run of ids and the instances that hold each of them.
 #[derive(Default)]
 struct Batch {
-    /// The ids, each with LF after it: the lines of those of whose files nothing is known.
+    /// The ids, each followed by LF: these are the lines of ids without a record of files.
     text: String,
-    /// Where the line of each id ends in `text`.
+    /// The offset in `text` at which the line of each id ends.
     ends: Vec<usize>,
-    /// The lines of ids of whose files something is known, one after the other.
+    /// The concatenated lines of ids with records of files.
     line_text: Vec<u8>,
     lines: Vec<LineOfId>,
     /// The instances that hold each id.
@@ -116,39 +117,39 @@ struct Batch {
 struct LineOfId {
     /// The index of the id.
     index: usize,
-    /// Where the line ends in `line_text`. It begins where the one before ends.
+    /// The offset in `line_text` at which the line ends. It begins at the end of the previous line.
     end: usize,
-    /// The instances of which it is a line.
+    /// The instances whose lists contain this line.
     instances: Range<usize>,
 }
 
 /// A checkpoint that the hashing reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reached {
-    /// The id that the checkpoint follows, which the last instance holds.
+    /// The id before the checkpoint. The last instance holds it.
     pub granule_id: String,
     /// The identifier of the granules that the last instance holds up to that id.
     pub identifier: Identifier,
     /// The state of the list of the last instance, up to that id. `None` means that there are no lists.
     pub list: Option<Vec<u8>>,
-    /// How many of the ids up to that one the last instance holds, of those that were added here.
+    /// The number of ids up to that one, of those that were added here, that the last instance holds.
     pub held: u64,
 }
 
-/// What was hashed.
+/// The result of hashing.
 pub struct Hashed {
-    /// The sweep, which has all identifiers.
+    /// The sweep, which contains all identifiers.
     pub sweep: Sweep,
     /// The checkpoints that were not returned before.
     pub reached: Vec<Reached>,
-    /// Those of all instances, in order. Empty means that only the names were hashed.
+    /// The lists of all instances, in order. Empty means that only names were hashed.
     lists: Vec<ListsOfSome>,
 }
 
 crate::model::debug_fields!(Hashed);
 
 impl Hashed {
-    /// The identifiers and the digests of the instances, in order. Without lists there are none.
+    /// The identifiers and the digests of the instances, in order. Empty if there are no lists.
     pub fn sets(&self) -> impl Iterator<Item = (Identifier, Digest)> + '_ {
         let digests = self.lists.iter().flat_map(|some| some.lists.digests());
         self.sweep.identifiers().zip(digests)
@@ -156,17 +157,17 @@ impl Hashed {
 }
 
 impl Hashing {
-    /// Continues `sweep`, with no lists, and looks for no checkpoints.
+    /// Continues `sweep`, without lists and without looking for checkpoints.
     pub fn of(sweep: Sweep) -> Self {
         Hashing::new(sweep, None)
     }
 
-    /// Continues `sweep`, and the lists of its instances with this one, and looks for no checkpoints.
+    /// Continues `sweep`, and `list` for each of its instances, without looking for checkpoints.
     pub fn with_lists(sweep: Sweep, list: CanonicalList) -> Self {
         Hashing::new(sweep, Some(list))
     }
 
-    /// As [`Hashing::with_lists`], and looks for the checkpoints of the last instance.
+    /// Like [`Hashing::with_lists`], but looks for the checkpoints of the last instance.
     pub fn with_checkpoints(sweep: Sweep, list: CanonicalList) -> Self {
         Hashing { finds_checkpoints: true, ..Hashing::with_lists(sweep, list) }
     }
@@ -180,15 +181,15 @@ impl Hashing {
         Hashing { instances, batch_ids, is_alone, finds_checkpoints, pass, threads: None, batch }
     }
 
-    /// The same on the calling thread alone, with hardly any memory. Must be called before the first granule
-    /// is added.
+    /// Hashes on the calling thread only, with hardly any memory. Must be called before the first granule is
+    /// added.
     pub fn alone(self) -> Self {
         Hashing { batch_ids: BATCH_IDS_ALONE, is_alone: true, ..self }
     }
 
-    /// Adds a granule that these instances hold, as [`Sweep::hold`] does, of whose files nothing is known
-    /// unless [`Hashing::add_line`] follows. Returns the checkpoints that were reached since the last call,
-    /// in order.
+    /// Adds a granule that these instances hold, as [`Sweep::hold`] does. If it has records of files,
+    /// [`Hashing::add_line`] must follow. Returns the checkpoints that were reached since the last call, in
+    /// order.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) -> Vec<Reached> {
         let reached =
             if self.batch.is_full(self.batch_ids) { self.hand_over() } else { Vec::new() };
@@ -200,15 +201,15 @@ impl Hashing {
         reached
     }
 
-    /// Adds the line of the last granule in the lists of some of the instances that hold it, which `write`
-    /// appends. It has a line in the list of each of them, or in none.
+    /// Adds the line of the last granule for the lists of some of the instances that hold it; `write` appends
+    /// the line. If one of these instances gets a line in this way, all of them must.
     pub fn add_line(&mut self, instances: Range<usize>, write: impl FnOnce(&mut Vec<u8>)) {
         let Batch { ends, line_text, lines, .. } = &mut self.batch;
         write(line_text);
         lines.push(LineOfId { index: ends.len() - 1, end: line_text.len(), instances });
     }
 
-    /// Hashes the remaining ids.
+    /// Hashes the remaining ids, and returns the result.
     pub fn finish(mut self) -> Hashed {
         let mut reached = Vec::new();
         let mut pass = match self.threads.take() {
@@ -224,8 +225,8 @@ impl Hashing {
         Hashed { sweep: pass.chains.sweep, reached, lists: pass.lists }
     }
 
-    /// Sends the full batch to the threads, and takes an empty one. Returns the checkpoints of the batch
-    /// that the threads have hashed.
+    /// Sends the full batch to the threads, and takes an empty batch. Returns the checkpoints of a batch that
+    /// the threads have hashed.
     fn hand_over(&mut self) -> Vec<Reached> {
         if let Some(pass) = self.pass.as_mut().filter(|_| self.is_alone) {
             let reached = pass.hash(&self.batch);
@@ -255,7 +256,7 @@ impl Pass {
     }
 }
 
-/// The lists of so many instances, all of which have these lines so far.
+/// The lists of this many instances, which all have the same lines so far.
 fn divided(instances: usize, list: &CanonicalList) -> Vec<ListsOfSome> {
     let parts = match instances {
         0..INSTANCES_OF_A_CAMPAIGN => 1,
@@ -269,7 +270,7 @@ fn divided(instances: usize, list: &CanonicalList) -> Vec<ListsOfSome> {
     (0..parts).map(part).collect()
 }
 
-/// The checkpoints with the states of the lists, which one of the parts has.
+/// Adds the states of the lists to the checkpoints. Only the part with the last instance has states.
 fn with_lists(mut reached: Vec<Reached>, parts: Vec<Vec<Vec<u8>>>) -> Vec<Reached> {
     for part in parts {
         reached.iter_mut().zip(part).for_each(|(reached, list)| reached.list = Some(list));
@@ -290,7 +291,7 @@ impl Threads {
         self.pending.push_back(batch);
     }
 
-    /// Waits for the first batch that was sent. Returns its checkpoints, and the batch, to be filled again.
+    /// Waits for the earliest batch that was sent. Returns its checkpoints, and the batch for reuse.
     fn receive(&mut self) -> (Vec<Reached>, Batch) {
         let reached = self.chains.receive();
         let lists = self.lists.iter().map(HashingThread::receive).collect();
@@ -300,7 +301,7 @@ impl Threads {
     }
 
     fn join(self) -> Pass {
-        // Each ends once nothing more can be sent to it.
+        // Each thread ends when nothing more can be sent to it.
         let chains = self.chains.join();
         Pass { chains, lists: self.lists.into_iter().map(HashingThread::join).collect() }
     }
@@ -359,7 +360,8 @@ impl Batch {
         self.checkpoints.clear();
     }
 
-    /// Where the line of an id begins in `text`. Of the id after the last, where it ends.
+    /// The offset in `text` at which the line of an id begins. For the index after the last id, the end of the
+    /// text.
     fn start(&self, index: usize) -> usize {
         if index == 0 { 0 } else { self.ends[index - 1] }
     }
@@ -368,8 +370,8 @@ impl Batch {
         &self.text[self.start(index)..self.ends[index] - 1]
     }
 
-    /// The ids, divided where the instances that hold them change, and after each checkpoint: the indices,
-    /// these instances, and whether a checkpoint follows.
+    /// The ids in runs, which end where the holding instances change, and at each checkpoint. Each item is the
+    /// indices, the instances, and whether a checkpoint follows.
     fn runs(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>, bool)> {
         let mut checkpoints = self.checkpoints.iter().copied().peekable();
         let mut alike = self.instances.chunk_by(|a, b| a == b);
@@ -389,9 +391,9 @@ impl Batch {
 impl Continued for Chains {
     type Reached = Reached;
 
-    /// Adds all ids to the sweep, and notes the identifier at each checkpoint. Consecutive ids that the
-    /// same instances hold are added together, up to a checkpoint, so that the links of one chain or of two
-    /// stay in registers.
+    /// Adds all ids to the sweep, and records the identifier at each checkpoint. Consecutive ids that the same
+    /// instances hold are added together, up to a checkpoint, so that the links of one or two chains stay in
+    /// registers.
     fn hash(&mut self, batch: &Batch) -> Vec<Reached> {
         let mut reached = Vec::new();
         for (ids, instances, is_checkpoint) in batch.runs() {
@@ -450,8 +452,8 @@ mod tests {
     use super::super::Chain;
     use super::*;
 
-    /// The latest identifier, the steps and the checkpoints of a history of so many instances, all of
-    /// which hold these granules.
+    /// The latest identifier, the steps and the checkpoints of a history with this many instances, all of which
+    /// hold these granules.
     fn hashed(count: usize, instances: usize) -> (Identifier, u64, Vec<Reached>) {
         let mut hashing = Hashing::with_checkpoints(Sweep::over(instances), CanonicalList::start());
         let mut without = Hashing::of(Sweep::over(instances));

@@ -1,12 +1,12 @@
 //! The rule `sha256-list`: from the canonical list of a set to its digest.
 //!
-//! A line for each granule in canonical order: the id; then for each of its files, in ascending order of
-//! the bytes of the path, a TAB and `algorithm:value` of its strongest checksum, or `size:N`, and `:path`
-//! where the path is not the id; then LF. Of names alone, anyone computes it with
-//! `LC_ALL=C sort -u ids.txt | sha256sum`.
+//! The list has a line for each granule, in canonical order. A line is the id, a field for each file in
+//! ascending order of the bytes of the path, and LF. A field is a TAB, `algorithm:value` of the file's
+//! strongest checksum or `size:N`, and `:path` if the path is not the id. For a list of names only, anyone can
+//! compute the digest with `LC_ALL=C sort -u ids.txt | sha256sum`.
 //!
-//! The state of a running digest is saved at checkpoints, and read for decades: it is written here, in
-//! an encoding of this program, and not in that of a crate.
+//! The state of a running digest is saved at checkpoints, and must be readable for decades. So its encoding is
+//! defined here, and not by a crate.
 
 use std::ops::Range;
 
@@ -17,10 +17,10 @@ use crate::model::Digest;
 /// The bytes of a block of SHA-256.
 const BLOCK_BYTES: usize = 64;
 
-/// The bytes that are hashed at once. (One block: 1.3 times as long; 1,024 bytes: no shorter.)
+/// The number of bytes that are hashed at once. (One block takes 1.3 times as long; 1,024 bytes are no faster.)
 const BUFFER_BYTES: usize = 4 * BLOCK_BYTES;
 
-/// FIPS 180-4, 5.3.3.
+/// The initial hash value (FIPS 180-4, 5.3.3).
 const INITIAL: [u32; 8] = [
     0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19,
 ];
@@ -45,7 +45,7 @@ pub struct CanonicalList {
     /// The number of bytes pushed so far.
     length: u64,
     buffer: [u8; BUFFER_BYTES],
-    /// How many bytes of the buffer are not hashed yet.
+    /// The number of bytes in the buffer that are not hashed yet.
     filled: usize,
 }
 
@@ -55,7 +55,7 @@ impl CanonicalList {
         CanonicalList { words: INITIAL, length: 0, buffer: [0; BUFFER_BYTES], filled: 0 }
     }
 
-    /// Adds bytes: a line, or a part of one.
+    /// Adds bytes: a line, or a part of a line.
     pub fn push(&mut self, mut bytes: &[u8]) {
         self.length += bytes.len() as u64;
         while !bytes.is_empty() {
@@ -70,7 +70,7 @@ impl CanonicalList {
         }
     }
 
-    /// Hashes the whole blocks of the buffer, and keeps the rest.
+    /// Hashes the complete blocks of the buffer. The rest stays in the buffer.
     fn hash_blocks(&mut self) {
         let (blocks, rest) = self.buffer[..self.filled].as_chunks::<BLOCK_BYTES>();
         compress256(&mut self.words, blocks);
@@ -79,11 +79,11 @@ impl CanonicalList {
         self.filled = rest;
     }
 
-    /// The digest of what was pushed so far.
+    /// The digest of the lines pushed so far.
     pub fn digest(&self) -> Digest {
         let mut last = self.clone();
         let bits = self.length * 8;
-        // One bit, zeros up to the last eight bytes of a block, and the length.
+        // A one bit, zeros up to the last eight bytes of a block, and the length.
         let zeros = (2 * BLOCK_BYTES - 9 - last.filled % BLOCK_BYTES) % BLOCK_BYTES;
         let mut end = [0; BLOCK_BYTES + 9];
         end[0] = 0x80;
@@ -97,8 +97,8 @@ impl CanonicalList {
         Digest::from_bytes(bytes)
     }
 
-    /// The state: the eight words and the number of bytes, most significant byte first, and the bytes that
-    /// do not fill a block.
+    /// The state: the eight words and the number of bytes, most significant byte first, and then the bytes of
+    /// the last, incomplete block.
     pub fn save(&self) -> Vec<u8> {
         let mut whole = self.clone();
         whole.hash_blocks();
@@ -108,7 +108,7 @@ impl CanonicalList {
         saved
     }
 
-    /// The list with a state that was saved. `None` means that the bytes are not those of one.
+    /// Resumes a list from a saved state. `None` means that the bytes are not a saved state.
     pub fn resume(saved: &[u8]) -> Option<Self> {
         let (words, rest) = saved.split_at_checked(32)?;
         let (length, rest) = rest.split_first_chunk()?;
@@ -126,26 +126,26 @@ impl CanonicalList {
 
 /// The digests of all instances of a history, in one pass over its granules in canonical order.
 ///
-/// As in [`Sweep`](super::Sweep), consecutive instances whose lists are equal so far share one of them.
+/// As in [`Sweep`](super::Sweep), consecutive instances whose lists are equal so far share one list.
 #[derive(Debug, Clone)]
 pub struct CanonicalLists {
     instances: usize,
-    /// The first instance of each run, ascending, and the list of its instances.
+    /// The first instance of each run, ascending, and the list of the run.
     runs: Vec<(usize, CanonicalList)>,
 }
 
 impl CanonicalLists {
-    /// The lists of a history of this many instances, none of which holds a granule yet.
+    /// The lists of a history of this many instances. No instance holds a granule yet.
     pub fn over(instances: usize) -> Self {
         CanonicalLists::resume(instances, CanonicalList::start())
     }
 
-    /// The lists of this many instances, all of which have these lines so far.
+    /// The lists of this many instances, which all have the same lines so far.
     pub fn resume(instances: usize, list: CanonicalList) -> Self {
         CanonicalLists { instances, runs: vec![(0, list)] }
     }
 
-    /// Adds a line, or a part of one, to the lists of these instances.
+    /// Adds a line, or a part of a line, to the lists of these instances.
     pub fn push(&mut self, bytes: &[u8], instances: Range<usize>) {
         if instances.is_empty() || bytes.is_empty() {
             return;
@@ -168,8 +168,8 @@ impl CanonicalLists {
             .flat_map(|((first, list), end)| std::iter::repeat_n(list.digest(), end - first))
     }
 
-    /// Splits the runs so that one begins at `instance`, and returns its index; after the last
-    /// instance, that is the number of runs.
+    /// Splits the runs so that one begins at `instance`, and returns its index. If `instance` is after the last
+    /// instance, returns the number of runs.
     fn split_at(&mut self, instance: usize) -> usize {
         if instance >= self.instances {
             return self.runs.len();

@@ -20,12 +20,12 @@
 //!   h=${h%% *}; done; echo "$h"; }
 //! ```
 //!
-//! [`Chain`] is the rule and nothing else. [`Sweep`] computes every identifier of a history in one
-//! pass; a change, which resumes at a checkpoint (`registry::write::rewind` decides at which), is a sweep
-//! over the instance in force and the new ones. `Hashing` runs a sweep while the caller reads the ids.
-//! Nothing here does I/O, reads a clock or knows SQL.
+//! [`Chain`] is the plain rule. [`Sweep`] computes all identifiers of a history in one pass. A change resumes
+//! at a checkpoint, which `registry::write::rewind` selects, and is a sweep over the instance in force and the
+//! new instances. `Hashing` runs a sweep while the caller reads the ids. Nothing here does I/O, reads a clock
+//! or knows SQL.
 //!
-//! Source: a message of Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
+//! Source: a message from Curt Tilmes of 2010-10-20 (docs/reference/identifier.md, The rule).
 
 mod hashing;
 mod list;
@@ -67,17 +67,16 @@ impl Chain {
 
     /// The chain after the ids of the set with this identifier were pushed.
     ///
-    /// [`Identifier::EMPTY`] resumes at the start. (The probability that a set that is not empty
-    /// has that identifier is 2^-128.)
+    /// [`Identifier::EMPTY`] resumes at the start. (The probability that a set that is not empty has that
+    /// identifier is 2^-128.)
     pub fn resume(identifier: Identifier) -> Self {
         Chain(accession_chain::Chain::resume(*identifier.as_bytes()))
     }
 
     /// Adds the next id.
     ///
-    /// The caller passes the ids in canonical order and each of them once; the chain does not check
-    /// this. The cost is one MD5 of `33 + n + 1` bytes for an id of n bytes: two compressions if n
-    /// is 22 to 85.
+    /// The caller must pass the ids in canonical order and each id once; the chain does not check this. The
+    /// cost is one MD5 of `33 + n + 1` bytes for an id of n bytes: two compressions if n is 22 to 85.
     pub fn push(&mut self, granule_id: &str) {
         self.0.push(granule_id);
     }
@@ -89,12 +88,12 @@ impl Chain {
 }
 
 impl Chain {
-    /// Whether a checkpoint follows this id: true if the ten low bits of the CRC-32 (IEEE) of the id's
-    /// bytes are zero, which is the case for one id in 1,024 on average.
+    /// Whether a checkpoint follows this id: whether the ten low bits of the CRC-32 (IEEE) of the id's bytes
+    /// are zero. This is true for one id in 1,024 on average.
     ///
-    /// The id alone decides, so two archives have their checkpoints after the same ids, whatever the
-    /// order in which their granules were ingested. A chain that is resumed hashes 1,024 ids on average before
-    /// it reaches the first id that differs.
+    /// The id alone decides, so two archives have their checkpoints after the same ids, whatever the order in
+    /// which their granules were ingested. A resumed chain hashes 1,024 ids on average before it reaches the
+    /// first id that differs.
     #[inline]
     pub fn is_checkpoint(granule_id: &str) -> bool {
         crc32fast::hash(granule_id.as_bytes()) & 0x3ff == 0

@@ -8,9 +8,10 @@ use crate::model::{Identifier, Timestamp};
 
 /// All identifiers of a history, in one pass over its granules in canonical order.
 ///
-/// The instances of a history are numbered 0, 1, 2 … in order of time. The cost is one step for each granule and
-/// each run of instances that hold the same granules so far, if the run holds the granule: one step per granule
-/// for a history of appends. The memory depends on the number of runs, not on the number of granules.
+/// The instances of a history are numbered 0, 1, 2 … in order of time. A run is a sequence of consecutive
+/// instances that hold the same granules so far. The cost is one step for each granule and each run that holds
+/// it: one step for each granule in a history of appends. The memory depends on the number of runs, not on the
+/// number of granules.
 ///
 /// # Examples
 ///
@@ -43,20 +44,20 @@ impl Sweep {
         Sweep(accession_chain::Sweep::resume(instances, *identifier.as_bytes()))
     }
 
-    /// The same sweep with other instructions than the fastest; for tests and benchmarks.
+    /// The same sweep with other instructions than the fastest, for tests and benchmarks.
     pub fn with_lanes(self, lanes: Lanes) -> Self {
         Sweep(self.0.with_lanes(lanes))
     }
 
     /// Adds a granule that these instances hold.
     ///
-    /// The caller passes the ids in canonical order. The holding periods of one id are passed one
-    /// after the other, and do not overlap.
+    /// The caller must pass the ids in canonical order. The holding periods of one id are passed one after the
+    /// other, and must not overlap.
     pub fn hold(&mut self, granule_id: &str, instances: Range<usize>) {
         self.0.hold(granule_id, instances);
     }
 
-    /// Adds granules that the same instances hold, as [`Sweep::hold`] does one by one.
+    /// Adds granules that the same instances hold, like a call of [`Sweep::hold`] for each.
     pub fn hold_each<'id>(
         &mut self,
         mut granule_ids: impl Iterator<Item = &'id str>,
@@ -88,8 +89,8 @@ impl Sweep {
 
 /// The times of the changes of a history, ascending.
 ///
-/// Neighbours in canonical order mostly came with the same change, so that the last answer is tried
-/// first: a search for each row took a tenth of the time of `verify` of 9,999,360 granules.
+/// Granules that are neighbours in canonical order were mostly ingested by the same change, so the previous
+/// result is tried first. A search for each row took a tenth of the time of `verify` of 9,999,360 granules.
 pub(crate) struct Timeline {
     micros: Vec<i64>,
     last: usize,
@@ -105,7 +106,8 @@ impl Timeline {
         self.micros.len()
     }
 
-    /// The number of the change at a time. The error is the number of the next one.
+    /// The number of the change at a time. If no change is at that time, the error is the number of the next
+    /// change.
     pub fn number(&mut self, micros: i64) -> Result<usize, usize> {
         if self.micros.get(self.last) == Some(&micros) {
             return Ok(self.last);

@@ -1,4 +1,4 @@
-//! A file that appears under its final name complete, or not at all.
+//! A file that appears under its final name only when it is complete.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, File, Metadata, Permissions, TryLockError};
@@ -15,8 +15,8 @@ use crate::model::quoted;
 
 /// A temporary file in the directory of its target, which an atomic rename puts in place.
 ///
-/// If it is dropped before that, it is removed. A process that is killed leaves it behind, and the
-/// next process that creates an `AtomicFile` in that directory removes it.
+/// Dropping it before that removes it. A killed process leaves it behind; the next process that creates an
+/// `AtomicFile` in that directory removes it.
 pub struct AtomicFile {
     // The fields are dropped in this order, so the lock file is removed last.
     companions: Companions,
@@ -28,12 +28,11 @@ pub struct AtomicFile {
 crate::model::debug_fields!(AtomicFile: target);
 
 impl AtomicFile {
-    /// Creates an empty temporary file in the directory of `target`, with the permissions of any
-    /// new file.
+    /// Creates an empty temporary file in the directory of `target`, with the permissions of a new file.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidPath`]; [`ErrorKind::Io`]: the directory does not exist, or cannot be written.
+    /// [`ErrorKind::InvalidPath`]; [`ErrorKind::Io`]: the directory does not exist or cannot be written.
     pub fn beside(target: &Path) -> Result<Self> {
         reserved::check(target)?;
         let directory = directory_of(target);
@@ -44,7 +43,7 @@ impl AtomicFile {
             Ok((lock, file))
         };
         let (lock, file) = create().map_err(|source: io::Error| {
-            // Without the name of the file, which nobody chose.
+            // Leaves out the name of the temporary file, which the user did not choose.
             let source = match source.kind() {
                 io::ErrorKind::NotFound => {
                     io::Error::new(io::ErrorKind::NotFound, "the directory does not exist")
@@ -81,18 +80,18 @@ impl AtomicFile {
         self.file.as_file_mut()
     }
 
-    /// Gives the file the permissions of another one, and also its owner and its group, if the user
-    /// may do that. Done before anything is written, so that nobody else can read it meanwhile.
+    /// Gives the file the permissions of another file and, if the user may do that, its owner and group. Call
+    /// this before anything is written, so that nobody else can read it meanwhile.
     ///
-    /// The owner can always read and write it. If the group is another one, it gets no permission
-    /// that not everybody has.
+    /// The owner can always read and write the file. If the group cannot be set, the group gets only the
+    /// permissions that everybody has.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Io`]: the permissions cannot be set.
     pub fn take_permissions(&self, of: &Metadata) -> Result<()> {
         let file = self.as_file();
-        // Only root may change the owner, and others the group only to one of their own.
+        // Only root may change the owner. Other users may change the group only to one of their own groups.
         let _ = fchown(file, Some(of.uid()), None);
         let _ = fchown(file, None, Some(of.gid()));
         let set = || {
@@ -111,25 +110,24 @@ impl AtomicFile {
         synced.map_err(|source| Error::cannot("write", &self.target, source))
     }
 
-    /// Renames the file to its target, where no file exists yet. Neither its content nor its name is
-    /// synced.
+    /// Renames the file to its target, where no file may exist yet. Syncs neither the content nor the name.
     pub fn rename(self) -> Result<()> {
         self.persist(|path, target| path.persist_noclobber(target))
     }
 
-    /// Syncs the file and renames it to its target, where no file exists yet. It is durable when
-    /// this returns.
+    /// Syncs the file and renames it to its target, where no file may exist yet. The file is durable when this
+    /// returns.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`]: a file exists there; it is not changed. [`ErrorKind::Io`]: the file
-    /// cannot be synced or renamed.
+    /// [`ErrorKind::AlreadyExists`]: a file exists there; it is not changed. [`ErrorKind::Io`]: the file cannot
+    /// be synced or renamed.
     pub fn put_in_place(self) -> Result<()> {
         self.finish(|path, target| path.persist_noclobber(target))
     }
 
-    /// Syncs the file and renames it to its target, replacing any file there. It is durable when
-    /// this returns.
+    /// Syncs the file and renames it to its target, replacing any file there. The file is durable when this
+    /// returns.
     ///
     /// # Errors
     ///
@@ -143,8 +141,8 @@ impl AtomicFile {
         rename: impl FnOnce(TempPath, &Path) -> std::result::Result<(), PathPersistError>,
     ) -> Result<()> {
         self.sync()?;
-        // Opened before the file is renamed: a directory that cannot be synced is an error before
-        // anything is changed.
+        // Opened before the rename, so that a directory that cannot be opened is an error before anything is
+        // changed.
         let directory = Directory::open(directory_of(&self.target))?;
         self.persist(rename)?;
         directory.sync()
@@ -155,8 +153,8 @@ impl AtomicFile {
         rename: impl FnOnce(TempPath, &Path) -> std::result::Result<(), PathPersistError>,
     ) -> Result<()> {
         let AtomicFile { companions, file, target, lock } = self;
-        // Closed before others can open it: on Unix, closing a file drops every lock that SQLite
-        // holds on it in this process.
+        // Closed before others can open it: on Unix, closing a file releases every lock that SQLite holds on it
+        // in this process.
         let path = file.into_temp_path();
         rename(path, &target).map_err(|persist| match persist.error.kind() {
             io::ErrorKind::AlreadyExists => {
@@ -170,7 +168,7 @@ impl AtomicFile {
     }
 }
 
-/// The directory of a path: for a bare file name, the current directory.
+/// The directory of a path; for a bare file name, the current directory.
 pub(crate) fn directory_of(path: &Path) -> &Path {
     match path.parent() {
         Some(directory) if !directory.as_os_str().is_empty() => directory,
@@ -196,8 +194,8 @@ impl Lock {
             match file.as_file().try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => continue,
-                // On a file system without locks no other process can lock it either, so none
-                // removes it.
+                // On a file system without locks, no other process can lock the file either, so none removes
+                // it.
                 Err(TryLockError::Error(_)) => return Ok(Lock { file }),
             }
             if file.path().try_exists()? {
@@ -213,7 +211,7 @@ impl Lock {
         Ok(NamedTempFile::from_parts(file, TempPath::try_from_path(path)?))
     }
 
-    /// Creates the temporary directory that this lock protects, for its owner alone.
+    /// Creates the temporary directory that this lock protects, accessible only to its owner.
     pub(super) fn new_directory(&self) -> io::Result<PathBuf> {
         let path = reserved::new_of(self.file.path());
         DirBuilder::new().mode(0o700).create(&path).map(|()| path)
@@ -234,9 +232,9 @@ impl Drop for Companions {
     }
 }
 
-/// Removes the temporary files and directories in a directory that no process owns.
+/// Removes the temporary files and directories in a directory whose process no longer exists.
 ///
-/// A file that cannot be listed, locked or removed belongs to another user and is not touched.
+/// A file that cannot be listed, locked or removed belongs to another user, and stays.
 pub(super) fn remove(directory: &Path) {
     let Ok(entries) = std::fs::read_dir(directory) else { return };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
@@ -259,7 +257,7 @@ fn remove_stem(lock_path: &Path) {
     };
     let path = reserved::new_of(lock_path);
     drop(Companions::of(&path));
-    // Of a link, the link itself is removed.
+    // If it is a link, the link itself is removed.
     if std::fs::remove_file(&path).is_err() {
         let _ = std::fs::remove_dir_all(&path);
     }
@@ -268,8 +266,8 @@ fn remove_stem(lock_path: &Path) {
     }
 }
 
-/// Creates an empty lock file with the permissions that the umask allows: anyone who may write to
-/// the directory may remove what a killed process left there.
+/// Creates an empty lock file with the permissions that the umask allows, so that anyone who may write to the
+/// directory can remove what a killed process left there.
 fn lock_file(directory: &Path) -> io::Result<NamedTempFile> {
     let mut builder = Builder::new();
     builder.prefix(PREFIX).suffix(LOCK).rand_bytes(STEM_LENGTH);
@@ -331,7 +329,7 @@ mod tests {
             ".accession-dead01.new-wal",
             ".accession-dead01.new-shm",
             ".accession-dead02.lock",
-            // An earlier version created no lock file.
+            // Earlier versions created no lock file.
             ".accession-dead03.new",
             ".accession-dead03.new-journal",
         ] {
@@ -355,9 +353,9 @@ mod tests {
         assert_eq!(std::fs::read_to_string(at("first")).unwrap(), "used");
     }
 
-    /// Eight threads create and finish files in one directory, and each removes leftovers before it
-    /// creates its own file: no file of another thread may be removed. Locks belong to open files,
-    /// so threads exclude each other as processes do.
+    /// Eight threads create and finish files in one directory. Each removes leftovers before it creates its own
+    /// file, which must not remove a file of another thread. Locks belong to open files, so threads exclude
+    /// each other as processes do.
     #[test]
     fn removing_leftovers_concurrently_never_removes_a_file_in_use() {
         let directory = tempfile::tempdir().unwrap();

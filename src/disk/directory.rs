@@ -1,8 +1,8 @@
-//! A directory whose files are reached without following a symbolic link.
+//! A directory whose files are opened without following symbolic links.
 //!
-//! Others than the owner may be able to write to a directory that a web server shows. Whoever puts a
-//! link in the place of a file or of a directory there must not decide which file is read or
-//! overwritten. So each name is looked up in a directory that is open already, and a link is refused.
+//! Other users than the owner may be able to write to a directory that a web server serves. If they replace a
+//! file or a directory there with a link, they must not decide which file is read or overwritten. So each name
+//! is looked up in a directory that is already open, and a link is rejected.
 
 use std::fs::{self, File};
 use std::io;
@@ -22,7 +22,7 @@ use crate::error::{Error, Result};
 
 const LINK: &str = "it is a symbolic link, and none is followed here";
 
-/// A directory into which one process writes at a time.
+/// A directory that one process writes to at a time.
 pub struct Directory {
     path: PathBuf,
     handle: OwnedFd,
@@ -39,23 +39,23 @@ impl Directory {
         Ok(Directory { path: path.to_owned(), handle: opened.into() })
     }
 
-    /// The same, after creating the directory if it does not exist.
+    /// Like [`Directory::open`], but creates the directory if it does not exist.
     pub fn create_all(path: &Path) -> Result<Self> {
         fs::create_dir_all(path).map_err(|source| Error::cannot("create", path, source))?;
         Self::open(path)
     }
 
-    /// Where it is.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Where a file of this name is.
+    /// The path of a file with this name.
     pub fn path_of(&self, name: &str) -> PathBuf {
         self.path.join(name)
     }
 
-    /// A directory in this one. `None` means that it does not exist.
+    /// Opens a directory in this one. `None` means that it does not exist.
     pub fn enter(&self, name: &str) -> Result<Option<Self>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let opened = openat(&self.handle, name, flags, Mode::empty());
@@ -63,7 +63,7 @@ impl Directory {
         Ok(handle.map(|handle| Directory { path: self.path.join(name), handle }))
     }
 
-    /// A directory in this one, which is created if it does not exist.
+    /// Opens a directory in this one, and creates it if it does not exist.
     pub fn enter_or_create(&self, name: &str) -> Result<Self> {
         if let Some(found) = self.enter(name)? {
             return Ok(found);
@@ -83,8 +83,8 @@ impl Directory {
         self.opened(name, OFlags::RDONLY, "read")
     }
 
-    /// Opens a file to read at a path below the directory, such as `log/000000.jsonl`. `None` means that it,
-    /// or a directory on the way, does not exist.
+    /// Opens a file for reading, at a path below the directory, such as `log/000000.jsonl`. `None` means that
+    /// the file, or a directory on the way, does not exist.
     pub fn read_below(&self, path: &str) -> Result<Option<File>> {
         let (directory, name) = path.rsplit_once('/').unwrap_or(("", path));
         match self.enter_below(directory)? {
@@ -93,8 +93,8 @@ impl Directory {
         }
     }
 
-    /// A directory at a path below this one, such as `datasets/US`; an empty path is this one. `None` means that
-    /// it, or a directory on the way, does not exist.
+    /// Opens a directory at a path below this one, such as `datasets/US`. An empty path means this directory.
+    /// `None` means that the directory, or one on the way, does not exist.
     pub fn enter_below(&self, path: &str) -> Result<Option<Self>> {
         let mut entered = self.again()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -104,7 +104,7 @@ impl Directory {
         Ok(Some(entered))
     }
 
-    /// The same, after creating the directories that do not exist.
+    /// Like [`Directory::enter_below`], but creates the directories that do not exist.
     pub fn enter_or_create_below(&self, path: &str) -> Result<Self> {
         let mut entered = self.again()?;
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -113,7 +113,7 @@ impl Directory {
         Ok(entered)
     }
 
-    /// The same directory, opened once more.
+    /// Opens the same directory again.
     fn again(&self) -> Result<Self> {
         let handle = self.handle.try_clone();
         let handle = handle.map_err(|source| Error::cannot("read", &self.path, source))?;
@@ -125,22 +125,22 @@ impl Directory {
         self.opened(name, OFlags::RDWR, "write")
     }
 
-    /// Opens a file on which a lock is taken, and creates it if it does not exist.
+    /// Opens a file to lock it, and creates it if it does not exist.
     pub fn lock_file(&self, name: &str) -> Result<File> {
         let file = self.opened(name, OFlags::RDWR | OFlags::CREATE, "lock")?;
         file.ok_or_else(|| self.failed("lock", name, io::ErrorKind::NotFound.into()))
     }
 
-    /// Creates an empty file, in the place of one that exists.
+    /// Creates an empty file. An existing file is replaced.
     pub fn create(&self, name: &str) -> Result<File> {
         self.remove(name)?;
         let file = self.opened(name, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL, "create")?;
         file.ok_or_else(|| self.failed("create", name, io::ErrorKind::NotFound.into()))
     }
 
-    /// Writes a file under another name and renames it, so that readers find the whole of it, or what
-    /// was there before. What must be durable, `write` syncs. An [`Error`] that it fails with, as an
-    /// [`io::Error::other`], is returned as it is.
+    /// Writes a file under another name and renames it, so that readers find the whole new file, or the
+    /// previous one. `write` must sync what must be durable. If `write` fails with an [`Error`] inside an
+    /// [`io::Error::other`], that error is returned unchanged.
     pub fn replace(
         &self,
         name: &str,
@@ -149,7 +149,7 @@ impl Directory {
         self.refuse_link(name)?;
         let mut file = self.create(SHARED_NEW)?;
         if let Err(source) = write(&mut file) {
-            // On a full disk, it is in the way. If it cannot be removed, the next replacement does.
+            // It would fill a full disk. If it cannot be removed here, the next replacement removes it.
             let _ = self.remove(SHARED_NEW);
             let failed = source.downcast().unwrap_or_else(|io| self.failed("write", name, io));
             return Err(failed);
@@ -166,7 +166,7 @@ impl Directory {
         Ok(self.found(name, "remove", removed)?.is_some())
     }
 
-    /// Gives a file the present time as that of its last change.
+    /// Sets the modification time of a file to the present.
     pub fn touch(&self, name: &str) -> Result<()> {
         self.refuse_link(name)?;
         let now = Timespec { tv_sec: 0, tv_nsec: UTIME_NOW };
@@ -175,12 +175,12 @@ impl Directory {
             .map_err(|error| self.failed("write", name, error.into()))
     }
 
-    /// The names in it, in order.
+    /// The names in the directory, in order.
     pub fn names(&self) -> Result<Vec<String>> {
         let failed = |error: Errno| Error::cannot("read", &self.path, error.into());
         let mut names = Vec::new();
         for entry in Dir::read_from(&self.handle).map_err(failed)? {
-            // A name that is not UTF-8 is none of ours.
+            // A name that is not UTF-8 is not one of ours.
             if let Ok(name) = entry.map_err(failed)?.file_name().to_str()
                 && !matches!(name, "." | "..")
             {
@@ -191,15 +191,15 @@ impl Directory {
         Ok(names)
     }
 
-    /// Makes the names in it durable.
+    /// Syncs the directory, which makes its names durable.
     pub fn sync(&self) -> Result<()> {
-        // By the standard library, whose calls the tests of power failures record.
+        // Uses the standard library, whose calls the tests of power failures record.
         let synced = self.handle.try_clone().and_then(|handle| File::from(handle).sync_all());
         synced.map_err(|source| Error::cannot("sync", &self.path, source))
     }
 
     fn opened(&self, name: &str, flags: OFlags, verb: &'static str) -> Result<Option<File>> {
-        // A pipe is opened without waiting for its other end.
+        // A pipe is opened without waiting for its other end. It is then rejected.
         let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let opened = openat(&self.handle, name, flags, Mode::from_raw_mode(0o666));
         let Some(file) = self.found(name, verb, opened)?.map(File::from) else { return Ok(None) };
@@ -216,7 +216,7 @@ impl Directory {
         }
     }
 
-    /// `None` if nothing has the name.
+    /// Returns `None` if nothing has the name.
     fn found<T>(
         &self,
         name: &str,
@@ -259,7 +259,7 @@ mod tests {
         assert!(root.enter("d").unwrap().is_none() && inner.read("x").unwrap().is_none());
         inner.create("x").unwrap().write_all(b"one").unwrap();
         assert_eq!(text(inner.read("x").unwrap()).as_deref(), Some("one"));
-        // As a process leaves it that was killed.
+        // The file is as a killed process leaves it.
         std::fs::write(inner.path_of(SHARED_NEW), "something longer").unwrap();
         inner.replace("x", |file| file.write_all(b"two")).unwrap();
         assert_eq!(text(inner.read("x").unwrap()).as_deref(), Some("two"));

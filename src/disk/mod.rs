@@ -1,8 +1,8 @@
 //! Files: atomic creation, temporary files, and reserved names.
 //!
-//! This layer does not know what the files contain. The store and `dataset export` write through it. A
-//! temporary file that cannot be created, written or read is an error of kind
-//! [`ErrorKind::Temporary`], wherever the library keeps what it cannot hold in memory.
+//! This layer does not know what the files contain. The store and `dataset export` write through it. The
+//! library puts data that does not fit into memory into temporary files. If one cannot be created, written or
+//! read, the error has the kind [`ErrorKind::Temporary`].
 
 mod atomic_file;
 mod directory;
@@ -27,7 +27,7 @@ use rustix::fs::OFlags;
 use crate::error::{Error, ErrorKind};
 use crate::model::quoted;
 
-/// Reads a small file whole.
+/// Reads a whole small file.
 ///
 /// # Errors
 ///
@@ -42,18 +42,18 @@ pub fn read_small(file: impl Read, most_bytes: u64) -> io::Result<Vec<u8>> {
     Ok(content)
 }
 
-/// Reads a small text whole.
+/// Reads a whole small text file.
 ///
 /// # Errors
 ///
-/// Those of [`read_small`]; it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
+/// The errors of [`read_small`]; it is not UTF-8 ([`io::ErrorKind::InvalidData`]).
 pub fn read_small_text(file: impl Read, most_bytes: u64) -> io::Result<String> {
     let text = String::from_utf8(read_small(file, most_bytes)?);
     text.map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
 }
 
-/// Opens a regular file to read it. Anything else is refused: a pipe would wait for its other end, and a device
-/// can be endless.
+/// Opens a regular file for reading. Anything else is rejected: a pipe would wait for its other end, and a
+/// device can be endless.
 ///
 /// # Errors
 ///
@@ -73,7 +73,7 @@ fn check_is_regular(file: &File) -> io::Result<()> {
 }
 
 impl Error {
-    /// Creates the error of an operation on a file or directory, which `verb` names.
+    /// The error of an operation on a file or directory. `verb` names the operation.
     pub(crate) fn cannot(verb: &str, path: &Path, source: std::io::Error) -> Self {
         let message = format!("cannot {verb} {}", quoted(&path.to_string_lossy()));
         Error::new(ErrorKind::Io, message).in_path(path).because(source)

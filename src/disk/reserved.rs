@@ -1,14 +1,13 @@
-//! Names of files that no user gives: those beside a database, and those of temporary files.
+//! Names of files that no user chooses: the files beside a database, and temporary files.
 //!
-//! SQLite treats any file with such a name as its own: it deletes the file, or writes its content
-//! into the database. Such names are refused even if the database does not exist, since it may be
-//! created later.
+//! SQLite treats any file with such a name as its own: it deletes the file, or writes the file's content into
+//! the database. Such names are rejected even if the database does not exist, since it may be created later.
 //!
 //! A temporary file is named `.accession-STEM.new`, and `.accession-STEM.lock` protects it. The stem of an
-//! `AtomicFile` is random: any number of processes write into a directory, and what one left that was killed
-//! is found by its lock, which nobody holds. The stem of a `Directory` is always the same: its lock stays,
-//! one process at a time holds it and writes one file after the other, and the next one writes again what a
-//! killed one left.
+//! `AtomicFile` is random, so any number of processes can write into a directory. If nobody holds the lock, a
+//! killed process left the file. The stem of a `Directory` is always the same, and its lock file stays. One
+//! process at a time holds the lock and writes one file after the other; it overwrites what a killed process
+//! left.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -19,29 +18,29 @@ use crate::model::quoted;
 /// The endings that SQLite appends to the name of a database for the files beside it.
 pub const ENDINGS: [&str; 3] = ["-wal", "-shm", "-journal"];
 
-/// Returns the path of the file with that ending beside a database.
+/// The path of the file with that ending beside a database.
 pub fn beside(database: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(database);
     name.push(ending);
     PathBuf::from(name)
 }
 
-/// Whether a listed path has the name of the file of a registry that exists, or of one beside it.
+/// Whether a listed path has the name of the file of an existing registry, or of a file beside it.
 pub fn is_own(registry: &Path, listed: &Path) -> bool {
     has_name_of(registry, listed) && registry.is_file()
 }
 
-/// Whether a path has the name of the file of a registry, or of one beside it.
+/// Whether a path has the name of the file of a registry, or of a file beside it.
 pub fn has_name_of(registry: &Path, path: &Path) -> bool {
-    // This is asked for each listed id, and `Path::file_name` would parse the whole path.
+    // This is called for each listed id, and `Path::file_name` would parse the whole path.
     let name_of = |path| Path::to_str(path).and_then(|path| path.rsplit('/').next());
     let rest = name_of(registry).zip(name_of(path)).and_then(|(own, it)| it.strip_prefix(own));
     rest.is_some_and(|rest| rest.is_empty() || ENDINGS.contains(&rest))
 }
 
-/// Refuses a path whose name has one of the [`ENDINGS`].
+/// Rejects a path whose name has one of the [`ENDINGS`].
 ///
-/// The comparison ignores case, since a file system may do so too.
+/// The comparison ignores letter case, since a file system may do so too.
 ///
 /// # Errors
 ///
@@ -67,11 +66,11 @@ pub(super) const PREFIX: &str = ".accession-";
 pub(super) const LOCK: &str = ".lock";
 const NEW: &str = ".new";
 
-/// How many characters a random stem has: letters and digits.
+/// The number of characters of a random stem: letters and digits.
 pub(super) const STEM_LENGTH: usize = 6;
 
-/// The temporary file of a `Directory`, and its lock. Their stem has another length than a random one, so
-/// that they are never taken for leftovers.
+/// The temporary file of a `Directory`, and its lock. Their stem is longer than a random one, so they are never
+/// removed as leftovers.
 pub(crate) const SHARED_NEW: &str = ".accession-publish.new";
 pub(crate) const SHARED_LOCK: &str = ".accession-publish.lock";
 
@@ -85,8 +84,8 @@ pub(super) fn new_of(lock_path: &Path) -> PathBuf {
     lock_path.with_extension(&NEW[1..])
 }
 
-/// The random stem in the name of a lock file, a temporary file, or a file beside one. `None` for any other
-/// name.
+/// The random stem in the name of a lock file, a temporary file, or a file beside one. `None` means that it is
+/// another name.
 pub(super) fn stem(name: &str) -> Option<&str> {
     let (stem, ending) = name.strip_prefix(PREFIX)?.split_once('.')?;
     let is_ours = match ending {
@@ -127,7 +126,7 @@ mod tests {
         for ending in ["newer", "db"] {
             assert_eq!(stem(&format!(".accession-aB3dE6.{ending}")), None, "{ending}");
         }
-        // What publishing has in its directories.
+        // The files of publishing.
         for name in [SHARED_NEW, SHARED_LOCK] {
             assert_eq!(stem(name), None, "{name}");
         }

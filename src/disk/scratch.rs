@@ -1,4 +1,4 @@
-//! Temporary files: the directory for them, and records in the order in which they were written.
+//! Temporary files: their directory, and records that are read in the order in which they were written.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom, Write};
@@ -15,12 +15,12 @@ use super::atomic_file::{self, Lock};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::quoted;
 
-/// Returns the directory in which temporary files are created.
+/// The directory in which temporary files are created.
 pub fn directory() -> PathBuf {
     std::env::temp_dir()
 }
 
-/// Returns the directory in which SQLite creates its temporary files (`unixTempFileDir` in os_unix.c).
+/// The directory in which SQLite creates its temporary files (`unixTempFileDir` in os_unix.c).
 pub fn directory_of_sqlite() -> PathBuf {
     let named = ["SQLITE_TMPDIR", "TMPDIR"].into_iter().filter_map(std::env::var_os);
     let usual = ["/var/tmp", "/usr/tmp", "/tmp"].map(Into::into);
@@ -37,10 +37,10 @@ pub fn file() -> Result<File> {
     file_in(&directory())
 }
 
-/// The data that a spool keeps in memory.
+/// The number of bytes that a spool holds in memory.
 const SPOOL_BYTES: usize = 256 * 1_024;
 
-/// A temporary file that is created when more than a little is written to it.
+/// A buffer in memory, which becomes a temporary file when it grows longer than `SPOOL_BYTES`.
 pub fn spool() -> SpooledTempFile {
     SpooledTempFile::new_in(SPOOL_BYTES, directory())
 }
@@ -48,14 +48,14 @@ pub fn spool() -> SpooledTempFile {
 /// A temporary directory, which is removed when it is dropped.
 pub struct ScratchDirectory {
     path: PathBuf,
-    // Dropped last, so that what could not be removed has an owner until then.
+    // Dropped last, so that remaining files are locked until then.
     _lock: Lock,
 }
 
 crate::model::debug_fields!(ScratchDirectory: path);
 
 impl ScratchDirectory {
-    /// Creates an empty directory that only the owner of the process can read.
+    /// Creates an empty directory that only the user of the process can read.
     ///
     /// # Errors
     ///
@@ -69,7 +69,7 @@ impl ScratchDirectory {
         create().map_err(|source: io::Error| created(&directory(), source))
     }
 
-    /// Its path.
+    /// The path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -81,13 +81,12 @@ impl Drop for ScratchDirectory {
     }
 }
 
-/// Removes the temporary directories of processes that do not exist any more.
+/// Removes the temporary directories of processes that no longer exist.
 pub fn remove_leftovers() {
     atomic_file::remove(&directory());
 }
 
-/// Returns the error for a temporary file that cannot be read or written; `verb` is `"read"` or
-/// `"write"`.
+/// The error for a temporary file that cannot be read or written; `verb` is `"read"` or `"write"`.
 pub fn unusable(verb: &'static str, source: io::Error) -> Error {
     cannot(verb, &directory(), source)
 }
@@ -97,7 +96,7 @@ pub fn unreadable() -> Error {
     unusable("read", io::ErrorKind::InvalidData.into())
 }
 
-/// As [`file`], in a directory.
+/// Like [`file`], in a directory.
 pub fn file_in(directory: &Path) -> Result<File> {
     tempfile::tempfile_in(directory).map_err(|source| created(directory, source))
 }
@@ -115,29 +114,29 @@ fn cannot(verb: &str, directory: &Path, source: io::Error) -> Error {
     Error::new(ErrorKind::Temporary, message).because(source)
 }
 
-/// The bytes that are kept in memory before they are written to the temporary file.
+/// The number of bytes in memory above which they are written to the temporary file.
 const MAX_IN_MEMORY: usize = 64 * 1_024;
 
-/// SpooledRecords in the order in which they were added. The memory does not depend on their number.
+/// Records in the order in which they were added. The memory does not depend on their number.
 #[derive(Debug, Default)]
 pub struct Spool {
-    /// The last records, each with its length before it.
+    /// The last records, each after its length.
     memory: Vec<u8>,
-    /// The records before them. `None` means that there are none.
+    /// The earlier records. `None` means that there are none.
     file: Option<Arc<File>>,
     file_bytes: u64,
     count: u64,
 }
 
 impl Spool {
-    /// Adds a record. Returns where it is, for [`Spool::record_at`].
+    /// Adds a record. Returns its position, for [`Spool::record_at`].
     pub fn add(&mut self, record: &[u8]) -> Result<u64> {
         let at = self.file_bytes + self.memory.len() as u64;
         self.memory.extend((record.len() as u64).to_le_bytes());
         self.memory.extend(record);
         self.count += 1;
         if self.memory.len() > MAX_IN_MEMORY {
-            // A long record does not leave its buffer behind.
+            // The buffer is freed, since it may be large after a long record.
             let bytes = std::mem::take(&mut self.memory);
             let file = match &self.file {
                 Some(file) => file,
@@ -152,22 +151,22 @@ impl Spool {
         Ok(at)
     }
 
-    /// Adds a value, for [`Spool::values`]. Returns where it is, for [`Spool::value_at`].
+    /// Adds a value, for [`Spool::values`]. Returns its position, for [`Spool::value_at`].
     pub(crate) fn add_value(&mut self, value: &impl Serialize) -> Result<u64> {
         self.add(&record_of(value)?)
     }
 
-    /// Reads the value that is there.
+    /// Reads the value at a position.
     pub(crate) fn value_at<T: DeserializeOwned>(&self, at: u64) -> Result<T> {
         value_of(&self.record_at(at)?)
     }
 
-    /// Reads the values, from the first one.
+    /// Reads all values.
     pub(crate) fn values<T: DeserializeOwned>(&self) -> impl Iterator<Item = Result<T>> + '_ {
         self.records().map(|record| value_of(&record?))
     }
 
-    /// Reads the record that is there.
+    /// Reads the record at a position.
     pub fn record_at(&self, at: u64) -> Result<Vec<u8>> {
         let record = match (&self.file, at.checked_sub(self.file_bytes)) {
             (Some(file), None) => {
@@ -181,12 +180,12 @@ impl Spool {
         record.map_err(|source| unusable("read", source))
     }
 
-    /// Reads the records, from the first one, while others use the spool.
+    /// Reads all records, while others use the spool.
     pub fn shared_records(spool: &Arc<Self>) -> impl Iterator<Item = Result<Vec<u8>>> + use<> {
         let (spool, mut at) = (Arc::clone(spool), 0);
         (0..spool.count).map(move |_| {
             let record = spool.record_at(at)?;
-            // Its length is before each record.
+            // Each record is after its length, in 8 bytes.
             at += 8 + record.len() as u64;
             Ok(record)
         })
@@ -197,7 +196,7 @@ impl Spool {
         self.count
     }
 
-    /// Reads the records, from the first one.
+    /// Reads all records.
     pub fn records(&self) -> SpooledRecords<'_> {
         let file = self.file.as_ref().map(|file| {
             BufReader::new(FileSection { file: Arc::clone(file), rest: 0..self.file_bytes })
@@ -206,7 +205,7 @@ impl Spool {
     }
 }
 
-/// The record of a value: JSON.
+/// The record of a value, in JSON.
 pub fn record_of(value: &impl Serialize) -> Result<Vec<u8>> {
     serde_json::to_vec(value).map_err(|error| unusable("write", error.into()))
 }
@@ -262,7 +261,7 @@ impl Iterator for SpooledRecords<'_> {
     }
 }
 
-/// A section of a file with a read position of its own, so that several can be read in parallel.
+/// A section of a file with its own read position, so that several sections can be read in parallel.
 pub(crate) struct FileSection {
     pub file: Arc<File>,
     pub rest: Range<u64>,
@@ -296,7 +295,7 @@ mod tests {
                 places.push(spool.add(record).unwrap());
                 let any = added * 7 % places.len();
                 assert_eq!(spool.record_at(places[any]).unwrap(), records[any]);
-                // Two readers at once, while more is added afterwards.
+                // Two readers at once, while more records are added.
                 let (all, some) = (spool.records(), spool.records().take(added / 2));
                 assert_eq!(some.map(Result::unwrap).collect::<Vec<_>>(), records[..added / 2]);
                 assert_eq!(all.map(Result::unwrap).collect::<Vec<_>>(), records[..=added]);

@@ -1,12 +1,12 @@
 //! The external merge sort.
 //!
-//! Entries are added to a buffer; a full buffer is sorted and appended to an unlinked temporary file as a
-//! *run*, while the next one is filled. Reading merges the runs with the entries that are still in the
-//! buffer. Entries that are added in order form a single run, whatever their number, so the file is then
-//! written and read once and nothing is sorted.
+//! Entries are added to a buffer. A full buffer is sorted and appended to an unlinked temporary file as a
+//! *run*, while the next buffer is filled. Reading merges the runs with the entries that are still in the
+//! buffer. Entries that are added in order form a single run, whatever their number, so the file is written and
+//! read once and nothing is sorted.
 //!
-//! In the file, an entry is written as what differs from the one before: of the key what is between the
-//! beginning and the end that both have, of the value what is after the beginning that both have.
+//! The file contains only the difference of each entry to the previous one. For a key, this is the part between
+//! the common prefix and the common suffix; for a value, the part after the common prefix.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,19 +20,19 @@ use std::thread::JoinHandle;
 use super::scratch::{self, FileSection};
 use crate::error::Result;
 
-/// Bytes of entries that are kept in memory before they are written as a run. There are two buffers: one is
-/// filled while the other is written.
+/// The size in bytes at which the entries in memory are written as a run. There are two buffers: one is filled
+/// while the other is written.
 const BUFFER_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// Bytes that are read ahead in each run, and that are written at once.
+/// The number of bytes that are read ahead in each run, and that are written at once.
 const READ_AHEAD_BYTES: usize = 32 * 1_024;
 
 /// Entries of a key and a value. They are added in any order, and can be read several times in the order of
-/// their keys; entries with the same key keep the order in which they were added. A reader returns the
+/// their keys. Entries with the same key are read in the order in which they were added. A reader returns the
 /// entries that were added before it was created, even if others are added meanwhile.
 #[derive(Debug)]
 pub struct Sorter {
-    /// Readers share it. It is copied if an entry is added while one of them still reads it.
+    /// Readers share the buffer. It is copied if an entry is added while a reader still uses it.
     buffer: Arc<Buffer>,
     spill: Spill,
     count: u64,
@@ -55,7 +55,7 @@ impl Sorter {
         self.count
     }
 
-    /// Adds an entry, given the parts of its key and those of its value.
+    /// Adds an entry, given the parts of its key and of its value.
     pub fn add(&mut self, key: &[&[u8]], value: &[&[u8]]) -> Result<()> {
         let buffer = Arc::make_mut(&mut self.buffer);
         buffer.push(key, value);
@@ -94,16 +94,16 @@ impl Iterator for SortedEntries {
     }
 }
 
-/// How far the entries of a [`Sorter`] were read.
+/// The position of a reader in the entries of a [`Sorter`].
 pub(crate) struct Merge {
     buffer: Arc<Buffer>,
     runs: Vec<Run>,
-    /// The next entry of each run that has one.
+    /// The next entry of each run, except finished ones.
     heads: BinaryHeap<Reverse<Head>>,
 }
 
 impl Merge {
-    /// Before the first entry.
+    /// The position before the first entry.
     pub fn of(sorter: &Sorter) -> Result<Self> {
         let Runs { file, runs: spilled, .. } = sorter.spill.runs()?;
         let buffer = Arc::clone(&sorter.buffer);
@@ -130,13 +130,13 @@ impl Merge {
     ///
     /// # Errors
     ///
-    /// Those of `decode`; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot
+    /// The errors of `decode`; [`ErrorKind::Temporary`](crate::ErrorKind::Temporary): the temporary file cannot
     /// be read.
     pub fn next<T>(&mut self, decode: impl FnOnce(&[u8], &[u8]) -> Result<T>) -> Option<Result<T>> {
         let mut first = self.heads.peek_mut()?;
         let Reverse(head) = &mut *first;
         let decoded = decode(&head.key, &head.value);
-        // The run's next entry takes its place, which costs less than to remove it and add another.
+        // Replacing the head with the run's next entry costs less than removing it and adding another.
         let has_next = self.runs[head.run].read(&self.buffer, head);
         if !matches!(has_next, Ok(true)) {
             PeekMut::pop(first);
@@ -178,8 +178,8 @@ impl Run {
     }
 }
 
-/// The next entry of a run. It is compared by its key and then by its run, so that the entries of one key
-/// keep the order in which they were added.
+/// The next entry of a run. It is ordered by its key and then by its run, so that entries with the same key
+/// stay in the order in which they were added.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 struct Head {
     key: Vec<u8>,
@@ -194,7 +194,8 @@ struct Entry {
 }
 
 impl Entry {
-    /// Writes the entry after this one, which takes its place. Returns the number of bytes.
+    /// Writes an entry as the difference to this one, and replaces this one with it. Returns the number of
+    /// bytes.
     fn write_next(
         &mut self,
         (key, value): (&[u8], &[u8]),
@@ -221,7 +222,7 @@ impl Entry {
         Ok(bytes.len() as u64)
     }
 
-    /// Reads the entry after this one, which takes its place.
+    /// Reads the difference to this entry, and replaces this entry with the next one.
     fn read_next(&mut self, file: &mut impl Read) -> io::Result<()> {
         let mut lengths = [0; 5];
         for length in &mut lengths {
@@ -233,7 +234,7 @@ impl Entry {
         let (Some(last), true) = (last, value_start <= self.value.len()) else {
             return Err(io::ErrorKind::InvalidData.into());
         };
-        // The parts that both keys share stay: only what is between them is read.
+        // The common prefix and suffix of the keys stay. Only the part between them is read.
         let length = start + own + end;
         self.key.resize(before.max(length), 0);
         self.key.copy_within(last..before, start + own);
@@ -244,12 +245,12 @@ impl Entry {
     }
 }
 
-/// How many bytes are equal before the first that differ.
+/// The number of equal bytes before the first difference.
 fn shared<'a>(one: impl Iterator<Item = &'a u8>, other: impl Iterator<Item = &'a u8>) -> usize {
     one.zip(other).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends a length: seven bits in a byte, the least significant first.
+/// Appends a length in groups of seven bits, one a byte, least significant first.
 fn write_length(mut length: usize, bytes: &mut Vec<u8>) {
     while length >= 0x80 {
         bytes.push(length as u8 | 0x80);
@@ -271,8 +272,8 @@ fn read_length(file: &mut impl Read) -> io::Result<usize> {
     Err(io::ErrorKind::InvalidData.into())
 }
 
-/// Entries one after the other, and the position at which each begins: the lengths of its key and its value
-/// in four bytes each, and both.
+/// Concatenated entries, and the position at which each begins. An entry is the lengths of its key and its
+/// value, in four bytes each, and then both.
 #[derive(Debug, Clone, Default)]
 struct Buffer {
     bytes: Vec<u8>,
@@ -322,7 +323,7 @@ impl Buffer {
     }
 }
 
-/// The runs that were written, and one that may be being written.
+/// The written runs, and the run that is being written, if any.
 #[derive(Debug, Default)]
 struct Spill {
     state: Mutex<SpillState>,
@@ -332,7 +333,7 @@ struct Spill {
 enum SpillState {
     Written(Written),
     Writing(JoinHandle<Result<Written>>),
-    /// The error was returned already.
+    /// Writing failed, and the error was returned.
     Failed,
 }
 
@@ -342,7 +343,7 @@ impl Default for SpillState {
     }
 }
 
-/// The runs, and a buffer that can be filled again.
+/// The written runs, and a buffer that can be filled again.
 #[derive(Debug, Default)]
 struct Written {
     runs: Runs,
@@ -355,13 +356,13 @@ struct Runs {
     /// `None` means that there are none.
     file: Option<Arc<File>>,
     runs: Vec<Range<u64>>,
-    /// The last entry of the last run: a buffer that begins after it continues that run.
+    /// The last entry of the last run. A buffer that begins after it continues that run.
     last: Entry,
 }
 
 impl Spill {
-    /// Writes a buffer, as a new run or as the continuation of the last one, while the caller fills
-    /// the buffer that is returned.
+    /// Writes a buffer on another thread, as a new run or as the continuation of the last one. Returns another
+    /// buffer, which the caller can fill meanwhile.
     fn write(&mut self, mut buffer: Buffer) -> Result<Buffer> {
         let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
         let Written { mut runs, spare } = finish(state)?;
@@ -375,7 +376,7 @@ impl Spill {
         Ok(spare)
     }
 
-    /// The runs, once all are written.
+    /// The runs, after waiting for the run that is being written.
     fn runs(&self) -> Result<Runs> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let Written { runs, .. } = finish(&mut state)?;
@@ -384,7 +385,7 @@ impl Spill {
     }
 }
 
-/// Waits for what is being written, and takes it out of the state.
+/// Waits for the run that is being written, and takes the result out of the state.
 fn finish(state: &mut SpillState) -> Result<Written> {
     match std::mem::replace(state, SpillState::Failed) {
         SpillState::Written(written) => Ok(written),
@@ -454,7 +455,7 @@ mod tests {
             }
             prop_assert_eq!(sorter.count(), entries.len() as u64);
             prop_assert!(!is_sorted || sorter.runs() <= 1);
-            // It can be read several times, also while others are added.
+            // It can be read several times, also while entries are added.
             Merge::of(&sorter).unwrap().next(|_, _| Ok(()));
             let entries = SortedEntries::of(&sorter).unwrap();
             for value in ["between", "xy"] {

@@ -1,4 +1,5 @@
-//! Publishing one dataset: the files of its log, their end, and whether the registry still has its history.
+//! Publishes one dataset: the segments of its log and its head. Checks that the registry still has the
+//! published history.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -21,39 +22,39 @@ use crate::mirror::{FoundHead, HEAD, LOG, PublishedDirectory, read_log};
 use crate::model::{DatasetName, Instance, LogChange, Moment, SourceLocation, Timestamp};
 use crate::registry::{DatasetRecord, MetadataVersion, Registry, Selection, Snapshot};
 
-/// What was published of a dataset.
+/// The result of publishing a dataset.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[non_exhaustive]
 pub struct PublishedDataset {
-    /// Its name.
+    /// The name of the dataset.
     pub dataset: DatasetName,
-    /// How many changes its log has.
+    /// The number of changes in the log.
     pub changes: u64,
-    /// How many of them are new.
+    /// The number of changes that are new.
     pub new_changes: u64,
-    /// How many bytes were added to the log.
+    /// The number of bytes that were added to the log.
     pub bytes: u64,
 }
 
-/// What is to be written, read from one snapshot and proved, in a temporary file where it is long.
+/// The data to write, read from one snapshot and verified. Long parts are in temporary files.
 struct Prepared {
     listed: DatasetRecord,
-    /// The head that was published before. `None` means that there is none, or that the name was
-    /// that of another dataset that was renamed.
+    /// The head that was published before. `None` means that there is none, or that it is of another dataset,
+    /// which had this name and was renamed.
     before: Option<Head>,
     log: LogWriter,
-    /// The lines that are new.
+    /// The new lines.
     lines: SpooledTempFile,
     subsets: SpooledTempFile,
-    /// The offset in the file of published subsets at which the new subsets are appended. `None` means that
-    /// the whole file is replaced.
+    /// The offset in the file of published subsets at which the new subsets are appended. `None` means that the
+    /// whole file is replaced.
     subsets_after: Option<u64>,
     annotations: SpooledTempFile,
-    /// What the head announces of both.
+    /// The digests of the subsets and of the annotations, for the head.
     digests: [LinesDigest; 2],
 }
 
-/// Publishes a dataset into its directory, and says under its former names where it is.
+/// Publishes a dataset into its directory, and a pointer to it under each of its former names.
 pub(super) fn publish(
     registry: &Registry,
     datasets: &Directory,
@@ -61,13 +62,13 @@ pub(super) fn publish(
 ) -> Result<PublishedDataset> {
     let directory = datasets.enter_or_create(name.as_str())?;
     let lock = lock_to_publish(&directory)?;
-    // The snapshot ends with this call: files are compressed and made durable without it.
+    // The snapshot ends with this call, before files are compressed and made durable.
     let mut prepared = prepare(&registry.snapshot()?, &directory, name)?;
     let name = &prepared.listed.dataset.name;
     let log = directory.enter_or_create(LOG)?;
     if prepared.before.is_none() {
-        // What exists was left by a run that was killed, or by the dataset that had the name before:
-        // a head that announces it goes first.
+        // A killed run, or the dataset that had this name before, may have left files. The head that announces
+        // them is removed first.
         directory.remove(HEAD)?;
         directory.sync()?;
         for file in log.names()?.iter().filter(|file| file.contains(".jsonl")) {
@@ -84,7 +85,7 @@ pub(super) fn publish(
         None => write_spooled(&directory, SUBSETS, &mut prepared.subsets)?,
     }
     let [_, annotations] = prepared.digests;
-    // Most datasets have none. Those that were published are not taken back.
+    // Most datasets have no annotations. A published file is never removed.
     if !annotations.is_empty() || directory.read(ANNOTATIONS)?.is_some() {
         write_spooled(&directory, ANNOTATIONS, &mut prepared.annotations)?;
     }
@@ -93,7 +94,7 @@ pub(super) fn publish(
     let line =
         head.to_line().map_err(|error| Error::cannot("write", directory.path(), error.into()))?;
     write_head(&directory, &line)?;
-    // If two datasets have swapped their names, their publications must not wait for each other.
+    // Released first: if two datasets have swapped their names, their runs must not wait for each other.
     drop(lock);
     for former in &prepared.listed.former_names {
         let directory = datasets.enter_or_create(former.as_str())?;
@@ -157,8 +158,8 @@ fn prepare(snapshot: &Snapshot, directory: &Directory, name: &DatasetName) -> Re
     Ok(Prepared { listed, before, log, lines, subsets, subsets_after, annotations, digests })
 }
 
-/// The head that was published of a dataset, if the registry continues its log. `None` means that
-/// there is none, or that the name was that of another dataset that was renamed.
+/// The published head of a dataset, if the registry continues its log. `None` means that there is none, or that
+/// it is of another dataset, which had this name and was renamed.
 fn announced(
     snapshot: &Snapshot,
     name: &DatasetName,
@@ -185,7 +186,7 @@ fn published_subsets(
     continued_subsets(snapshot, name, &head.subsets, &mut BufReader::new(file), failed)
 }
 
-/// Writes a head. One that says the same gets a new date: its age tells a registry without changes
+/// Writes a head. An unchanged head gets a new date, so that its age distinguishes a registry without changes
 /// from publishing that has stopped.
 fn write_head(directory: &Directory, line: &str) -> Result<()> {
     if text_in(directory, HEAD).is_ok_and(|found| found.as_deref() == Some(line)) {
@@ -201,13 +202,13 @@ fn unwritten(source: io::Error) -> Error {
     scratch::unusable("write", source)
 }
 
-/// The name of the compressed form of a segment.
+/// The file name of a compressed segment.
 fn zipped_name(index: usize) -> String {
     format!("{}.gz", Segment::file_name(index))
 }
 
-/// Checks that the segments have at least the lengths that their head announces, and complete ones
-/// exactly these.
+/// Checks that each segment has at least the length that the head announces, and a complete segment exactly
+/// that length.
 fn check_lengths(log: &Directory, announced: &Segments) -> Result<()> {
     for (index, segment) in announced.0.iter().enumerate() {
         let name = Segment::file_name(index);
@@ -223,8 +224,8 @@ fn check_lengths(log: &Directory, announced: &Segments) -> Result<()> {
     Ok(())
 }
 
-/// Appends what is new, and makes it durable. What follows the announced length was written by a run that was
-/// killed, and is removed. Returns how many bytes were appended.
+/// Appends the new lines durably. Bytes after the announced length were written by a killed run, and are
+/// removed. Returns the number of bytes that were appended.
 fn append(
     log: &Directory,
     announced: &Segments,
@@ -251,7 +252,7 @@ fn append(
             }
             None => {
                 has_new_files = true;
-                // Those that exist were left by a run that was killed: no head announces them.
+                // A killed run may have left these files; no head announces them.
                 log.remove(&zipped_name(index))?;
                 log.create(&name)?
             }
@@ -270,10 +271,10 @@ fn append(
     Ok(appended)
 }
 
-/// Writes the compressed form of each complete segment beside it, unless it exists.
+/// Compresses each complete segment into a file beside it, unless that exists.
 ///
-/// A run that was killed, or a registry that was restored since, can leave the compressed form of other lines
-/// under the same name. It is replaced: its header has another check.
+/// A killed run, or a registry that was restored since, can leave a compressed file of other lines under the
+/// same name. It is replaced, because its header has another check.
 fn compress(log: &Directory, segments: &Segments) -> Result<()> {
     for (index, segment) in segments.0.iter().enumerate().filter(|(_, it)| it.is_sealed()) {
         let (name, zipped) = (Segment::file_name(index), zipped_name(index));
@@ -282,7 +283,7 @@ fn compress(log: &Directory, segments: &Segments) -> Result<()> {
         }
         let Some(mut plain) = log.read(&name)? else { continue };
         log.replace(&zipped, |file| {
-            // Without a time and a name, the same segment gives the same bytes.
+            // Without a time and a name in the header, the same segment gives the same bytes.
             let header = GzBuilder::new().comment(segment.check.to_string());
             let mut zip = header.write(&mut *file, Compression::best());
             io::copy(&mut plain, &mut zip)?;
@@ -298,13 +299,13 @@ fn length(log: &Directory, name: &str, file: &File) -> Result<u64> {
     Ok(found.map_err(|source| Error::cannot("read", &log.path_of(name), source))?.len())
 }
 
-/// The directory of the segments.
+/// Opens the directory of the segments.
 fn entered(directory: &Directory) -> Result<Directory> {
     let missing = || Error::published_damaged(&directory.path_of(LOG), None, "it is missing");
     directory.enter(LOG)?.ok_or_else(missing)
 }
 
-/// Proves that the last segment is as it was written, by its checks.
+/// Verifies the last segment by its checks.
 fn check_end(log: &Directory, head: &Head) -> Result<()> {
     check_lengths(log, &head.segments)?;
     let Some((last, before)) = head.segments.0.split_last() else { return Ok(()) };
@@ -327,7 +328,7 @@ fn check_end(log: &Directory, head: &Head) -> Result<()> {
     }
 }
 
-/// Proves that all segments of a dataset and their compressed forms are as they were written.
+/// Verifies all segments of a dataset and their compressed files.
 pub(super) fn check_all(directory: &Directory, head: &Head) -> Result<()> {
     let log = entered(directory)?;
     check_lengths(&log, &head.segments)?;
@@ -335,8 +336,8 @@ pub(super) fn check_all(directory: &Directory, head: &Head) -> Result<()> {
     check_compressed(&log, &head.segments)
 }
 
-/// Refuses a registry that does not continue what was published, and names the first change that it does not
-/// have.
+/// Rejects a registry that does not continue what was published. The error names the first published change
+/// that the registry does not have.
 pub(super) fn check_continued(
     snapshot: &Snapshot,
     name: &DatasetName,
@@ -362,7 +363,7 @@ pub(super) fn check_continued(
     differs(head.changes, head.timestamp.unwrap_or(Timestamp::MIN))
 }
 
-/// Checks that the compressed form of each complete segment has the same content.
+/// Checks that the compressed file of each complete segment has the same content.
 fn check_compressed(log: &Directory, segments: &Segments) -> Result<()> {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     for (index, _) in segments.0.iter().enumerate().filter(|(_, segment)| segment.is_sealed()) {
@@ -387,9 +388,8 @@ fn check_compressed(log: &Directory, segments: &Segments) -> Result<()> {
 
 /// Whether the history of a dataset begins with what was published.
 ///
-/// An identifier depends on all granules held, so a history that has the same number of changes up
-/// to the last one that was published, which has the same time, identifier and number of granules,
-/// is assumed to be the same.
+/// An identifier depends on all granules held. So only the last published change is compared: its time,
+/// identifier, digest and number of granules, and the number of changes up to it.
 fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
     let Some(LatestSet { timestamp, identifier, digest }) = head.latest() else { return Ok(true) };
     let in_force = instance_at(snapshot, name, timestamp)?;
@@ -400,11 +400,11 @@ fn is_continued(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<
     Ok(is_same && snapshot.count_history(name, Some(timestamp))? == head.changes)
 }
 
-/// How many instances with an identifier are looked at: any number of datasets can be empty.
+/// The greatest number of instances with an identifier to compare: any number of datasets can be empty.
 const OTHERS: u32 = 10_000;
 
-/// Whether what was published under a name is the history of a dataset that had the name before, and
-/// has another one now.
+/// Whether the published history under a name is of another dataset, which had this name before and was
+/// renamed.
 pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head) -> Result<bool> {
     let Some(LatestSet { timestamp, identifier, .. }) = head.latest() else { return Ok(false) };
     if is_continued(snapshot, name, head)? {
@@ -424,7 +424,7 @@ pub(super) fn is_of_another(snapshot: &Snapshot, name: &DatasetName, head: &Head
     Ok(false)
 }
 
-/// The instance in force at a time. `None` means that there was none yet.
+/// The instance in force at a time. `None` means that the dataset had none yet.
 fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result<Option<Instance>> {
     let selection = Selection::Dataset { name: name.clone(), at: Some(Moment::Instant(at)) };
     match snapshot.select(&selection) {
@@ -434,7 +434,7 @@ fn instance_at(snapshot: &Snapshot, name: &DatasetName, at: Timestamp) -> Result
     }
 }
 
-/// Calls `show` for each change that was published.
+/// Calls `show` for each published change.
 fn each_published(
     directory: &Directory,
     head: &Head,
@@ -446,12 +446,13 @@ fn each_published(
     read_log(&place, &of, None, Timestamp::MAX, &mut take).map_err(damaged)
 }
 
-/// What is wrong with a published log, as it was read, if it is not that it cannot be read.
+/// Converts an error in a line of a published log. Other errors, such as a file that cannot be read, stay the
+/// same.
 fn damaged(error: Error) -> Error {
     match error.location() {
         Some(SourceLocation::Line { source, line }) => {
             let what = error.message();
-            // It is one line of a manifest that is wrong.
+            // Only one line of the manifest is wrong.
             let what = what.strip_prefix("not a manifest: ").unwrap_or(what);
             Error::published_damaged(Path::new(&**source), Some(*line), what)
         }

@@ -1,5 +1,6 @@
-//! The index of a published site: where an identifier or a digest leads. It is in 256 shards for the site's
-//! script, and in a map for nginx. The canonical lists of the latest sets and of the cited subsets are beside it.
+//! The index of a published site, which resolves identifiers and digests. It consists of 256 shards for the
+//! site's script, and a map for nginx. Beside it are the canonical lists of the latest sets and of the cited
+//! subsets.
 
 use std::collections::BTreeSet;
 use std::io::{self, Seek, Write};
@@ -19,32 +20,33 @@ use crate::registry::{DatasetRecord, HistoryOptions, Registry};
 /// The map for nginx.
 const MAP: &str = "di.map";
 
-/// The index of a published site, by which a set is found where only files are served: from an identifier or a
-/// digest to the dataset that held the set, and when.
+/// The index of a published site, which finds a set if only files are served. It leads from an identifier or a
+/// digest to the dataset that held the set, and the periods.
 #[derive(Debug, Default)]
 pub struct SiteIndex {
-    /// The periods of each identifier; of a digest that a set got later than its identifier, those with it.
+    /// The periods of each identifier. If a set got a digest later than its identifier, the digest has its own
+    /// periods.
     sets: Sorter,
     /// The identifier of each digest.
     digests: Sorter,
-    /// The present and the former names of the datasets that were added.
+    /// The current and the former names of the datasets that were added.
     added: BTreeSet<DatasetName>,
     /// The digests whose lists were written.
     lists: BTreeSet<Digest>,
 }
 
 impl SiteIndex {
-    /// An index of no datasets.
+    /// An empty index.
     pub fn new() -> Self {
         SiteIndex::default()
     }
 
-    /// Adds a dataset, and writes the lists of its latest set and of its cited subsets, which are proved. Returns
-    /// the cited subsets. Costs a pass over the history of the dataset.
+    /// Adds a dataset, and writes the lists of its latest set and of its cited subsets, which verifies them.
+    /// Returns the cited subsets. Costs a pass over the history of the dataset.
     ///
     /// # Errors
     ///
-    /// Those of the registry and of the files of the site.
+    /// Errors of the registry and of the files of the site.
     pub fn add(
         &mut self,
         registry: &Registry,
@@ -77,12 +79,13 @@ impl SiteIndex {
         self.lists.contains(&digest)
     }
 
-    /// Writes the shards and the map, and removes the lists that nothing names. `page` is the path of the page on
-    /// which a dataset's set of this time is. What a shard says of a dataset that was not added stays.
+    /// Writes the shards and the map, and removes the lists that are no longer needed. `page` returns the path
+    /// of the page that shows a dataset's set of a time. Entries of datasets that were not added stay in the
+    /// shards.
     ///
     /// # Errors
     ///
-    /// Those of the files of the site.
+    /// Errors of the files of the site.
     pub fn write(
         self,
         site: &SiteDirectory,
@@ -98,7 +101,7 @@ impl SiteIndex {
         for number in 0..=u8::MAX {
             let digits = format!("{number:02x}");
             let file = format!("{digits}.json");
-            // A shard that is damaged is made again.
+            // A damaged shard is made anew.
             let before = text_in(&shards, &file)?.unwrap_or_default();
             let mut shard: Shard = serde_json::from_str(&before).unwrap_or_default();
             for periods in shard.sets.values_mut() {
@@ -114,7 +117,7 @@ impl SiteIndex {
             shard.sets.retain(|_, periods| !periods.is_empty());
             for (identifier, periods) in &mut shard.sets {
                 periods.sort();
-                // A digest has no line.
+                // Digests have no line in the map.
                 if identifier.len() == 32 {
                     let page = page(&periods[0].dataset, periods[0].from);
                     write_line(&mut map, base_path, identifier, &page)?;
@@ -127,7 +130,7 @@ impl SiteIndex {
         }
         map.rewind().map_err(|source| scratch::unusable("read", source))?;
         write_spooled(&site.root, MAP, &mut map)?;
-        // Lists of the others may still be named.
+        // Datasets that were not added may still need the other lists.
         if has_others {
             return Ok(());
         }
@@ -152,7 +155,7 @@ impl SiteIndex {
             match &mut period {
                 Some((of, period)) if *of == identifier => {
                     period.until = until;
-                    // It may be shown on another page than the beginning of the period.
+                    // The digest's page may differ from that of the beginning of the period.
                     let digits = hex::encode(digest.as_bytes());
                     self.sets.add(&[digits.as_bytes()], &[&record_of(&held)?])?;
                 }
@@ -175,7 +178,7 @@ impl SiteIndex {
         self.sets.add(&[identifier.to_string().as_bytes()], &[&record_of(held)?])
     }
 
-    /// Writes the canonical list of a set, which is proved, unless it is there.
+    /// Writes the canonical list of a set, unless it exists. The set is verified on the way.
     fn write_list(&mut self, registry: &Registry, lists: &Directory, set: &Set) -> Result<()> {
         let name = set.digest().list_file();
         self.lists.insert(set.digest());
@@ -184,7 +187,7 @@ impl SiteIndex {
         }
         let files = registry.files(set);
         lists.replace(&name, |file| {
-            // Without a time and a name, the same list gives the same bytes.
+            // Without a time and a name in the header, the same list gives the same bytes.
             let mut zip = GzBuilder::new().write(file, Compression::default());
             let mut line = Vec::new();
             for granule in files {
@@ -193,13 +196,13 @@ impl SiteIndex {
                 granule.content.write_line(granule.granule_id.as_str(), &mut line);
                 zip.write_all(&line)?;
             }
-            // Its name says what it has, so it is never written again: it must not be lost halfway.
+            // A list with this name is never written again, so it must be complete after a crash.
             zip.finish()?.sync_data()
         })
     }
 }
 
-/// Writes a line of the map: the address of an identifier, and where it leads.
+/// Writes a line of the map: the path of an identifier, and the page that it leads to.
 fn write_line(
     map: &mut SpooledTempFile,
     base_path: &str,
@@ -210,7 +213,7 @@ fn write_line(
         .map_err(|source| scratch::unusable("write", source))
 }
 
-/// The next entry whose key begins with these digits.
+/// The next entry, if its key begins with these digits.
 fn next_of(
     entries: &mut Peekable<SortedEntries>,
     digits: &str,
@@ -222,7 +225,7 @@ fn next_of(
     Ok(next.map(|(key, value)| (String::from_utf8_lossy(&key).into_owned(), value)))
 }
 
-/// The cited subsets of a dataset, each with the instance of which it is.
+/// The cited subsets of a dataset, each with its instance.
 fn cited_subsets(registry: &Registry, name: &DatasetName) -> Result<Vec<Set>> {
     let snapshot = registry.snapshot()?;
     let mut sets = Vec::new();

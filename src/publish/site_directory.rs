@@ -1,4 +1,4 @@
-//! The directory of a published site: its files, their heads and its lock.
+//! The directory of a published site: its files, the heads of its datasets, and its lock.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, Write};
@@ -22,7 +22,7 @@ pub(super) const SUBSETS: &str = "subsets.jsonl";
 /// The annotations of a dataset, if it has any.
 pub(super) const ANNOTATIONS: &str = "annotations.jsonl";
 
-/// What publishing writes into the root of a directory.
+/// The names that publishing writes into the root of a directory.
 const PUBLISHED: [&str; 14] = [
     "404.html",
     DATASETS,
@@ -40,8 +40,9 @@ const PUBLISHED: [&str; 14] = [
     "style.css",
 ];
 
-/// A directory with a published site. A file is named by its path in it, such as `datasets/US/head.json`, and no
-/// symbolic link on the way is followed: others may be able to write there, too.
+/// A directory with a published site. A file is named by its path in the directory, such as
+/// `datasets/US/head.json`. No symbolic link on the way is followed, because others may be able to write there,
+/// too.
 ///
 /// # Examples
 ///
@@ -58,34 +59,34 @@ const PUBLISHED: [&str; 14] = [
 #[derive(Debug)]
 pub struct SiteDirectory {
     pub(super) root: Directory,
-    /// The lock ends when the file is closed. `None`: the directory was never published into, or is this
-    /// process's own.
+    /// The lock ends when the file is closed. `None` means that nothing was ever published into the directory,
+    /// or that it belongs to this process.
     _lock: Option<File>,
-    /// What removes the directory at the end, if it is temporary.
+    /// Removes the directory at the end, if it is temporary.
     _temporary: Option<ScratchDirectory>,
 }
 
 impl SiteDirectory {
-    /// Opens a directory to publish into it. It is created if it does not exist. Waits until no other process
-    /// publishes into it; none does until this value is dropped.
+    /// Opens a directory to publish into it, and creates it if it does not exist. Waits until no other process
+    /// publishes into it, and locks it until this value is dropped.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`]: nothing was published there, and it has a file that would be replaced;
-    /// [`ErrorKind::Io`].
+    /// [`ErrorKind::AlreadyExists`]: nothing was published there, and it contains a file that would be
+    /// replaced. [`ErrorKind::Io`].
     pub fn open_or_create(path: &Path) -> Result<Self> {
         SiteDirectory::locked(path, File::lock)
     }
 
-    /// As [`SiteDirectory::open_or_create`], for datasets. Each dataset is locked while it is published
-    /// ([`lock_to_publish`]), so other datasets can be published at the same time.
+    /// Like [`SiteDirectory::open_or_create`], for datasets. Each dataset is locked while it is published
+    /// ([`lock_to_publish`]), so other processes can publish other datasets at the same time.
     pub(super) fn to_publish_datasets(path: &Path) -> Result<Self> {
         SiteDirectory::locked(path, File::lock_shared)
     }
 
     fn locked(path: &Path, lock: fn(&File) -> io::Result<()>) -> Result<Self> {
         let root = Directory::create_all(path)?;
-        // A run that was killed has left the lock, and one that was refused has not.
+        // A killed run has left the lock file. A rejected run has not created it.
         if root.read(SHARED_LOCK)?.is_none() {
             refuse_to_replace(&root)?;
         }
@@ -94,9 +95,9 @@ impl SiteDirectory {
         Ok(SiteDirectory { root, _lock: Some(file), _temporary: None })
     }
 
-    /// Creates an empty directory for temporary files, which only the owner of the process can read. It is
-    /// removed when this value is dropped. If the process is killed, it stays until
-    /// [`SiteDirectory::remove_abandoned`] is called.
+    /// Creates an empty temporary directory that only the user of the process can read. Dropping this value
+    /// removes it. If the process is killed, the directory stays until [`SiteDirectory::remove_abandoned`] is
+    /// called.
     ///
     /// # Errors
     ///
@@ -113,7 +114,7 @@ impl SiteDirectory {
         scratch::remove_leftovers();
     }
 
-    /// Opens a directory to read it, and waits until no process publishes into it.
+    /// Opens a directory for reading. Waits until no process publishes into it.
     pub(super) fn to_read(path: &Path) -> Result<Self> {
         let root = Directory::open(path)?;
         let lock = lock_to_read(&root)?;
@@ -129,8 +130,8 @@ impl SiteDirectory {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidPath`]: the path leads out of the directory; [`ErrorKind::Io`]: the file is not a
-    /// regular file, or is reached through a symbolic link.
+    /// [`ErrorKind::InvalidPath`]: the path leads out of the directory. [`ErrorKind::Io`]: the file is not a
+    /// regular file, or the path contains a symbolic link.
     pub fn open(&self, path: &str) -> Result<Option<File>> {
         let (directory, name) = self.split(path)?;
         match self.root.enter_below(directory)? {
@@ -139,12 +140,12 @@ impl SiteDirectory {
         }
     }
 
-    /// Writes a file, and creates its directories. A file with the same content stays as it is. A reader finds
+    /// Writes a file, and creates its directories. A file with the same content stays as it is. A reader sees
     /// the previous content or the new one. The file is not synced.
     ///
     /// # Errors
     ///
-    /// Those of [`SiteDirectory::open`]; the file cannot be written.
+    /// The errors of [`SiteDirectory::open`]; the file cannot be written.
     pub fn write(&self, path: &str, text: &str) -> Result<()> {
         let (directory, name) = self.split(path)?;
         write(&self.root.enter_or_create_below(directory)?, name, text)
@@ -154,7 +155,7 @@ impl SiteDirectory {
     ///
     /// # Errors
     ///
-    /// Those of [`SiteDirectory::open`].
+    /// The errors of [`SiteDirectory::open`].
     pub fn remove(&self, path: &str) -> Result<bool> {
         let (directory, name) = self.split(path)?;
         match self.root.enter_below(directory)? {
@@ -163,11 +164,11 @@ impl SiteDirectory {
         }
     }
 
-    /// The names in a directory of the site, in order: none if it does not exist.
+    /// The names in a directory of the site, in order. Empty if the directory does not exist.
     ///
     /// # Errors
     ///
-    /// Those of [`SiteDirectory::open`].
+    /// The errors of [`SiteDirectory::open`].
     pub fn names(&self, path: &str) -> Result<Vec<String>> {
         self.split(path)?;
         self.root.enter_below(path)?.map_or(Ok(Vec::new()), |directory| directory.names())
@@ -177,12 +178,12 @@ impl SiteDirectory {
     ///
     /// # Errors
     ///
-    /// Those of [`SiteDirectory::open`].
+    /// The errors of [`SiteDirectory::open`].
     pub fn has_dataset(&self, name: &DatasetName) -> Result<bool> {
         Ok(self.open(&format!("{DATASETS}/{name}/{HEAD}"))?.is_some())
     }
 
-    /// Removes what was published of a dataset, so that it is published anew.
+    /// Removes the published files of a dataset, so that it is published anew.
     ///
     /// # Errors
     ///
@@ -192,7 +193,7 @@ impl SiteDirectory {
         fs::remove_dir_all(&path).map_err(|source| Error::cannot("remove", &path, source))
     }
 
-    /// What the site says about itself, as an earlier run recorded it. `None` means that no run did.
+    /// The site's description, as an earlier run recorded it. `None` means that no run did.
     ///
     /// # Errors
     ///
@@ -208,7 +209,7 @@ impl SiteDirectory {
         }
     }
 
-    /// Records what the site says about itself. It is synced.
+    /// Records the site's description. The file is synced.
     ///
     /// # Errors
     ///
@@ -225,17 +226,17 @@ impl SiteDirectory {
         })
     }
 
-    /// The directory of the datasets, which is created if it does not exist.
+    /// Opens the directory of the datasets, and creates it if it does not exist.
     pub(super) fn datasets(&self) -> Result<Directory> {
         self.root.enter_or_create(DATASETS)
     }
 
-    /// The names in the directory of the datasets that are names of datasets.
+    /// The names in the directory of the datasets that are valid dataset names.
     pub(super) fn dataset_names(&self) -> Result<Vec<DatasetName>> {
         Ok(self.names(DATASETS)?.iter().filter_map(|name| name.parse().ok()).collect())
     }
 
-    /// The directory of a path (empty: the root), and the name in it.
+    /// Splits a path into its directory (empty means the root) and its name.
     fn split<'path>(&self, path: &'path str) -> Result<(&'path str, &'path str)> {
         if path.split('/').any(|name| matches!(name, "" | "." | "..")) {
             let message = format!("{} is not a path below a directory", quoted(path));
@@ -245,22 +246,22 @@ impl SiteDirectory {
     }
 }
 
-/// What a published site says about itself. It is recorded in its directory.
+/// A published site's description of itself, recorded in its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SiteDescription {
-    /// The address at which readers reach the directory, without the slash at its end.
+    /// The URL of the directory for readers, without a slash at the end.
     pub public_url: Option<String>,
     /// The name of the site.
     #[serde(rename = "site_name")]
     pub name: Option<String>,
-    /// How to reach the people who run it.
+    /// How to contact the people who run the site.
     pub contact: Option<String>,
 }
 
-/// The version of the record that is written, and the greatest that is read.
+/// The version of the record that is written, and the latest that is read.
 const VERSION: u64 = 1;
 
-/// A description as its file has it.
+/// A description in the form of its file.
 #[derive(Serialize, Deserialize)]
 struct RecordedDescription {
     accession_publish: u64,
@@ -268,8 +269,8 @@ struct RecordedDescription {
     description: SiteDescription,
 }
 
-/// Waits until no other process publishes into the directory of a dataset. The lock ends when the file is
-/// closed.
+/// Locks the directory of a dataset, after waiting until no other process publishes into it. The lock ends when
+/// the file is closed.
 pub(super) fn lock_to_publish(directory: &Directory) -> Result<File> {
     let file = directory.lock_file(SHARED_LOCK)?;
     let path = directory.path_of(SHARED_LOCK);
@@ -277,7 +278,8 @@ pub(super) fn lock_to_publish(directory: &Directory) -> Result<File> {
     Ok(file)
 }
 
-/// Waits until no process publishes into a directory. `None` means that nothing was ever published into it.
+/// Locks a directory for reading, after waiting until no process publishes into it. `None` means that nothing
+/// was ever published into it.
 pub(super) fn lock_to_read(directory: &Directory) -> Result<Option<File>> {
     let file = directory.read(SHARED_LOCK)?;
     if let Some(file) = &file {
@@ -287,7 +289,7 @@ pub(super) fn lock_to_read(directory: &Directory) -> Result<Option<File>> {
     Ok(file)
 }
 
-/// Refuses a directory that has something that publishing would replace.
+/// Rejects a directory that contains something that publishing would replace.
 fn refuse_to_replace(root: &Directory) -> Result<()> {
     let found = root.names()?.into_iter().find(|name| PUBLISHED.contains(&name.as_str()));
     let Some(name) = found else { return Ok(()) };
@@ -299,14 +301,14 @@ fn refuse_to_replace(root: &Directory) -> Result<()> {
     Err(Error::new(ErrorKind::AlreadyExists, message).in_path(path))
 }
 
-/// The head in the directory of a dataset. `None` means that there is none.
+/// Reads the head in the directory of a dataset. `None` means that there is none.
 pub(super) fn head_in(directory: &Directory) -> Result<Option<HeadFile>> {
     let Some(line) = text_in(directory, HEAD)? else { return Ok(None) };
     let damaged = |what| Error::published_damaged(&directory.path_of(HEAD), None, what);
     HeadFile::parse(&line).map(Some).map_err(damaged)
 }
 
-/// The text of a file that is one line. `None` means that the file does not exist.
+/// Reads the text of a file of one line. `None` means that the file does not exist.
 pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String>> {
     let Some(file) = directory.read(name)? else { return Ok(None) };
     let path = directory.path_of(name);
@@ -319,12 +321,12 @@ pub(super) fn text_in(directory: &Directory, name: &str) -> Result<Option<String
     }
 }
 
-/// Writes a text, unless it is there. It is not made durable: the next run would write it again.
+/// Writes a text, unless the file has this content. It is not synced: the next run would write it again.
 pub(super) fn write(directory: &Directory, name: &str, text: &str) -> Result<()> {
     replace_other(directory, name, &mut io::Cursor::new(text), |_| Ok(()))
 }
 
-/// Writes a file of lines durably, unless it is there as it is to be.
+/// Writes a file of lines durably, unless it has this content.
 pub(super) fn write_spooled(
     directory: &Directory,
     name: &str,
@@ -333,8 +335,8 @@ pub(super) fn write_spooled(
     replace_other(directory, name, lines, File::sync_data)
 }
 
-/// Appends lines durably after the first `after` bytes of a file, unless there are no lines. Anything after
-/// these bytes was written by a run that was killed, and is removed.
+/// Appends lines durably after the first `after` bytes of a file, unless there are no lines. Bytes after these
+/// were written by a killed run, and are removed.
 pub(super) fn append_spooled(
     directory: &Directory,
     name: &str,
@@ -352,7 +354,7 @@ pub(super) fn append_spooled(
     Ok(())
 }
 
-/// Replaces a file that has other content, or none.
+/// Replaces a file if it has other content or does not exist.
 fn replace_other(
     directory: &Directory,
     name: &str,
@@ -388,8 +390,8 @@ pub(super) fn is_same(left: &mut impl Read, right: &mut impl Read) -> io::Result
 }
 
 impl Error {
-    /// A published file that is not as it was written, from a line on (`None`: all of it). What is
-    /// wrong is the cause.
+    /// The error for a damaged published file. `line` is the first damaged line (`None` means the whole file),
+    /// and `what` is the cause.
     pub(super) fn published_damaged(
         path: &Path,
         line: Option<u64>,
@@ -404,8 +406,8 @@ impl Error {
             .because(what.into())
     }
 
-    /// A history that is not the one that was published into a directory. The first change that
-    /// differs is the cause.
+    /// The error for a history that contradicts what was published into a directory. The cause names the first
+    /// change that differs.
     pub(super) fn published_otherwise(
         name: &DatasetName,
         path: &Path,

@@ -13,21 +13,21 @@ use crate::signed::{LogCheckpoint, Note};
 
 /// The directory of the statements.
 pub(super) const STATEMENTS: &str = "statements";
-/// What was signed last.
+/// The latest signed checkpoint.
 pub(super) const CHECKPOINT: &str = "checkpoint";
-/// With which keys and witnesses.
+/// The keys and witnesses of the checkpoint.
 pub(super) const POLICY: &str = "policy";
 
 impl Registry {
-    /// Publishes what was stated and signed into a directory into which datasets are published. Returns the
-    /// number of statements; 0 means that nothing was signed. Statements name all datasets of the registry.
+    /// Publishes the signed statements into a directory into which datasets are published. Returns the number
+    /// of statements; 0 means that nothing was signed. Statements name all datasets of the registry.
     ///
-    /// The checkpoint is written last, by an atomic rename. What was published never changes: only what is new
-    /// is written, and the parts of a tile go when it is full.
+    /// The checkpoint is written last, by an atomic rename. What was published never changes: only new files
+    /// are written. When a tile is full, its partial files are removed.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::TreeDiffers`]: the log does not continue the one that was published; the registry was
+    /// [`ErrorKind::TreeDiffers`]: the log does not continue the published one, because the registry was
     /// restored from an older backup, or is another one. [`ErrorKind::Io`]: a file cannot be written.
     pub fn publish_statements(&self, directory: &Path) -> Result<u64> {
         let log = self.snapshot()?.statement_log()?;
@@ -50,7 +50,7 @@ impl Registry {
     }
 }
 
-/// The size of the tree that is published, which the log must continue.
+/// The size of the published tree. The log must continue that tree.
 fn published_size(statements: &Directory, log: &StatementLog) -> Result<u64> {
     let Some((_, checkpoint)) = published_checkpoint(statements)? else { return Ok(0) };
     match log.tree.root(checkpoint.size) {
@@ -62,7 +62,7 @@ fn published_size(statements: &Directory, log: &StatementLog) -> Result<u64> {
     }
 }
 
-/// The checkpoint that is published, with its signatures. `None` means that there is none.
+/// The published checkpoint, with its signatures. `None` means that there is none.
 pub(super) fn published_checkpoint(
     statements: &Directory,
 ) -> Result<Option<(Note, LogCheckpoint)>> {
@@ -80,8 +80,8 @@ pub(super) fn published_checkpoint(
 
 impl Snapshot {
     /// The bytes of a file of the log of statements, such as `checkpoint` or `tile/0/000`, as
-    /// [`Registry::publish_statements`] writes them. `None` means that the file does not exist, or that statements
-    /// name datasets that this snapshot does not show.
+    /// [`Registry::publish_statements`] writes them. `None` means that the file does not exist, or that
+    /// statements name datasets that this snapshot hides.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! What every operation leaves behind if the store fails at any of its calls.
+//! The state after every operation if the store fails at any of its calls.
 
 use std::io::Cursor;
 use std::path::Path;
@@ -30,7 +30,7 @@ fn name() -> DatasetName {
     "US".parse().unwrap()
 }
 
-/// A registry with a dataset that has changed twice.
+/// A registry with a dataset with two changes.
 fn registry() -> Registry {
     let registry = Registry::temporary(Clock::fixed(second(100))).unwrap();
     let mut change = Change::new();
@@ -138,7 +138,7 @@ fn published(registry: &Registry, directory: &Path) -> Outcome {
     Ok(registry.publish(&directory, &DatasetFilter::All, |_, published| published.map(drop))?)
 }
 
-/// After an error of content, rows are read one by one, so that those before the damage are shown.
+/// After an error in the content, rows are read one by one, so that the rows before the damage are shown.
 #[test]
 fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
     let registry = Registry::temporary(Clock::fixed(second(100))).unwrap();
@@ -152,12 +152,12 @@ fn an_error_that_passes_does_not_leave_a_query_for_each_row() {
     let (mut passed, mut most) = (0, 0);
     for call in 1..=sound.calls() {
         let fault = Fault::passing(ErrorKind::Damaged, call);
-        // What is read once cannot be read again.
+        // A row that is read only once cannot be read again, so the error stays.
         passed += u32::from(verified(&fault).is_ok_and(|verification| verification.ok));
         most = most.max(fault.calls());
     }
     assert!(passed > 0, "no error passes");
-    // A page of single rows, and then pages again.
+    // One page of single rows, and then whole pages again.
     assert!((1_024..2_000).contains(&most), "{most} calls instead of {}", sound.calls());
 }
 

@@ -9,22 +9,22 @@ use crate::error::{Error, Result};
 use crate::registry::{Snapshot, StatementLog};
 use crate::signed::StatementTree;
 
-/// How many hashes or statements a full tile has.
+/// The number of hashes or statements in a full tile.
 const TILE: u64 = StatementTree::TILE;
 
 /// A file with some statements, or with some hashes of their tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tile {
-    /// The level of the hashes: those of the statements are on level 0. `None` means the statements.
+    /// The level of the hashes; the hashes of the statements are level 0. `None` means the statements.
     level: Option<u32>,
     /// The number of the tile on its level, from 0.
     number: u64,
-    /// How many it has, from 1 to 256.
+    /// The number of its hashes or statements, from 1 to 256.
     width: u64,
 }
 
 impl Tile {
-    /// Those that are new in a log of `size` statements where one of `before` was published.
+    /// The tiles of a log of `size` statements that are new since `before` statements were published.
     pub fn new_in(size: u64, before: u64) -> impl Iterator<Item = Tile> {
         let levels = (0_u32..).take_while(move |level| items(size, Some(*level)) > 0).map(Some);
         iter::once(None).chain(levels).flat_map(move |level| {
@@ -36,7 +36,7 @@ impl Tile {
         })
     }
 
-    /// The tile with a path in a log of `size` statements. `None` means that there is none.
+    /// The tile with a path, in a log of `size` statements. `None` means that there is no such tile.
     pub fn named(path: &str, size: u64) -> Option<Self> {
         let (level, rest) = path.strip_prefix("tile/")?.split_once('/')?;
         let level = match level {
@@ -54,16 +54,16 @@ impl Tile {
         (is_there && tile.path() == path).then_some(tile)
     }
 
-    /// Its path below the directory of the statements.
+    /// The path of the tile below the directory of the statements.
     pub fn path(&self) -> String {
         StatementTree::tile_path(self.level, self.number, self.width)
     }
 
-    /// The bytes of the tile, each statement after its length in two bytes.
+    /// The bytes of the tile. Each statement is after its length in two bytes.
     ///
     /// # Errors
     ///
-    /// A statement is not the one of the log.
+    /// [`ErrorKind::Damaged`](crate::ErrorKind::Damaged): a statement differs from its hash in the log.
     pub fn content(&self, log: &StatementLog, snapshot: &Snapshot) -> Result<Vec<u8>> {
         let Tile { level, number, width } = *self;
         if let Some(level) = level {
@@ -83,11 +83,11 @@ impl Tile {
         Ok(bundle)
     }
 
-    /// Writes the tile. The parts of one that is full go.
+    /// Writes the tile. When it is full, removes its partial files.
     pub fn publish(&self, statements: &Directory, content: &[u8]) -> Result<()> {
         let path = self.path();
         let (directories, name) = path.rsplit_once('/').unwrap_or(("", &path));
-        // The directory itself, by a handle of its own.
+        // Opens the same directory again.
         let mut place = statements.enter_or_create(".")?;
         for directory in directories.split('/') {
             place = place.enter_or_create(directory)?;
@@ -102,13 +102,13 @@ impl Tile {
     }
 }
 
-/// How many hashes a level has in a tree of `size` statements, or how many statements there are.
+/// The number of hashes on a level in a tree of `size` statements, or the number of statements.
 fn items(size: u64, level: Option<u32>) -> u64 {
     let bits = level.unwrap_or(0).saturating_mul(8);
     size.checked_shr(bits).unwrap_or(0)
 }
 
-/// Writes a file durably, in the place of one that exists.
+/// Writes a file durably, replacing an existing one.
 pub(super) fn replace(directory: &Directory, name: &str, content: &[u8]) -> Result<()> {
     directory.replace(name, |file: &mut File| {
         file.write_all(content)?;

@@ -1,5 +1,4 @@
-//! Verifies what was published: its files prove themselves, and the registry says whether it
-//! continues them.
+//! Verifies what was published: the files by their own checks, and their history against the registry.
 
 use std::collections::BTreeSet;
 use std::error::Error as _;
@@ -24,44 +23,44 @@ use crate::model::{DatasetFilter, DatasetName, Digest, Instance, Timestamp};
 use crate::registry::{DatasetRecord, Registry, Snapshot};
 use crate::signed::{LogCheckpoint, Note, Policy};
 
-/// What was found of a dataset in a published directory.
+/// The result of verifying a dataset in a published directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifiedFiles {
     /// The name of the dataset's directory.
     pub dataset: DatasetName,
-    /// How many changes its log has.
+    /// The number of changes in its log.
     pub changes: u64,
-    /// Whether it is the present state of the registry. If it is not, the next run publishes the rest.
+    /// Whether the files have the current state of the registry. If not, the next run publishes the rest.
     pub current: bool,
-    /// Whether every file is as it was published, and the registry continues it.
+    /// Whether every file is unchanged since it was published, and the registry continues its history.
     pub ok: bool,
-    /// Those that are not.
+    /// The files that differ.
     pub differences: Vec<OtherFile>,
 }
 
-/// A published file that is not as it was published, or that the registry does not continue.
+/// A published file that was changed since, or that the registry does not continue.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OtherFile {
     /// The file, relative to the directory.
     pub file: String,
-    /// The first line that differs, from 1. `None` means that it concerns the whole file.
+    /// The first line that differs, from 1. `None` means the whole file.
     pub line: Option<u64>,
-    /// What is wrong with it.
+    /// The difference.
     pub text: String,
 }
 
 impl Registry {
-    /// Reads all that was published for mirrors of the datasets of the filter, proves that it is as it was
-    /// written, and asks the registry whether it continues that. `show` is called after each dataset. Nothing is
-    /// changed.
+    /// Reads everything that was published for mirrors of the datasets of the filter. Verifies that it is
+    /// unchanged, and that the registry continues it. Calls `show` after each dataset. Changes nothing.
     ///
-    /// What was published may be an earlier state. Pages are not read: every run writes those that differ.
+    /// The published files may be of an earlier state. Pages are not read: every run rewrites the pages that
+    /// differ.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link; those of the
+    /// [`ErrorKind::Io`](crate::ErrorKind::Io): a file cannot be read, or is a symbolic link. Errors of the
     /// registry.
     pub fn verify_published<E: From<Error>>(
         &self,
@@ -93,27 +92,29 @@ impl Registry {
     }
 }
 
-/// What was found of the log of statements in a published directory.
+/// The result of verifying the log of statements in a published directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct VerifiedStatements {
-    /// How many statements are published.
+    /// The number of published statements.
     pub statements: u64,
-    /// Whether it is what the registry has signed last. If it is not, the next run publishes the rest.
+    /// Whether the latest signed checkpoint is published. If not, the next run publishes the rest.
     pub current: bool,
-    /// Whether every file is as it was published, and the registry has stated and signed it.
+    /// Whether every file is unchanged since it was published, and the registry has these statements and
+    /// signatures.
     pub ok: bool,
-    /// Those that are not.
+    /// The files that differ.
     pub differences: Vec<OtherFile>,
 }
 
 impl Registry {
-    /// Compares all that was published of the log of statements with what the registry has stated and signed,
-    /// and that with the history. `None` means that nothing was published. Nothing is changed.
+    /// Compares the published log of statements with the statements and signatures of the registry, and these
+    /// with the history. `None` means that nothing was published. Changes nothing.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`]: statements of the registry were lost or altered; those of [`Registry::verify_published`].
+    /// [`ErrorKind::Damaged`]: statements of the registry were lost or altered. The errors of
+    /// [`Registry::verify_published`].
     pub fn verify_published_statements(
         &self,
         directory: &Path,
@@ -215,7 +216,7 @@ impl VerifiedFiles {
         self.differences.push(OtherFile { file, line: None, text: text.to_owned() });
     }
 
-    /// Turns what is wrong with a file of the dataset into a difference.
+    /// Converts an error about a file of the dataset into a difference.
     fn take<T>(&mut self, directory: &Directory, result: Result<T>) -> Result<Option<T>> {
         let error = match result {
             Ok(found) => return Ok(Some(found)),
@@ -236,7 +237,7 @@ impl VerifiedFiles {
         Ok(None)
     }
 
-    /// Reads what was published of the dataset.
+    /// Reads the published files of the dataset.
     fn read(
         &mut self,
         snapshot: &Snapshot,
@@ -255,7 +256,7 @@ impl VerifiedFiles {
             None => {}
             Some(None) => self.differs(HEAD, "it is missing"),
             Some(Some(HeadFile::MovedTo(target))) => {
-                // If it was renamed again, the next run says so.
+                // If the dataset was renamed again, the next run writes the new name.
                 self.current = target == *present && self.dataset != *present;
                 if target != *present && !listed.former_names.contains(&target) {
                     self.differs(HEAD, "it names a dataset that the registry does not");
@@ -264,7 +265,7 @@ impl VerifiedFiles {
             Some(Some(HeadFile::Head(head))) => {
                 self.changes = head.changes;
                 let proved = check_all(directory, &head);
-                // The next run publishes a dataset that has the name now into a log of its own.
+                // If another dataset now has the name, the next run begins a new log for it.
                 if self.take(directory, proved)?.is_some()
                     && !is_of_another(snapshot, present, &head)?
                 {
@@ -286,8 +287,8 @@ impl VerifiedFiles {
         Ok(())
     }
 
-    /// Compares a list, which is there once pages were published, with the digest that is its name: no run
-    /// writes one that is there.
+    /// Compares a list, if it exists, with the digest in its name. Lists exist if pages were published, and no
+    /// run overwrites one.
     fn check_list(&mut self, lists: &Directory, digest: Digest) -> Result<()> {
         let name = digest.list_file();
         let Some(file) = lists.read(&name)? else { return Ok(()) };
@@ -308,7 +309,7 @@ impl VerifiedFiles {
     }
 }
 
-/// Compares a file beside the log with what the head announces of it.
+/// Compares a file beside the log with its digest in the head.
 fn check_beside(directory: &Directory, name: &str, announced: LinesDigest) -> Result<()> {
     let path = directory.path_of(name);
     let damaged = |what| Err(Error::published_damaged(&path, None, what));
@@ -321,7 +322,7 @@ fn check_beside(directory: &Directory, name: &str, announced: LinesDigest) -> Re
     }
 }
 
-/// Whether a head announces the present state of the dataset.
+/// Whether a head announces the current state of the dataset.
 fn is_current(snapshot: &Snapshot, listed: &DatasetRecord, head: &Head) -> Result<bool> {
     let DatasetRecord { dataset, former_names, withdrawn, latest, .. } = listed;
     let latest = latest.as_ref();

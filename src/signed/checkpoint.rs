@@ -9,34 +9,34 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use super::tree::TreeHash;
 use crate::model::ParseError;
 
-/// What a tree is at a time: the body of the note that is signed.
+/// The state of a tree at one time: the body of the note that is signed.
 ///
 /// # Syntax
 ///
 /// Three lines, each with LF: the origin, which is the name of the key; the size; the root in base64.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogCheckpoint {
-    /// Which log it is.
+    /// The name of the log.
     pub origin: String,
-    /// The number of its statements.
+    /// The number of statements.
     pub size: u64,
-    /// The root of their tree.
+    /// The root of the tree of statements.
     pub root: TreeHash,
 }
 
 impl LogCheckpoint {
-    /// A hash as it is written: in base64.
+    /// A hash in the form in which it is written: in base64.
     pub fn hash_text(hash: &TreeHash) -> String {
         BASE64.encode(hash)
     }
 }
 
-/// A number as it is written in the formats: decimal, without leading zeros.
+/// Parses a number of the formats: decimal, without leading zeros.
 pub(super) fn number(text: &str) -> Option<u64> {
     text.parse().ok().filter(|number: &u64| number.to_string() == text)
 }
 
-/// A hash in base64.
+/// Parses a hash in base64.
 pub(super) fn hash(text: &str) -> Option<TreeHash> {
     BASE64.decode(text).ok()?.try_into().ok()
 }
@@ -46,7 +46,7 @@ impl FromStr for LogCheckpoint {
 
     /// # Errors
     ///
-    /// It has fewer or more lines, or one that is not as it is written.
+    /// The number of lines is not three, or a line has another form.
     fn from_str(body: &str) -> Result<Self, ParseError> {
         let read = || {
             let mut lines = body.strip_suffix('\n')?.split('\n');
@@ -94,7 +94,7 @@ mod tests {
         }
     }
 
-    /// Ed25519 signs alike each time, so the text of a signed and cosigned checkpoint is fixed.
+    /// Ed25519 signatures are deterministic, so the text of a signed and cosigned checkpoint is fixed.
     #[test]
     fn a_signed_and_cosigned_checkpoint_is_verified_by_both_keys() {
         let log = SigningKey::of_seed("example.com/log", [1; 32]).unwrap();

@@ -1,5 +1,5 @@
-//! Ed25519 keys: the one with which a log signs, and those that verify logs and witnesses: `signed-note`, Verifier
-//! keys.
+//! Ed25519 keys: the key with which a log signs, and the keys that verify logs and witnesses (`signed-note`,
+//! Verifier keys).
 
 use std::fmt;
 use std::str::FromStr;
@@ -13,12 +13,12 @@ use sha2::{Digest as _, Sha256};
 use super::signature::NoteSignature;
 use crate::model::{ParseError, Timestamp, quoted};
 
-/// What a key is for, which its signatures depend on.
+/// The use of a key. Its signatures depend on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyUse {
-    /// It signs the checkpoints of a log (type 01).
+    /// The key signs the checkpoints of a log (type 01).
     Log,
-    /// It cosigns those of others, each with the time (type 04).
+    /// The key cosigns the checkpoints of other logs, each with the time (type 04).
     Witness,
 }
 
@@ -39,8 +39,8 @@ impl KeyUse {
 ///
 /// # Syntax
 ///
-/// `name+hhhhhhhh+base64`: the name, the first four bytes of the SHA-256 of name, LF, type and key, and in
-/// base64 the type and the key.
+/// `name+hhhhhhhh+base64`. The second part is the first four bytes of the SHA-256 of name, LF, type and key.
+/// The third part is the type and the key, in base64.
 ///
 /// # Examples
 ///
@@ -61,27 +61,27 @@ pub struct VerificationKey {
 }
 
 impl VerificationKey {
-    /// The name: of a log, the address at which it is published, without the scheme.
+    /// The name. For a log, it is the address at which the log is published, without the scheme.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What it is for.
+    /// The use of the key.
     pub(crate) fn key_use(&self) -> KeyUse {
         self.key_use
     }
 
-    /// Whether it cosigns the checkpoints of other archives' logs, and signs none of a log of its own.
+    /// Whether the key cosigns the checkpoints of other archives' logs, and signs none of its own log.
     pub fn is_of_witness(&self) -> bool {
         self.key_use == KeyUse::Witness
     }
 
-    /// Its 32 bytes.
+    /// The 32 bytes of the key.
     pub fn public(&self) -> &[u8; 32] {
         &self.public
     }
 
-    /// The number that stands for it in signatures, together with its name.
+    /// The number that identifies the key in signatures, together with its name.
     pub fn id(&self) -> u32 {
         let mut hash = Sha256::new();
         hash.update(format!("{}\n", self.name));
@@ -91,13 +91,13 @@ impl VerificationKey {
         u32::from_be_bytes([hash[0], hash[1], hash[2], hash[3]])
     }
 
-    /// Whether a signature says that it was made with this key.
+    /// Whether a signature names this key.
     pub(crate) fn is_named_by(&self, signature: &NoteSignature) -> bool {
         signature.key_id == self.id() && signature.name == self.name
     }
 
-    /// Verifies a signature of a body. Returns the time that it states, which only a witness does. `None`
-    /// means that it is not a signature of this body by this key.
+    /// Verifies a signature of a body. Returns the time in it, which only a witness states. `None` means that
+    /// it is not a signature of this body by this key.
     pub(crate) fn verified(
         &self,
         signature: &NoteSignature,
@@ -107,7 +107,7 @@ impl VerificationKey {
             KeyUse::Log => (None, &signature.bytes[..], body.to_owned()),
             KeyUse::Witness => {
                 let (seconds, bytes) = signature.bytes.split_first_chunk()?;
-                // Of zero, the format says that it is no time.
+                // The format defines zero as no time.
                 let seconds = Some(u64::from_be_bytes(*seconds)).filter(|seconds| *seconds > 0)?;
                 let micros = i64::try_from(seconds).ok()?.checked_mul(1_000_000)?;
                 (Some(Timestamp::from_micros(micros)?), bytes, cosigned(seconds, body))
@@ -118,7 +118,7 @@ impl VerificationKey {
     }
 }
 
-/// What a witness signs: `tlog-cosignature`, Ed25519 signed message.
+/// The text that a witness signs: `tlog-cosignature`, Ed25519 signed message.
 fn cosigned(seconds: u64, body: &str) -> String {
     format!("cosignature/v1\ntime {seconds}\n{body}")
 }
@@ -137,7 +137,7 @@ fn check_name(name: &str) -> Result<(), ParseError> {
     }
 }
 
-/// The name, the type and the 32 bytes of a key, of which `id` is the number.
+/// The name, the type and the 32 bytes of a key, and its text, in which `id` is the number.
 fn parsed(text: &str) -> Option<(String, String, KeyUse, [u8; 32])> {
     let (name, rest) = text.split_once('+')?;
     let (id, key) = rest.split_once('+')?;
@@ -154,7 +154,8 @@ impl FromStr for VerificationKey {
     ///
     /// - `"example.com/foo"`: it is not a key
     /// - a private key, which no message repeats
-    /// - a number that is not the one of this name and these bytes, as of a key in which a letter was changed
+    /// - a number that does not belong to this name and these bytes, for example because a letter of the key
+    ///   was changed
     fn from_str(text: &str) -> Result<Self, ParseError> {
         if text.contains(SigningKey::PREFIX) {
             let what = "a private key stands where its verification key belongs";
@@ -181,11 +182,12 @@ impl fmt::Display for VerificationKey {
     }
 }
 
-/// The private key of a log with its name.
+/// The private key of a log, with its name.
 ///
 /// # Syntax
 ///
-/// `PRIVATE+KEY+name+hhhhhhhh+base64`, in base64 the type and the 32 bytes from which both keys are derived.
+/// `PRIVATE+KEY+name+hhhhhhhh+base64`. The base64 part is the type and the 32 bytes from which both keys are
+/// derived.
 pub struct SigningKey {
     verification: VerificationKey,
     seed: [u8; 32],
@@ -195,11 +197,11 @@ pub struct SigningKey {
 impl SigningKey {
     const PREFIX: &str = "PRIVATE+KEY+";
 
-    /// Makes a key of random bytes of the system.
+    /// Makes a key from random bytes of the system.
     ///
     /// # Errors
     ///
-    /// The name is not one of a key; the system has no random bytes.
+    /// The name is not valid for a key; the system has no random bytes.
     pub fn generate(name: &str) -> Result<Self, ParseError> {
         let mut seed = [0; 32];
         let filled = SystemRandom::new().fill(&mut seed);
@@ -207,11 +209,11 @@ impl SigningKey {
         SigningKey::of_seed(name, seed)
     }
 
-    /// The key that is derived from these bytes.
+    /// Derives a key from these bytes.
     ///
     /// # Errors
     ///
-    /// The name is not one of a key.
+    /// The name is not valid for a key.
     pub fn of_seed(name: &str, seed: [u8; 32]) -> Result<Self, ParseError> {
         check_name(name)?;
         let pair = Ed25519KeyPair::from_seed_unchecked(&seed);
@@ -222,12 +224,12 @@ impl SigningKey {
         Ok(SigningKey { verification, seed, pair })
     }
 
-    /// The public key, which verifies what this one signs.
+    /// The public key, which verifies the signatures of this key.
     pub fn verification_key(&self) -> &VerificationKey {
         &self.verification
     }
 
-    /// The text of the key, which is kept secret.
+    /// The text of the private key, which must be kept secret.
     pub fn secret_text(&self) -> String {
         let VerificationKey { name, key_use, .. } = &self.verification;
         let key = [&[key_use.code()], &self.seed[..]].concat();
@@ -254,7 +256,7 @@ impl FromStr for SigningKey {
 
     /// # Errors
     ///
-    /// It is not the text of a log's private key. The error does not repeat it.
+    /// The text is not a log's private key. The error does not repeat it.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let refused =
             || ParseError::fixed("this is not a private key: PRIVATE+KEY+name+number+base64");
@@ -266,14 +268,14 @@ impl FromStr for SigningKey {
     }
 }
 
-/// Does not show the key.
+/// Hides the key.
 impl fmt::Debug for SigningKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "SigningKey({})", self.verification)
     }
 }
 
-/// The key of a witness, as tests play one: a log never has it.
+/// The key of a witness, for tests: a log never has it.
 #[cfg(test)]
 pub(super) struct WitnessKey(SigningKey);
 
@@ -301,7 +303,7 @@ impl WitnessKey {
 mod tests {
     use super::*;
 
-    /// RFC 8032, 7.1, test 1, under a name.
+    /// The key pair of RFC 8032, 7.1, test 1, with a name.
     #[test]
     fn a_key_has_the_public_key_of_its_seed() {
         let mut seed = [0; 32];

@@ -1,4 +1,4 @@
-//! A list that is held against a statement.
+//! Reads a list that is compared with a statement.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead, Read};
@@ -6,29 +6,29 @@ use std::io::{self, BufRead, Read};
 use crate::chain::{CanonicalList, Chain};
 use crate::model::{Checksum, Content, Digest, GranuleId, Identifier};
 
-/// The longest line of a canonical list: an id and all that can be known of its files, as text.
+/// The longest line of a canonical list: an id and the longest record of its files, as text.
 const MAX_LINE_BYTES: u64 = 4 * Content::MAX_BYTES as u64;
 
 /// The greatest number of algorithms in a list.
 const MAX_ALGORITHMS: usize = 64;
 
-/// What a list is: a canonical list, or the ids alone in canonical order.
+/// A list that was read: a canonical list, or only ids in canonical order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct ListedSet {
-    /// The digest, if it is a canonical list.
+    /// The digest of the list, if it is a canonical list.
     pub digest: Digest,
-    /// The identifier. `None` if the list has more than ids, or is not in canonical order.
+    /// The identifier. `None` means that the list contains more than ids, or is not in canonical order.
     pub identifier: Option<Identifier>,
-    /// How many lines it has.
+    /// The number of lines.
     pub granules: u64,
     /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
     pub with_checksums: u64,
-    /// The algorithms of those checksums, the strongest first.
+    /// The algorithms of these checksums, the strongest first.
     pub algorithms: Vec<String>,
 }
 
 impl ListedSet {
-    /// Reads a list to its end, in memory for a line.
+    /// Reads a whole list. Only one line at a time is in memory.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl ListedSet {
     pub fn read(mut reader: impl BufRead) -> io::Result<Self> {
         let (mut list, mut chain) = (CanonicalList::start(), Some(Chain::start()));
         let (mut granules, mut with_checksums) = (0, 0);
-        // One checksum for each algorithm.
+        // One checksum of each algorithm.
         let mut algorithms = BTreeMap::<String, Checksum>::new();
         let (mut line, mut before) = (Vec::new(), Vec::new());
         loop {
@@ -77,7 +77,7 @@ impl ListedSet {
                 let what = format!("the list has more than {MAX_ALGORITHMS} algorithms");
                 return Err(io::Error::new(io::ErrorKind::InvalidData, what));
             }
-            // Compared without LF, which is less than a TAB, as ids are.
+            // Compared as ids are: without LF, which would sort before a TAB.
             let last = before.strip_suffix(b"\n").unwrap_or(&before);
             let granule_id = GranuleId::from_bytes(text).ok();
             match granule_id.filter(|_| granules == 1 || last < text) {

@@ -1,14 +1,14 @@
-//! Statements of what an archive held, the tree that they are the leaves of, and what proves them.
+//! Statements about what an archive held, the tree of statements, and the proofs of statements.
 //!
-//! A *statement* is a line of JSON that says which set a dataset held, and when that was said. Statements are
-//! the leaves of a Merkle tree (RFC 6962, 2.1), which only grows. Its size and its root are a *checkpoint*,
-//! which the archive signs and *witnesses* cosign: who cosigned one has seen that the tree continues the one
-//! that it saw before. A *proof* is a statement with its path to the root and the signed checkpoint: some
-//! 2 kB, with which anyone proves, without the archive, what it said.
+//! A *statement* is a line of JSON that says which set a dataset held, and when the archive said so. Statements
+//! are the leaves of a Merkle tree (RFC 6962, 2.1), which only grows. The size and the root of the tree are a
+//! *checkpoint*, which the archive signs and *witnesses* cosign. A witness cosigns a checkpoint only if the
+//! tree continues the tree that the witness saw before. A *proof* is a statement with its path to the root and
+//! the signed checkpoint, in some 2 kB. With it, anyone can prove what the archive said, without the archive.
 //!
 //! The formats are those of C2SP (<https://c2sp.org>): `signed-note`, `tlog-checkpoint`, `tlog-cosignature`,
-//! `tlog-proof@v1` and `tlog-policy`. Nothing here does I/O but through readers that the caller opened,
-//! reads a clock or knows SQL.
+//! `tlog-proof@v1` and `tlog-policy`. This module knows no SQL, reads no clock, and does I/O only through
+//! readers that the caller opened.
 
 mod checkpoint;
 mod key;

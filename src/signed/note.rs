@@ -7,17 +7,17 @@ use super::key::{SigningKey, VerificationKey};
 use super::signature::NoteSignature;
 use crate::model::{ParseError, Timestamp};
 
-/// A body with signatures, each of which anyone may have added.
+/// A body with signatures. Anyone may have added a signature.
 ///
 /// # Syntax
 ///
-/// The body, which ends with LF; an empty line; and for each signature `— name base64`, in base64 the number
-/// of the key and what it signed. At most 64 KiB and 64 signatures.
+/// The body, which ends with LF; an empty line; and a line `— name base64` for each signature. The base64 part
+/// is the number of the key and the signature. At most 64 KiB and 64 signatures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
-    /// What is signed. It ends with LF.
+    /// The signed text. It ends with LF.
     pub body: String,
-    /// The signatures, of which none was verified.
+    /// The signatures, which were not verified.
     pub(crate) signatures: Vec<NoteSignature>,
 }
 
@@ -28,37 +28,37 @@ impl Note {
     /// The greatest number of signatures.
     pub const MAX_SIGNATURES: usize = 64;
 
-    /// A body, which ends with LF, without signatures.
+    /// A note without signatures. The body must end with LF.
     pub fn new(body: impl Into<String>) -> Self {
         Note { body: body.into(), signatures: Vec::new() }
     }
 
-    /// The names in the signatures, of which none was verified.
+    /// The names in the signatures, which were not verified.
     pub fn signers(&self) -> impl Iterator<Item = &str> {
         self.signatures.iter().map(|signature| signature.name.as_str())
     }
 
-    /// Signs the body. The signature replaces one with the same key.
+    /// Signs the body. Replaces a signature by the same key.
     pub fn sign(&mut self, key: &SigningKey) {
         self.add(key.sign(&self.body));
     }
 
-    /// Adds a line with a signature, which is not verified. It replaces one with the same key.
+    /// Adds a line with a signature, which is not verified. Replaces a signature by the same key.
     ///
     /// # Errors
     ///
-    /// It is not a line of a signature.
+    /// The line is not a signature.
     pub fn add_line(&mut self, line: &str) -> Result<(), ParseError> {
         self.add(line.parse()?);
         Ok(())
     }
 
-    /// Verifies the signatures of a key. Returns `None` if it has none, and else the time of the first one,
-    /// which only a witness states.
+    /// Verifies the signatures of a key. Returns the time of the first signature, which only a witness states.
+    /// The outer `None` means that the note has no signature of the key.
     ///
     /// # Errors
     ///
-    /// One of them is not a signature of this body: the note was damaged or forged.
+    /// One of them does not verify for this body: the note was damaged or forged.
     pub fn verified(&self, key: &VerificationKey) -> Result<Option<Option<Timestamp>>, ParseError> {
         let mut first = None;
         for signature in self.signatures.iter().filter(|signature| key.is_named_by(signature)) {
@@ -74,13 +74,13 @@ impl Note {
         Ok(first)
     }
 
-    /// Adds a signature in the place of one with the same key.
+    /// Adds a signature. Replaces a signature by the same key.
     pub(crate) fn add(&mut self, signature: NoteSignature) {
         self.signatures.retain(|it| !it.has_key_of(&signature));
         self.signatures.push(signature);
     }
 
-    /// Keeps the stored signatures of the same body. They also replace new signatures by the same keys.
+    /// Adds the stored signatures, if they are of the same body. They replace new signatures by the same keys.
     pub(crate) fn keep(&mut self, stored: Note) {
         if stored.body != self.body {
             return;
@@ -99,8 +99,8 @@ impl FromStr for Note {
 
     /// # Errors
     ///
-    /// - a text without an empty line before its last lines, or with another line after that
-    /// - a control character, a text that is too long
+    /// - the text has no empty line before its last lines, or a line after it is not a signature
+    /// - the text has a control character, or is too long, or has too many signatures
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let refused = |why: &str| ParseError::new(format!("not a signed note: {why}"));
         if text.len() > Note::MAX_BYTES {

@@ -1,4 +1,4 @@
-//! Whom a reader believes: `tlog-policy`.
+//! The logs and witnesses that a reader trusts: `tlog-policy`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -7,7 +7,7 @@ use super::key::{KeyUse, VerificationKey};
 use super::note::Note;
 use crate::model::{ParseError, quoted};
 
-/// The keys of logs, the witnesses, and which of them must have seen a checkpoint.
+/// The keys of logs, the witnesses, and the witnesses or groups that must have seen a checkpoint.
 ///
 /// # Syntax
 ///
@@ -18,17 +18,17 @@ use crate::model::{ParseError, quoted};
 /// quorum NAME|none
 /// ```
 ///
-/// A group is met if so many of its members are; each name is a member at most once, and is defined before.
-/// Lines that begin with `#`, and empty ones, are skipped.
+/// A group is met if the given number of its members have seen the checkpoint. Each name is a member at most
+/// once, and must be defined on an earlier line. Empty lines and lines that begin with `#` are skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
-    /// The keys with which logs sign. Of a log whose key is being replaced there are two.
+    /// The keys with which logs sign. A log whose key is being replaced has two.
     pub logs: Vec<VerificationKey>,
     /// The witnesses.
     pub witnesses: Vec<Witness>,
-    /// The groups by name: how many of which members are needed.
+    /// The groups by name, each with the number of needed members, and the members.
     groups: BTreeMap<String, (usize, Vec<String>)>,
-    /// The witness or the group that is needed. `None` means that no witness is.
+    /// The witness or the group that is needed. `None` means that no witness is needed.
     quorum: Option<String>,
 }
 
@@ -39,12 +39,12 @@ pub struct Witness {
     pub name: String,
     /// The key with which it cosigns.
     pub key: VerificationKey,
-    /// Where checkpoints are sent to it. `None` means that they are not.
+    /// The URL to which checkpoints are sent. `None` means that they are not sent to this witness.
     pub url: Option<String>,
 }
 
 impl Policy {
-    /// The policy that believes a log, whoever has seen it.
+    /// A policy that trusts a log without any witnesses.
     pub fn of_log(key: VerificationKey) -> Self {
         let (witnesses, groups) = (Vec::new(), BTreeMap::new());
         Policy { logs: vec![key], witnesses, groups, quorum: None }
@@ -56,7 +56,7 @@ impl Policy {
         self.witnesses.iter().filter(seen).map(|it| &*it.name).collect()
     }
 
-    /// Whether the witnesses with these names are enough.
+    /// Whether these witnesses meet the quorum.
     pub fn is_met_by(&self, witnesses: &BTreeSet<&str>) -> bool {
         self.quorum.as_deref().is_none_or(|name| self.is_seen_by(name, witnesses))
     }
@@ -72,7 +72,7 @@ impl Policy {
         }
     }
 
-    /// Adds what a line defines.
+    /// Adds the definition on a line.
     fn add(&mut self, words: &[&str], is_member: &mut BTreeSet<String>) -> Result<(), String> {
         let key = |text: &str, key_use| {
             let key: VerificationKey =
@@ -141,7 +141,8 @@ impl FromStr for Policy {
 
     /// # Errors
     ///
-    /// The number of the line that is refused, and why; the line `quorum` is missing or there twice.
+    /// A line is not valid: the error has its number and the reason. The line `quorum` is missing, or occurs
+    /// twice.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let (logs, witnesses, groups) = (Vec::new(), Vec::new(), BTreeMap::new());
         let mut policy = Policy { logs, witnesses, groups, quorum: None };

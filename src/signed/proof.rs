@@ -12,7 +12,7 @@ use super::statement::SetStatement;
 use super::tree::TreeHash;
 use crate::model::ParseError;
 
-/// A statement, its place in the tree, and the signed checkpoint of that tree.
+/// A statement, its position in the tree, and the signed checkpoint of that tree.
 ///
 /// # Syntax
 ///
@@ -26,11 +26,11 @@ use crate::model::ParseError;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementProof {
-    /// What is proved.
+    /// The statement that is proved.
     pub statement: SetStatement,
     /// The number of the statement in the log, from 0.
     pub index: u64,
-    /// The hashes from the sibling of its leaf to the child of the root.
+    /// The hashes from the sibling of the leaf to the child of the root.
     pub path: Vec<TreeHash>,
     /// The checkpoint, whose signatures were not verified.
     pub note: Note,
@@ -48,7 +48,7 @@ impl FromStr for StatementProof {
 
     /// # Errors
     ///
-    /// A line is not as it is written, or is missing; the statement is not one of an archive.
+    /// A line is missing or has another form; the statement is not valid.
     fn from_str(text: &str) -> Result<Self, ParseError> {
         let refused = |why: &str| ParseError::new(format!("not a proof: {why}"));
         if text.len() > StatementProof::MAX_BYTES {

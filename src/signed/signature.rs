@@ -1,4 +1,4 @@
-//! A line with a signature: `signed-note`, Format.
+//! A signature line of a note: `signed-note`, Format.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,14 +8,14 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 
 use crate::model::ParseError;
 
-/// A line of a note with a signature.
+/// A signature line of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct NoteSignature {
     /// The name of the key.
     pub name: String,
     /// The number of the key.
     pub key_id: u32,
-    /// The signature; that of a witness begins with its time, in 8 bytes.
+    /// The signature. A witness's signature begins with its time, in 8 bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -31,7 +31,7 @@ impl FromStr for NoteSignature {
 
     /// # Errors
     ///
-    /// It is not a line of a signature.
+    /// The line is not a signature.
     fn from_str(line: &str) -> Result<Self, ParseError> {
         let read = || {
             let (name, signature) = line.strip_prefix("— ")?.split_once(' ')?;

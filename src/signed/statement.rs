@@ -1,16 +1,16 @@
-//! What an archive says of a set: that a dataset held it.
+//! An archive's statement that a dataset held a set.
 
 use serde::{Deserialize, Serialize};
 
 use crate::model::{DatasetName, Digest, Doi, Identifier, Moment, ParseError, Timestamp};
 
-/// That a dataset held a set, and when that was said.
+/// A statement that a dataset held a set, with the time of the statement.
 ///
 /// # Syntax
 ///
-/// A JSON object in the form of the lines of a log (docs/reference/manifest.md, Encoding), with the members
-/// `accession_statement` (1, the version) and then those below, in their order, without LF. At most 60,000
-/// bytes. Another form is refused.
+/// A JSON object in the form of the lines of a log (docs/reference/manifest.md, Encoding), without LF. Its
+/// members are `accession_statement` (1, the version) and then the fields below, in their order. At most 60,000
+/// bytes. Any other form is rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SetStatement {
@@ -18,30 +18,30 @@ pub struct SetStatement {
     version: u32,
     /// The name of the dataset, as it was then.
     pub dataset: DatasetName,
-    /// Its DOI then.
+    /// The DOI of the dataset, as it was then.
     #[serde(deserialize_with = "Option::deserialize")]
     pub doi: Option<Doi>,
     /// The identifier of the set.
     pub identifier: Identifier,
-    /// Its digest.
+    /// The digest of the set.
     pub digest: Digest,
-    /// How many granules it has.
+    /// The number of granules in the set.
     pub granules: u64,
-    /// When the change took effect since which it was held.
+    /// The time of the change since which the set was held.
     pub from: Timestamp,
-    /// When the next change took effect, as far as it was known. `None` means that it was held still.
+    /// The time of the next change, if it was known. `None` means that the set was still held.
     #[serde(deserialize_with = "Option::deserialize")]
     pub until: Option<Timestamp>,
-    /// Whether it is a part of what was held: a subset that was cited.
+    /// Whether the set is a cited subset of what was held.
     pub part: bool,
-    /// The number of the change in the log of the dataset, from 1; of a part, that of the change from whose
-    /// granules it was selected.
+    /// The number of the change in the log of the dataset, from 1. For a subset, the number of the change that
+    /// made the set from which it was selected.
     pub changes: u64,
-    /// When it was said, in whole seconds.
+    /// The time of the statement, in whole seconds.
     pub stated: Timestamp,
 }
 
-/// What a statement is made of; its version and its time are added.
+/// The content of a statement, without its version and time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StatedSet {
     /// The dataset.
@@ -52,26 +52,26 @@ pub(crate) struct StatedSet {
     pub identifier: Identifier,
     /// The digest.
     pub digest: Digest,
-    /// How many granules there are.
+    /// The number of granules.
     pub granules: u64,
-    /// Since when they are held.
+    /// The time since which they are held.
     pub from: Timestamp,
-    /// Until when they are held. `None` means that they are held still.
+    /// The time until which they are held. `None` means that they are still held.
     pub until: Option<Timestamp>,
-    /// Whether it is a part of what was held.
+    /// Whether the set is a cited subset of what was held.
     pub part: bool,
     /// The number of the change.
     pub changes: u64,
 }
 
 impl SetStatement {
-    /// The version that is written and read.
+    /// The version that this program writes and reads.
     const VERSION: u32 = 1;
 
     /// The greatest length of a statement in bytes.
     pub const MAX_BYTES: usize = 60_000;
 
-    /// States a set at a time.
+    /// Makes a statement about a set, with the time of the statement.
     pub(crate) fn of(set: StatedSet, stated: Timestamp) -> Self {
         let StatedSet { dataset, doi, identifier, digest, granules, from, until, part, changes } =
             set;
@@ -91,13 +91,13 @@ impl SetStatement {
         }
     }
 
-    /// Reads the bytes of one.
+    /// Parses the bytes of a statement.
     ///
     /// # Errors
     ///
     /// - `{"accession_statement":2,…}`: another version
     /// - `{"dataset": …}`: not in canonical form
-    /// - times that contradict each other, such as an end after it was stated
+    /// - times that contradict each other, such as an end after the time of the statement
     pub fn read(bytes: &[u8]) -> Result<Self, ParseError> {
         let refused = |why: &str| ParseError::new(format!("not a statement of an archive: {why}"));
         if bytes.len() > SetStatement::MAX_BYTES {
@@ -124,7 +124,7 @@ impl SetStatement {
         serde_json::to_string(self).expect("names, numbers and times can be written")
     }
 
-    /// Whether it says that the set was held at a time; of a day, at its end.
+    /// Whether the statement says that the set was held at a time. A day means its end.
     pub fn covers(&self, at: Moment) -> bool {
         let at = at.last_instant();
         self.from <= at && self.until.map_or(at <= self.stated, |until| at < until)

@@ -22,11 +22,11 @@ fn node(left: &TreeHash, right: &TreeHash) -> TreeHash {
     hash.finalize().into()
 }
 
-/// A tree that statements are added to. It has 64 bytes for each of them, and a root or a proof of any size
-/// that it had costs some 2·log₂ of its size in hashes.
+/// A tree of statements, which only grows. It needs 64 bytes for each statement. A root or a proof, of the tree
+/// at any earlier size, costs about 2·log₂ of the tree's size in hashes.
 #[derive(Debug, Clone, Default)]
 pub struct StatementTree {
-    /// The hashes of the complete subtrees: those of 2ⁿ leaves in the nth list.
+    /// The hashes of the complete subtrees. List n contains the subtrees of 2ⁿ leaves.
     levels: Vec<Vec<TreeHash>>,
 }
 
@@ -36,7 +36,7 @@ impl StatementTree {
         self.levels.first().map_or(0, |leaves| leaves.len() as u64)
     }
 
-    /// Adds a statement. Amortised, it costs two hashes.
+    /// Adds a statement. Costs two hashes on average.
     pub fn push(&mut self, statement: &[u8]) {
         let mut hash = leaf(statement);
         for level in 0.. {
@@ -53,11 +53,11 @@ impl StatementTree {
         }
     }
 
-    /// How many hashes a full tile has.
+    /// The number of hashes in a full tile.
     pub const TILE: u64 = 256;
 
-    /// The path of a tile with so many hashes of a level (`None`: with statements): `tile/0/x001/x234/067`
-    /// of the number 1234067, and `tile/0/x001/x234/067.p/5` while it has only 5.
+    /// The path of a tile with `width` hashes of a level, or with statements (`None`). Tile 1234067 is
+    /// `tile/0/x001/x234/067`, and `tile/0/x001/x234/067.p/5` while it has only 5 hashes.
     pub(crate) fn tile_path(level: Option<u32>, number: u64, width: u64) -> String {
         let level = level.map_or("entries".to_owned(), |level| level.to_string());
         let (mut path, mut rest) = (format!("{:03}", number % 1_000), number / 1_000);
@@ -71,19 +71,19 @@ impl StatementTree {
         }
     }
 
-    /// The hashes of a tile: of a level (0 means the leaves), the number of the tile in it, and how many
-    /// hashes it has, which the tree must have (`tlog-tiles`).
+    /// The hashes of a tile (`tlog-tiles`), by its level (0 means the leaves), its number in the level, and the
+    /// number of its hashes. The tree must have these hashes.
     pub(crate) fn tile(&self, level: u32, number: u64, width: u64) -> &[TreeHash] {
         let first = (number * StatementTree::TILE) as usize;
         &self.levels[8 * level as usize][first..first + width as usize]
     }
 
-    /// Whether a statement is the one with this number.
+    /// Whether the statement with this number is this one.
     pub(crate) fn is_leaf(&self, number: u64, statement: &[u8]) -> bool {
         self.levels.first().and_then(|leaves| leaves.get(number as usize)) == Some(&leaf(statement))
     }
 
-    /// The root of the first statements, of which there are `size`. `None` means that there are not so many.
+    /// The root of the tree of the first `size` statements. `None` means that the tree is smaller.
     pub fn root(&self, size: u64) -> Option<TreeHash> {
         match size {
             0 => Some(Sha256::digest([]).into()),
@@ -91,8 +91,8 @@ impl StatementTree {
         }
     }
 
-    /// The hashes from the sibling of a leaf to the child of the root of the first `size` statements: PATH of
-    /// RFC 6962, 2.1.1. `None` means that the leaf is not one of them.
+    /// The hashes from the sibling of a leaf to the child of the root, in the tree of the first `size`
+    /// statements: PATH of RFC 6962, 2.1.1. `None` means that this tree does not have the leaf.
     pub(crate) fn inclusion(&self, index: u64, size: u64) -> Option<Vec<TreeHash>> {
         if index >= size || size > self.size() {
             return None;
@@ -112,8 +112,8 @@ impl StatementTree {
         Some(path)
     }
 
-    /// What proves that the tree of the first `size` statements continues that of the first `old`: PROOF of
-    /// RFC 6962, 2.1.2. Empty if `old` is 0 or `size`. `None` means that there are not so many.
+    /// The proof that the tree of the first `size` statements continues the tree of the first `old`: PROOF of
+    /// RFC 6962, 2.1.2. Empty if `old` is 0 or `size`. `None` means that the trees are not that large.
     pub fn consistency(&self, old: u64, size: u64) -> Option<Vec<TreeHash>> {
         if old > size || size > self.size() {
             return None;
@@ -132,7 +132,7 @@ impl StatementTree {
                 start = middle;
             }
         }
-        // The old tree itself is known to whom the proof is for.
+        // The verifier of the proof knows the root of the old tree.
         if start > 0 {
             path.push(self.subtree(start, end));
         }
@@ -140,7 +140,7 @@ impl StatementTree {
         Some(path)
     }
 
-    /// The hash of the leaves from `start` up to and without `end`, at least one.
+    /// The hash of the leaves from `start` to before `end`; at least one leaf.
     fn subtree(&self, start: u64, end: u64) -> TreeHash {
         let leaves = end - start;
         if leaves.is_power_of_two() {
@@ -151,20 +151,20 @@ impl StatementTree {
     }
 }
 
-/// How many of some leaves are on the left: the greatest power of two that is less than their number.
+/// The number of leaves in the left subtree: the greatest power of two that is less than their number.
 fn left_leaves(leaves: u64) -> u64 {
     1 << (leaves - 1).ilog2()
 }
 
-/// The root of a tree of `size` leaves with this leaf at `index` and this path. `None` means that the path
-/// has another length than every path of that leaf.
+/// The root of a tree of `size` leaves with this leaf at `index` and this path. `None` means that no path of
+/// that leaf has this length.
 pub(super) fn root_by_path(
     leaf: TreeHash,
     index: u64,
     size: u64,
     path: &[TreeHash],
 ) -> Option<TreeHash> {
-    // RFC 9162, 2.1.3.2.
+    // The algorithm of RFC 9162, 2.1.3.2.
     let mut last = size.checked_sub(1).filter(|last| index <= *last)?;
     let (mut index, mut root) = (index, leaf);
     for sibling in path {
@@ -188,7 +188,7 @@ pub(super) fn root_by_path(
 mod tests {
     use super::*;
 
-    /// The definition in RFC 6962, 2.1, as it stands there.
+    /// The definition in RFC 6962, 2.1, literally.
     fn naive(leaves: &[Vec<u8>]) -> TreeHash {
         match leaves {
             [] => Sha256::digest([]).into(),
@@ -200,7 +200,7 @@ mod tests {
         }
     }
 
-    /// Whether a consistency proof proves: RFC 9162, 2.1.4.2.
+    /// Whether a consistency proof is valid: RFC 9162, 2.1.4.2.
     fn continues(
         old: u64,
         size: u64,
@@ -259,7 +259,7 @@ mod tests {
         }
     }
 
-    /// Every leaf of every tree to 64 leaves and of some up to 600, and every pair of sizes.
+    /// Every leaf of every tree of up to 64 leaves and of some of up to 600, and every pair of sizes.
     #[test]
     fn every_path_proves_its_leaf_and_nothing_else() {
         let leaves: Vec<Vec<u8>> = (0..600_u32).map(|n| n.to_be_bytes().to_vec()).collect();

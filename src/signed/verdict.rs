@@ -1,4 +1,4 @@
-//! What a proof proves to a reader.
+//! The result of verifying a proof.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,53 +14,53 @@ use super::statement::SetStatement;
 use super::tree::{leaf, root_by_path};
 use crate::model::{Moment, Timestamp, plural, quoted};
 
-/// What was found of a proof: it is proved if there is no problem.
+/// The result of verifying a proof. The statement is proved if there are no problems.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProofVerdict {
-    /// What is stated.
+    /// The statement.
     pub statement: SetStatement,
-    /// The time that was asked for.
+    /// The requested time.
     pub at: Option<Moment>,
-    /// The keys of the log that signed it, each as a verification key.
+    /// The log's keys that signed the checkpoint, each as a verification key.
     pub signed_by: Vec<String>,
-    /// The witnesses of the policy that cosigned it.
+    /// The witnesses of the policy that cosigned the checkpoint.
     pub(super) witnesses: Vec<Cosignature>,
-    /// What the list proves. `None` means that there was none, or another one.
+    /// How the list was matched. `None` means that no list was given, or that it is another list.
     pub(super) list: Option<ListedBy>,
     /// The number of granules whose listed files all have a checksum at least as strong as `md5`.
     pub with_checksums: Option<u64>,
     /// The algorithms of the checksums that prove the list, the strongest first.
     pub algorithms: Vec<String>,
-    /// Why it is not proved.
+    /// The reasons why the statement is not proved.
     pub problems: Vec<ProofProblem>,
 }
 
-/// By what a list is the one that is stated.
+/// How a list was matched with the statement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ListedBy {
-    /// By its digest, with the checksums in it.
+    /// By its digest, which covers the checksums in it.
     Digest,
-    /// By the MD5 of its names, although bytes are known.
+    /// By the MD5 chain of its names, although checksums are recorded.
     Names,
 }
 
 crate::model::shown_as_json!(ListedBy);
 
-/// A witness that has seen a checkpoint.
+/// A witness's cosignature of a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub(super) struct Cosignature {
-    /// Its name in the policy.
+    /// The name of the witness in the policy.
     pub name: String,
-    /// Its key.
+    /// The key of the witness.
     pub key: String,
-    /// When it had seen it, as it says.
+    /// The time of the cosignature, according to the witness.
     pub at: Timestamp,
 }
 
-/// Why a proof proves nothing.
+/// A reason why a proof proves nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ProofProblem {
@@ -71,14 +71,15 @@ pub struct ProofProblem {
 }
 
 impl ProofVerdict {
-    /// Verifies a proof against a policy, and against a list and a time if they are given: a canonical list, or the
-    /// ids alone in canonical order, which is read to its end. A proof with a statement or a cosignature more than
-    /// five minutes after `now` proves nothing, because nobody knows yet what will be held then.
+    /// Verifies a proof against a policy and, if they are given, against a list and a time. The list is a
+    /// canonical list, or only ids in canonical order; it is read to its end. If the statement or a cosignature
+    /// is more than five minutes after `now`, the proof proves nothing, because nobody knows yet what will be
+    /// held then.
     ///
     /// # Errors
     ///
-    /// The list cannot be read; a line is longer than a line of a canonical list can be; the list has more than 64
-    /// algorithms.
+    /// The list cannot be read; a line is longer than a line of a canonical list can be; the list has more than
+    /// 64 algorithms.
     pub fn of(
         proof: &StatementProof,
         policy: &Policy,
@@ -166,7 +167,7 @@ impl ProofVerdict {
         }
     }
 
-    /// Compares the times of the statement and of the cosignatures with the present time.
+    /// Compares the times of the statement and of the cosignatures with the current time.
     fn examine_times(&mut self, now: Timestamp) {
         let stated = ("it was stated".to_owned(), self.statement.stated);
         let seen = self.witnesses.iter().map(|it| (format!("{} has seen it", it.name), it.at));
@@ -205,7 +206,7 @@ impl ProofVerdict {
     }
 }
 
-/// One sentence: what is proved, by whose key, and who has seen it.
+/// One sentence with the statement, the keys that signed it, and the witnesses that saw it.
 impl fmt::Display for ProofVerdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let SetStatement { dataset, doi, granules, from, until, part, stated, .. } =
@@ -255,7 +256,8 @@ mod tests {
 
     const POLICY: &str = "group both all one two\nquorum both\n";
 
-    /// A proof in a tree of five, with a policy that needs both witnesses, and the list that is stated.
+    /// A proof in a tree of five statements, with a policy that needs both witnesses, and the list of the
+    /// statement.
     fn proved() -> (StatementProof, Policy, &'static str) {
         let list = "A\tmd5:d41d8cd98f00b204e9800998ecf8427e\nB\n";
         let listed = ListedSet::read(list.as_bytes()).unwrap();
@@ -293,7 +295,7 @@ mod tests {
         (proof, policy.parse().unwrap(), list)
     }
 
-    /// A time after the one at which the proof was stated.
+    /// A time after the statement.
     fn now() -> Timestamp {
         "2001-02-01T00:00:00Z".parse().unwrap()
     }
@@ -308,7 +310,7 @@ mod tests {
             verdict.problems.into_iter().map(|problem| problem.text).collect::<Vec<_>>()
         };
         assert_eq!(texts("2001-01-06T01:55:01Z"), [] as [&str; 0]);
-        // The witnesses saw it a second after it was stated.
+        // The witnesses saw it a second after the statement.
         let future = "which is in the future: the clock is at 2001-01-06T01:55:00.999999Z";
         assert_eq!(
             texts("2001-01-06T01:55:00.999999Z"),
@@ -371,7 +373,7 @@ mod tests {
         assert_eq!(codes(&proof, &other, list, at), ["signature"]);
     }
 
-    /// Everything in a proof of whom all are needed is bound by something.
+    /// In a proof whose parts are all needed, a hash or a signature protects each part.
     #[test]
     fn a_proof_with_any_bit_flipped_proves_nothing() {
         let (proof, policy, _) = proved();

@@ -1,7 +1,7 @@
-//! Rows with checksums of their own: a row that was damaged is an error of whoever reads it.
+//! Rows with a checksum each: reading a damaged row is an error.
 //!
-//! The checksum is the CRC-32 (IEEE) of the values of the other columns, in their order. It is computed
-//! when a row is written, in both stores from the same bytes.
+//! The checksum is the CRC-32 (IEEE) of the values of the other columns, in their order. It is computed when a
+//! row is written, from the same bytes in both stores.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -14,17 +14,17 @@ use super::statement::{Columns, Existing, Field, Sql, StoredTable, TABLES, Value
 use super::{Error, Result};
 use crate::model::quoted;
 
-/// A row of a table. The columns that say to what it belongs are not part of it.
+/// A row of a table, without its first columns, which identify its owner.
 pub(crate) trait Row: RowPart {
     fn table() -> &'static StoredTable;
 
-    /// Removes the name of who recorded it.
+    /// Removes the name of the person or program that recorded it.
     fn hide_recorder(&mut self) {}
 }
 
-/// What one or several columns of a row say.
+/// One or several columns of a row.
 pub(crate) trait RowPart: Sized {
-    /// How many columns there are.
+    /// The number of columns.
     const COLUMNS: usize;
 
     /// Reads the columns, in their order.
@@ -59,8 +59,8 @@ impl<A: RowPart, B: RowPart> RowPart for (A, B) {
     }
 }
 
-/// Implements [`RowPart`] for a type whose fields are what the columns say, in their order. What is in no
-/// column of the table is `beside` them in the query, or empty as it is read.
+/// Implements [`RowPart`] for a type with one field for each column, in their order. `beside` lists the fields
+/// that the query selects in addition to the table's columns. The fields in `empty` get their default values.
 macro_rules! part {
     ($part:ident { $($field:ident),+ $(,)? }
         $(beside { $($beside:ident),+ } empty { $($empty:ident),* })?) => {
@@ -81,7 +81,7 @@ macro_rules! part {
     };
 }
 
-/// Implements [`RowPart`] for what is NULL in all its columns if it is `None`.
+/// Implements [`RowPart`] for an `Option`: `None` is NULL in all its columns.
 macro_rules! optional_part {
     ($part:ty) => {
         impl $crate::store::checked_row::RowPart for Option<$part> {
@@ -109,7 +109,7 @@ macro_rules! optional_part {
     };
 }
 
-/// Implements [`Row`] for a type whose fields are what the columns of a table say.
+/// Implements [`Row`] for a type with one field for each column of a table.
 macro_rules! row {
     ($row:ident in $table:ident { $($field:ident),+ $(,)? } $(hides $($recorder:ident).+)?
         $(, $($rest:tt)+)?) => {
@@ -129,32 +129,32 @@ macro_rules! row {
 
 pub(super) use {optional_part, part, row};
 
-/// What the values of most rows take.
+/// Enough bytes for the checked values of most rows.
 pub(super) const CHECKED_BYTES: usize = 256;
 
-/// The columns of a row, one after the other, each of which is read once.
+/// Reads the columns of a row in order, each once.
 pub(crate) struct Reader<'row> {
     row: &'row dyn Columns,
     column: usize,
-    /// The next column that is not of the table.
+    /// The next column that the query adds to those of the table.
     beside: usize,
-    /// What the checksum of the row is of, as far as it was read.
+    /// The bytes that the checksum of the row covers, as far as they were read.
     checked: &'row mut Vec<u8>,
 }
 
 impl<'row> Reader<'row> {
-    /// What the next columns say.
+    /// Reads the next columns.
     pub(super) fn next<P: RowPart>(&mut self) -> Result<P> {
         P::decode(self)
     }
 
-    /// The next value that is beside the columns of the table.
+    /// Reads the next value that the query adds to the columns of the table.
     pub(super) fn beside<F: Field>(&mut self) -> Result<F> {
         self.beside += 1;
         self.row.get(self.beside - 1)
     }
 
-    /// Skips so many columns if the first of them is NULL.
+    /// If the next column is NULL, skips this many columns and returns `true`.
     pub(super) fn skip_null(&mut self, columns: usize) -> Result<bool> {
         let is_null = self.row.value(self.column)? == Value::Null;
         if is_null {
@@ -167,7 +167,7 @@ impl<'row> Reader<'row> {
         (0..columns).try_for_each(|_| self.value().map(drop))
     }
 
-    /// The next value.
+    /// Reads the next value.
     pub(super) fn value(&mut self) -> Result<Value<'row>> {
         let value = self.row.value(self.column)?;
         add(self.checked, &value);
@@ -176,8 +176,9 @@ impl<'row> Reader<'row> {
     }
 }
 
-/// What `decode` makes of the columns of a row from one of a query on, all of which it reads, and whether the
-/// row agrees with its checksum, if its table has some. `checked` is a buffer.
+/// Reads a row whose columns begin at column `first` of a query. `decode` must read all columns but those of
+/// the owner. Also returns whether the row agrees with its checksum, which is true if its table has no
+/// checksums. `checked` is a buffer.
 fn read_by<T>(
     table: &StoredTable,
     row: &dyn Columns,
@@ -198,7 +199,7 @@ fn read_by<T>(
     Ok((decoded, is_sound))
 }
 
-/// Whether a row agrees with its checksum, which is in the column after the others.
+/// Whether a row agrees with its checksum, which is the column after the others.
 pub(super) fn is_sound(
     table: &StoredTable,
     row: &dyn Columns,
@@ -219,10 +220,10 @@ pub(super) fn row_check(values: &[Value<'_>], checked: &mut Vec<u8>) -> Value<'s
     i64::from(crc32fast::hash(checked)).into()
 }
 
-/// Adds a value to what a checksum is of: its type, and a number in 8 bytes, the least significant first,
-/// or the length in as many bytes, and the bytes. What is NULL is one byte.
+/// Adds a value to the bytes that a checksum covers. NULL is one byte. Other values are a byte for their type
+/// and 8 bytes, least significant first: the number, or the length of the bytes that follow.
 ///
-/// The checksum of a row in one piece takes a third of the time of one that is updated value by value.
+/// Hashing a whole row at once takes a third of the time of updating a checksum value by value.
 fn add(checked: &mut Vec<u8>, value: &Value<'_>) {
     let (kind, number, bytes): (u8, u64, &[u8]) = match value {
         Value::Null => return checked.push(0),
@@ -239,7 +240,7 @@ fn add(checked: &mut Vec<u8>, value: &Value<'_>) {
     checked.extend_from_slice(bytes);
 }
 
-/// Which row of its table a row is, by its key.
+/// The key of a row as text, with the names of its columns.
 pub(super) fn position(table: &StoredTable, row: &dyn Columns, first: usize) -> Result<String> {
     let mut position = Vec::new();
     for (column, name) in table.columns[..table.key].iter().enumerate() {
@@ -254,8 +255,8 @@ pub(super) fn position(table: &StoredTable, row: &dyn Columns, first: usize) -> 
 }
 
 impl View {
-    /// The row whose columns begin with one of a query, and whether it agrees with its checksum. `checked` is
-    /// a buffer.
+    /// Reads a row whose columns begin at column `first` of a query. Also returns whether it agrees with its
+    /// checksum. `checked` is a buffer.
     pub(super) fn read<R: Row>(
         &self,
         row: &dyn Columns,
@@ -265,7 +266,7 @@ impl View {
         read_by(R::table(), row, first, checked, |reader| self.shown_row(reader))
     }
 
-    /// A row as it is shown: others do not see who recorded something.
+    /// Reads a row. In a public view, it does not contain the name of the person or program that recorded it.
     fn shown_row<R: Row>(&self, reader: &mut Reader<'_>) -> Result<R> {
         let mut row = R::decode(reader)?;
         if self.is_public() {
@@ -274,7 +275,7 @@ impl View {
         Ok(row)
     }
 
-    /// The rows of a query that begins with all columns of their table.
+    /// The rows of a query whose first columns are all columns of the table.
     ///
     /// # Errors
     ///
@@ -283,8 +284,8 @@ impl View {
         self.select_with(sql, values, |row, _, _| Ok(row))
     }
 
-    /// The same, with what `decode` makes of a row and of the columns from a number on, which are after
-    /// those of the table.
+    /// Like [`View::select`], but returns the results of `decode`. It gets a row, all columns of the query, and
+    /// the number of the first column after those of the table.
     pub(super) fn select_with<R: Row, T>(
         &self,
         sql: &'static Sql,
@@ -301,11 +302,11 @@ impl View {
         Ok(rows)
     }
 
-    /// Calls `each` for the rows of a query that begins with all columns of a table.
+    /// Calls `each` for every row of a query whose first columns are all columns of a table.
     ///
     /// # Errors
     ///
-    /// Those of `each`; [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum.
+    /// Errors of `each`; [`ErrorKind::Damaged`](super::ErrorKind::Damaged): a row differs from its checksum.
     pub(super) fn each_sound(
         &self,
         sql: &'static Sql,
@@ -317,8 +318,7 @@ impl View {
         self.each_read(sql, values, table, |reader| reader.skip(columns), |(), row| each(row))
     }
 
-    /// The same with what `decode` makes of the columns of the table but the first, which say to what a row
-    /// belongs.
+    /// Like [`View::each_sound`], but `decode` reads the columns of the table, without those of the owner.
     pub(super) fn each_read<T>(
         &self,
         sql: &'static Sql,
@@ -344,8 +344,8 @@ impl View {
         }
     }
 
-    /// The first rows of a dataset in the order of their key, at most `limit` of them. Rows that belong to no
-    /// dataset are read without one.
+    /// The first `limit` rows of a dataset, in the order of their key. For a table whose rows belong to no
+    /// dataset, `dataset` is `None`.
     ///
     /// # Errors
     ///
@@ -360,8 +360,8 @@ impl View {
         Ok(rows.into_iter().map(|(_, row)| row).collect())
     }
 
-    /// All rows after a key, which is given without the dataset (empty means from the first), in its order.
-    /// Each may be an error, as [`View::first`] returns it.
+    /// All rows after a key, in its order. The key is given without the dataset; an empty one means from the
+    /// first row. Each item may be an error that [`View::first`] returns.
     pub fn all<R: Row>(
         &self,
         dataset: impl Into<Option<DatasetKey>>,
@@ -370,7 +370,7 @@ impl View {
         self.in_pages(dataset.into(), after, [Rows::First, Rows::After])
     }
 
-    /// The same of those whose keys have the same first value.
+    /// Like [`View::all`], but only rows whose keys have the same first value.
     pub fn all_within<R: Row>(
         &self,
         dataset: impl Into<Option<DatasetKey>>,
@@ -408,17 +408,19 @@ impl View {
         Ok(keyed)
     }
 
-    /// How many rows a dataset has in a table.
+    /// The number of rows that a dataset has in a table.
     pub fn count_of<R: Row>(&self, dataset: DatasetKey) -> Result<u64> {
         self.count(&QUERIES[R::table().name].count, &[dataset.into()])
     }
 
-    /// The last number that rows of a dataset have as their keys, from 1 on. 0 means that it has none.
+    /// The highest number that is the key of a row of a dataset; numbers begin at 1. 0 means that the dataset
+    /// has no rows.
     pub fn last_number<R: Row>(&self, dataset: DatasetKey) -> Result<u64> {
         self.count(&QUERIES[R::table().name].last, &[dataset.into()])
     }
 
-    /// The same for a table of any kind, whose rows `each` is called for.
+    /// Calls `each` for at most `limit` rows after a key (empty means from the first), in a table with or
+    /// without checksums.
     pub(super) fn each_after(
         &self,
         table: &'static StoredTable,
@@ -434,7 +436,7 @@ impl View {
         }
     }
 
-    /// The error of a row that differs from its checksum.
+    /// The error for a row that differs from its checksum.
     pub(super) fn differs(
         &self,
         table: &StoredTable,
@@ -450,7 +452,7 @@ impl View {
     }
 }
 
-/// The error of a row of a dataset, or of none, that differs from its checksum.
+/// The error for a row that differs from its checksum. `dataset` is the dataset that it belongs to, if any.
 pub(super) fn differing(
     table: &StoredTable,
     dataset: Option<&str>,
@@ -464,17 +466,17 @@ pub(super) fn differing(
 /// The key of a row, without the dataset.
 type Key = Vec<Value<'static>>;
 
-/// Which rows of a table a page has.
+/// The rows from which a page is read.
 #[derive(Clone, Copy)]
 enum Rows {
     First,
-    /// Those after a key.
+    /// The rows after a key.
     After,
-    /// Those of them whose keys have the same first value.
+    /// The rows after a key whose keys have the same first value.
     Within,
 }
 
-/// The query for the first page or, after a key, the next one, and its values.
+/// The query for the first page or, if `after` is not empty, for the page after that key, with its values.
 fn page_of<'a>(
     table: &StoredTable,
     dataset: Option<DatasetKey>,
@@ -489,9 +491,9 @@ fn page_of<'a>(
     (&QUERIES[table.name].pages[rows as usize], given)
 }
 
-/// The queries about the rows of a table.
+/// The queries for the rows of a table.
 struct TableQueries {
-    /// By [`Rows`].
+    /// Indexed by [`Rows`].
     pages: [Sql; 3],
     count: Sql,
     last: Sql,
@@ -507,7 +509,8 @@ impl TableQueries {
         let of_dataset = table.dataset_column().map(|column| table.columns[column]);
         let of_dataset = of_dataset.map(|column| format!("{column} = ?1"));
         let before = usize::from(of_dataset.is_some());
-        // Whether each key after the first `alike`, which are given, is after the one that is given.
+        // The conditions for keys that equal the given key in the first `alike` columns, and are greater in the
+        // rest.
         let after = |alike: usize| {
             let given: Vec<_> = (1..=keys.len()).map(|key| format!("?{}", before + key)).collect();
             let equal =
@@ -542,17 +545,18 @@ impl TableQueries {
 }
 
 impl Transaction {
-    /// Adds rows to a dataset, once it is locked.
+    /// Adds rows to a dataset, after locking it.
     pub fn insert<R: Row>(&self, dataset: DatasetKey, rows: &[R]) -> Result<()> {
         self.add(dataset, R::table(), Existing::Refused, rows, R::encode)
     }
 
-    /// Adds a row to a dataset, once it is locked, or replaces the one with the same key.
+    /// Adds a row to a dataset, after locking it, or replaces the row with the same key.
     pub fn put<R: Row>(&self, dataset: DatasetKey, row: &R) -> Result<()> {
         self.add(dataset, R::table(), Existing::Replaced, std::slice::from_ref(row), R::encode)
     }
 
-    /// Adds rows whose values are added to a list.
+    /// Adds rows to a dataset, after locking it. `encode` appends the values of a row, without the owner, to a
+    /// list.
     pub(super) fn add<'a, T>(
         &self,
         dataset: DatasetKey,

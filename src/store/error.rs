@@ -1,8 +1,8 @@
-//! The errors of a stored registry that several files raise.
+//! The errors of a stored registry that are returned in several files.
 
 use crate::error::{Class, Error, ErrorDetail, ErrorKind};
 
-/// Their message begins with the path of the registry once that is known.
+/// The path of the registry is later put at the beginning of each message.
 impl Error {
     /// Creates an error of the store.
     pub(in crate::store) fn stored(class: impl Into<Class>, message: impl Into<String>) -> Self {
@@ -20,13 +20,13 @@ impl Error {
         Error::stored(ErrorKind::AlreadyExists, message)
     }
 
-    /// What was opened is something else.
+    /// The file or database is not a registry; `what` says why.
     pub(in crate::store) fn not_a_registry(what: impl std::fmt::Display) -> Self {
         Error::stored(ErrorKind::NotARegistry, format!("not a registry: {what}"))
     }
 
-    /// The registry has another schema than this version: that of another version, as testing versions
-    /// have, or one that somebody has altered.
+    /// The schema of the registry is not the one of this version: it is from another version, such as a testing
+    /// version, or somebody altered it.
     pub(in crate::store) fn other_schema(what: impl std::fmt::Display) -> Self {
         let message = format!(
             "the registry has another schema than this version of accession, as those of testing versions have: {what}"
@@ -74,26 +74,27 @@ impl Error {
         Error::stored(ErrorKind::Damaged, format!("the registry is damaged: {what}"))
     }
 
-    /// The caller asked to stop. Nothing was changed. An application stops its own part of an operation with it,
-    /// so that both end with the same error.
+    /// The error of an operation that the caller stopped; nothing was changed. An application can return it
+    /// from its own part of an operation, so that both parts end with the same error.
     pub fn interrupted() -> Self {
         Error::new(ErrorKind::Interrupted, "stopped; nothing was changed")
     }
 
-    /// The address of a server cannot be read. `what` does not repeat it, since it can contain a
+    /// The address of a server cannot be parsed. `what` must not repeat the address, since it can contain a
     /// password.
     pub(in crate::store) fn address(what: impl std::fmt::Display) -> Self {
         let message = format!("the address of the registry cannot be read: {what}");
         Error::stored(ErrorKind::Address, message)
     }
 
-    /// The operation is for a registry in a file.
+    /// The operation needs a registry in a file.
     pub(in crate::store) fn not_a_file(what: &str) -> Self {
         let message = format!("{what} is for a registry in a file, and this one is on a server");
         Error::stored(ErrorDetail::NotAFile, message)
     }
 
-    /// The error of a file that the store keeps beside a registry, or puts in its place.
+    /// Converts an error of `disk` about a file that the store creates beside a registry, or renames to its
+    /// path.
     pub(in crate::store) fn of_disk(self) -> Self {
         match self.kind() {
             ErrorKind::AlreadyExists => Error::exists(),

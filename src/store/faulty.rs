@@ -1,4 +1,4 @@
-//! A store for tests, which fails at a call that is chosen.
+//! A store for tests that fails at a chosen call.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Error, ErrorKind, Result};
 
-/// With what, and at which call, a store fails. The transaction of the call fails from then on, unless the
-/// fault passes; later ones do not.
+/// Makes a store fail at one call, with an error of one kind. All later calls of the same transaction fail too,
+/// unless the fault passes. Later transactions do not fail.
 pub(crate) struct Fault {
     kind: ErrorKind,
     passes: bool,
@@ -23,23 +23,23 @@ pub(super) struct TransactionFault {
 }
 
 impl Fault {
-    /// A fault of a kind at the `at`-th call, counted from 1. [`ErrorKind::OutcomeUnknown`] is a commit
-    /// that is done, although it fails; other calls do not fail with it.
+    /// A fault of this kind at the `at`-th call, counted from 1. [`ErrorKind::OutcomeUnknown`] fails a commit
+    /// after it was done, and no other calls.
     pub fn new(kind: ErrorKind, at: usize) -> Arc<Self> {
         Arc::new(Fault { kind, passes: false, at, calls: AtomicUsize::new(0) })
     }
 
-    /// A fault of only the `at`-th call, as of a disk that reads a page the second time.
+    /// A fault that fails only the `at`-th call, like a disk that reads a page at the second attempt.
     pub fn passing(kind: ErrorKind, at: usize) -> Arc<Self> {
         Arc::new(Fault { kind, passes: true, at, calls: AtomicUsize::new(0) })
     }
 
-    /// How many calls there were.
+    /// The number of calls so far.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::Relaxed)
     }
 
-    /// Whether there were so many calls.
+    /// Whether the call that fails has been made.
     pub fn has_struck(&self) -> bool {
         self.calls() >= self.at
     }
@@ -48,7 +48,7 @@ impl Fault {
         self.calls.fetch_add(1, Ordering::Relaxed) + 1 == self.at
     }
 
-    /// Begins a transaction that fails.
+    /// Begins a transaction, or fails if the fault strikes at this call.
     pub(super) fn begin(self: &Arc<Self>) -> Result<TransactionFault> {
         if self.strikes() && self.kind != ErrorKind::OutcomeUnknown {
             return Err(self.error());
@@ -62,14 +62,14 @@ impl Fault {
 }
 
 impl TransactionFault {
-    /// Fails if it strikes at this call, or did in the transaction.
+    /// Fails if the fault strikes at this call, or has failed an earlier call of this transaction.
     pub fn call(&self) -> Result<()> {
         let strikes = self.fault.strikes() && self.fault.kind != ErrorKind::OutcomeUnknown;
         self.has_failed.set(self.has_failed.get() || (strikes && !self.fault.passes));
         if strikes || self.has_failed.get() { Err(self.fault.error()) } else { Ok(()) }
     }
 
-    /// Commits, and fails before or afterwards.
+    /// Commits. A fault fails it before the commit, or after it for [`ErrorKind::OutcomeUnknown`].
     pub fn commit(&self, commit: impl FnOnce() -> Result<()>) -> Result<()> {
         if self.fault.kind != ErrorKind::OutcomeUnknown {
             self.call()?;

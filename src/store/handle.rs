@@ -18,7 +18,7 @@ pub(crate) struct Store {
     location: Arc<Location>,
     /// Empty until the first change creates the registry.
     opened: Arc<OnceLock<Opened>>,
-    /// How long a writer waits for another one.
+    /// How long a writer waits for another writer.
     busy_wait: Duration,
     #[cfg(test)]
     fault: Option<Arc<super::faulty::Fault>>,
@@ -31,7 +31,7 @@ enum Opened {
     Server(Arc<postgres::ServerStore>),
 }
 
-/// What is the same for either store.
+/// Evaluates one expression for either store.
 macro_rules! of_opened {
     ($opened:expr, $store:ident => $result:expr) => {
         match $opened {
@@ -42,7 +42,7 @@ macro_rules! of_opened {
     };
 }
 
-/// A new registry, or a copy, that nobody else uses until it is put in place.
+/// A new registry or copy, which no other process can use before it is put in place.
 pub(crate) enum NewStore {
     File(NewFile),
     #[cfg(feature = "postgres")]
@@ -75,21 +75,21 @@ impl Store {
         }
     }
 
-    /// Opens the registry at a location. Nothing is written before the first transaction.
+    /// Opens the registry at a location. Writes nothing before the first transaction.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`] and what opening
-    /// a file, or connecting to a server, may return.
+    /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`], and the errors
+    /// of opening a file or connecting to a server.
     pub fn open(location: &Location) -> Result<Self> {
         Ok(Store::of(location, Some(Opened::open(location)?)))
     }
 
-    /// Opens the registry at a location or, if there is none, returns a store that [`Store::creation`] creates.
+    /// Opens the registry at a location. If none exists, [`Store::creation`] of the result creates it.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::open`].
+    /// The errors of [`Store::open`].
     pub fn open_or_create(location: &Location) -> Result<Self> {
         match location.exists()? {
             true => Store::open(location),
@@ -107,9 +107,9 @@ impl Store {
         Ok(Store::of(&Location::of_file(path), Some(Opened::File(Arc::new(store)))))
     }
 
-    /// Creates a registry for a location, which can be used there once it is put in place: an empty one, or the
-    /// target of a copy of the registry at `copy_of`. A file gets the permissions of that registry, if it is in
-    /// one. On a server it is all one transaction.
+    /// Creates a registry for a location: an empty one, or the target of a copy of the registry at `copy_of`.
+    /// It can be used at the location after it is put in place. A file gets the permissions of the file at
+    /// `copy_of`, if that is a file. On a server, everything is one transaction.
     ///
     /// # Errors
     ///
@@ -135,12 +135,12 @@ impl Store {
         Ok((Store::of(location, Some(opened)), new))
     }
 
-    /// The registry that the first change creates, if there is none yet. Once it is put in place, it is found
-    /// there; if it is dropped before, nothing of it remains.
+    /// Creates the registry for the first change, or returns `None` if a registry exists. After it is put in
+    /// place, this store uses it; if it is dropped before, nothing of it remains.
     ///
     /// # Errors
     ///
-    /// Those of [`Store::create`] but [`ErrorKind::AlreadyExists`]: if another process has created the
+    /// The errors of [`Store::create`] except [`ErrorKind::AlreadyExists`]: if another process has created the
     /// registry meanwhile, it is opened.
     pub fn creation(&self) -> Result<Option<(Self, NewStore)>> {
         if self.existing()?.is_some() {
@@ -158,7 +158,7 @@ impl Store {
         }
     }
 
-    /// The registry, which another process may have created since. `None` means that there is none yet.
+    /// Opens the registry if another process has created it since. `None` means that it does not exist yet.
     fn existing(&self) -> Result<Option<&Opened>> {
         if self.opened.get().is_none() && self.location.exists()? {
             self.set(Opened::open(&self.location)?);
@@ -167,11 +167,12 @@ impl Store {
     }
 
     fn set(&self, opened: Opened) {
-        // Another thread may have opened it since. Then its connections are used.
+        // If another thread has opened it meanwhile, that thread's connections are used.
         let _ = self.opened.set(opened);
     }
 
-    /// What can be read: before the first change, an empty registry of its own, so that nothing waits for it.
+    /// The store to read from. Before the first change, this is an empty registry in memory, one for each read,
+    /// so that reads do not wait for each other.
     fn readable(&self) -> Result<Opened> {
         match self.existing()? {
             Some(opened) => Ok(opened.clone()),
@@ -184,13 +185,13 @@ impl Store {
         Store { location: other.location, opened: other.opened, ..self.clone() }
     }
 
-    /// The same registry, whose writers wait so long for another writer.
+    /// The same registry, whose writers wait this long for another writer.
     #[must_use]
     pub fn with_busy_wait(&self, busy_wait: Duration) -> Self {
         Store { busy_wait, ..self.clone() }
     }
 
-    /// Where the registry is, or where a new one will be.
+    /// The location of the registry, even if it does not exist yet.
     pub fn location(&self) -> &Location {
         &self.location
     }
@@ -199,7 +200,7 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): there is another registry at the path now.
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): another registry is now at the path.
     pub fn snapshot(&self, watch: Option<&Watch>) -> Result<View> {
         let opened = self.readable()?;
         self.begin(
@@ -207,13 +208,13 @@ impl Store {
         )
     }
 
-    /// Begins a write transaction. Waits for another writer up to the busy wait: of the registry, or
-    /// on a server of the dataset that it looks at first.
+    /// Begins a write transaction. Waits at most the busy wait for another writer: in a file, of the registry;
+    /// on a server, of the dataset that the transaction reads first.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Busy`](super::ErrorKind::Busy): another writer did not finish in time;
-    /// [`ErrorKind::Denied`](super::ErrorKind::Denied), and others of a registry that cannot be written.
+    /// [`ErrorKind::Denied`](super::ErrorKind::Denied) and other errors of a registry that cannot be written.
     pub fn transaction(&self, watch: Option<&Watch>) -> Result<Transaction> {
         let opened = self.opened.get().ok_or_else(Error::missing)?;
         let begin = || of_opened!(opened, store => Ok(Box::new(store.transaction(watch, self.busy_wait)?) as _));
@@ -232,8 +233,8 @@ impl Store {
         Ok(view)
     }
 
-    /// Whether several threads should read the registry at the same time, each with a connection of
-    /// its own. A server has a limited number of connections for all its users.
+    /// Whether several threads should read the registry at the same time, each with its own connection. False
+    /// on a server, which has a limited number of connections for all its users.
     pub fn has_many_connections(&self) -> bool {
         match self.opened.get() {
             Some(Opened::File(store)) => store.has_many_connections(),
@@ -243,8 +244,8 @@ impl Store {
         }
     }
 
-    /// Spreads the registry over the machines of a cluster. Returns how many tables were
-    /// distributed, 0 if they had been before.
+    /// Distributes the registry over the machines of a cluster. Returns the number of tables that were
+    /// distributed: 0 if all were distributed before.
     ///
     /// # Errors
     ///
@@ -263,7 +264,7 @@ impl Store {
         }
     }
 
-    /// The same registry, which fails once.
+    /// The same registry, with a fault that fails calls.
     #[cfg(test)]
     pub fn with_fault(&self, fault: Arc<super::faulty::Fault>) -> Self {
         Store { fault: Some(fault), ..self.clone() }
@@ -273,19 +274,20 @@ impl Store {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use; what the store
-    /// reports.
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use. Errors of closing the
+    /// connections.
     pub fn close_all(self) -> Result<()> {
         let opened = Arc::into_inner(self.opened).ok_or_else(Error::busy)?;
         opened.into_inner().map_or(Ok(()), |opened| of_opened!(opened, store => store.close()))
     }
 
-    /// Ends the writing of a registry in a new file.
+    /// Closes a registry that was written to a new file.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use, or the errors of
-    /// writing. [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported).
+    /// [`ErrorKind::Busy`](super::ErrorKind::Busy): a clone of the store is still in use.
+    /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported): the registry is on a server. Errors of
+    /// writing.
     pub fn close(self, file: &NewFile) -> Result<()> {
         let opened = Arc::into_inner(self.opened).ok_or_else(Error::busy)?;
         match opened.into_inner() {
@@ -298,7 +300,7 @@ impl Store {
 }
 
 impl NewStore {
-    /// Ends the writing of a copy, and returns it for verification.
+    /// Finishes writing a copy, and returns it for verification.
     ///
     /// # Errors
     ///
@@ -316,7 +318,7 @@ impl NewStore {
         }
     }
 
-    /// Makes the registry available to everybody, atomically. `store` is what filled it; `None` means
+    /// Makes the registry visible to everybody, atomically. `store` is the store that filled it; `None` means
     /// that it was reopened since, and is not in use.
     ///
     /// # Errors

@@ -1,5 +1,5 @@
-//! The check of everything that is stored: rows that differ from their checksums, and rows that belong to a
-//! row that is missing.
+//! Checks everything that is stored: finds rows that differ from their checksums, and rows whose parent row is
+//! missing.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -12,8 +12,9 @@ use super::statement::{
     Columns, FIXITY_ROOT, INSTANCE, MIRROR_SOURCE, SUBSET, Sql, StoredTable, TABLES,
 };
 
-/// The tables whose rows belong to a row of another one than `dataset`, by this column of them. On a server a
-/// foreign key would compare each row of an import (see the migration).
+/// The tables whose rows belong to a row of another table than `dataset`, with the column that refers to it,
+/// and that table. On a server they have no foreign keys, which would compare each row of an import (see the
+/// migration).
 const BELONGING: [(&str, &str, &StoredTable); 4] = [
     ("annotation", "timestamp", &INSTANCE),
     ("named_granule", "subset_id", &SUBSET),
@@ -21,12 +22,12 @@ const BELONGING: [(&str, &str, &StoredTable); 4] = [
     ("fixity_finding", "root", &FIXITY_ROOT),
 ];
 
-/// The queries about a table: of all its rows, and of those of a dataset.
+/// The queries for a table: over all its rows, and over the rows of one dataset.
 struct Checks {
     rows: [Sql; 2],
-    /// How many rows belong to a row that is missing.
+    /// Count the rows whose parent row is missing.
     orphans: [Sql; 2],
-    /// The table of that row.
+    /// The table of the parent rows.
     parent: &'static str,
 }
 
@@ -36,7 +37,7 @@ static CHECKS: LazyLock<BTreeMap<&str, Checks>> =
 impl Checks {
     fn of(table: &'static StoredTable) -> Self {
         let name = table.name;
-        // Of a table that belongs to no dataset, only all rows are read.
+        // For a table whose rows belong to no dataset, only the query over all rows is used.
         let column = table.columns[table.dataset_column().unwrap_or(0)];
         let both = |sql: String, word| {
             let of_dataset = format!("{sql} {word} {name}.{column} = ?1");
@@ -60,15 +61,16 @@ impl Checks {
 }
 
 impl View {
-    /// What the store's own check finds, the rows that refer to a row that does not exist, and the rows that
-    /// differ from their checksums. In a file, SQLite checks the pages and indexes, and reports at most 100
-    /// findings. Costs a few passes over everything, or over the rows of these datasets if any is given.
+    /// Returns the findings of the store's own check, the rows whose parent row is missing, and the rows that
+    /// differ from their checksums. If `datasets` is empty, everything is checked. For a file, SQLite checks
+    /// the pages and indexes, and reports at most 100 findings. Costs a few passes over everything, or over the
+    /// rows of the given datasets.
     pub fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
         let mut findings = self.session()?.integrity(datasets)?;
         for table in TABLES.into_iter().filter(|table| table.dataset_column().is_some()) {
             let mut orphans = 0;
             let Checks { orphans: sql, parent, .. } = &CHECKS[table.name];
-            // A dataset that is given is there.
+            // The row of a given dataset exists.
             if *parent == table.name || *parent == "dataset" && !datasets.is_empty() {
                 continue;
             }
@@ -83,7 +85,7 @@ impl View {
                     .push(format!("{orphans} rows of {name} belong to a {parent} that is missing"));
             }
         }
-        // The verification of a dataset names each damaged row of its history.
+        // Rows of `instance` are not checked here: the verification of a dataset names each damaged one.
         let is_checked = |table: &&StoredTable| table.what.is_some() && table.name != "instance";
         for table in TABLES.into_iter().filter(is_checked) {
             let (mut rows, mut first) = (0_u64, String::new());
@@ -109,7 +111,7 @@ impl View {
         Ok(findings)
     }
 
-    /// Calls `each` for the rows of a query about a table: of these datasets, or of all if none is given.
+    /// Calls `each` for the rows of a query on a table: of these datasets, or of all if none is given.
     fn each_of(
         &self,
         table: &StoredTable,
@@ -127,7 +129,7 @@ impl View {
     }
 }
 
-/// Adds that a check failed because of damage, which is a finding.
+/// If a check failed because of damage, adds that as a finding; returns any other error.
 pub(super) fn note_failure(
     check: Result<()>,
     what: &str,

@@ -1,4 +1,4 @@
-//! Where a registry is: the path of a file, or the address of a server.
+//! The location of a registry: the path of a file, or the address of a server.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,10 @@ use super::postgres;
 use super::{Error, Result};
 use crate::disk::reserved;
 
-/// Where a registry is.
+/// The location of a registry.
 ///
-/// A string or a path is the address of a server if it begins with `postgres://`, or is written like another
-/// address; otherwise it is the path of a file.
+/// A string or a path that begins with `postgres://`, or looks like another address, is an address. Anything
+/// else is the path of a file.
 ///
 /// # Examples
 ///
@@ -26,7 +26,7 @@ use crate::disk::reserved;
 #[derive(Clone, PartialEq, Eq)]
 pub struct Location(Place);
 
-/// What a location is.
+/// The two kinds of locations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Place {
     /// The path of a file.
@@ -35,19 +35,20 @@ pub(super) enum Place {
     Server(ServerAddress),
 }
 
-/// The address of a registry on a server, or what was meant as one. It is read when the registry is opened.
+/// The address of a registry on a server, or text that was meant as one. It is parsed when the registry is
+/// opened.
 ///
 /// It can contain a password, which neither `Display` nor `Debug` shows.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ServerAddress(PathBuf);
 
 impl Location {
-    /// The location of a file, however its path is written.
+    /// The location of a file, even if its path looks like an address.
     pub(super) fn of_file(path: PathBuf) -> Self {
         Location(Place::File(path))
     }
 
-    /// What it is.
+    /// The path or the address.
     pub(super) fn place(&self) -> &Place {
         &self.0
     }
@@ -57,22 +58,21 @@ impl Location {
         matches!(self.0, Place::File(_))
     }
 
-    /// Whether there is anything at the location: a registry, or another file.
+    /// Whether something exists at the location: a registry, or another file.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Address`](crate::ErrorKind::Address): the address cannot be read, and is
-    /// not repeated, since it can contain a password;
-    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable),
-    /// [`ErrorKind::Denied`](crate::ErrorKind::Denied): the server does not say.
+    /// [`ErrorKind::Address`](crate::ErrorKind::Address): the address cannot be parsed; the error does not
+    /// repeat it, since it can contain a password. [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable),
+    /// [`ErrorKind::Denied`](crate::ErrorKind::Denied): the server does not tell.
     pub fn exists(&self) -> Result<bool> {
         match &self.0 {
-            // A link to nothing is not a place for a new registry.
+            // No registry can be created at a dangling link.
             Place::File(path) if path.is_symlink() => Ok(true),
             Place::File(path) => {
                 use std::io::ErrorKind::{InvalidFilename, NotADirectory};
                 match path.try_exists() {
-                    // Opening or creating it says what is wrong with the path.
+                    // Opening or creating it reports what is wrong with the path.
                     Err(source) if matches!(source.kind(), InvalidFilename | NotADirectory) => {
                         Ok(false)
                     }
@@ -83,13 +83,13 @@ impl Location {
         }
     }
 
-    /// The path of the file, for what only a file can be used for: `what`.
+    /// The path of the file. `what`, for the message, is the operation that needs a file.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported);
-    /// [`ErrorKind::Address`](crate::ErrorKind::Address): it is neither the path of a file nor
-    /// the address of a registry, and is not repeated, since it can contain a password.
+    /// [`ErrorKind::Unsupported`](crate::ErrorKind::Unsupported): the registry is on a server.
+    /// [`ErrorKind::Address`](crate::ErrorKind::Address): the location is neither the path of a file nor the
+    /// address of a registry; the error does not repeat it, since it can contain a password.
     pub fn file(&self, what: &str) -> Result<&Path> {
         let not_a_file = |address: &ServerAddress| match address.read() {
             Ok(_) => Error::not_a_file(what),
@@ -101,7 +101,7 @@ impl Location {
         }
     }
 
-    /// Whether a path has the name of the registry's file, or of one that SQLite keeps beside it.
+    /// Whether a path has the name of the registry's file, or of a file that SQLite creates beside it.
     pub fn owns(&self, path: &Path) -> bool {
         match &self.0 {
             Place::File(file) => reserved::is_own(file, path),
@@ -109,7 +109,7 @@ impl Location {
         }
     }
 
-    /// The real path of the registry's file. `None` means that it is on a server, or does not exist.
+    /// The real path of the registry's file. `None` means that the registry is on a server, or does not exist.
     pub(crate) fn real_file(&self) -> Option<PathBuf> {
         match &self.0 {
             Place::File(file) => file.canonicalize().ok(),
@@ -117,8 +117,8 @@ impl Location {
         }
     }
 
-    /// The location in full, as messages show it: a path is absolute, with links resolved where it exists; an
-    /// address is without its password.
+    /// The full location, for messages. A path is absolute, with links resolved if it exists. An address has no
+    /// password.
     pub fn full_name(&self) -> PathBuf {
         match &self.0 {
             Place::File(path) => {
@@ -137,26 +137,26 @@ impl Location {
         }
     }
 
-    /// Adds the location to an error of the store that has none yet.
+    /// Adds the location to an error of the store, if the error has none yet.
     pub(crate) fn named(&self, error: Error) -> Error {
         error.in_registry(&self.shown())
     }
 }
 
 impl ServerAddress {
-    /// The address, which can contain a password.
+    /// The address of a server, which can contain a password.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Address`](super::ErrorKind::Address), which does not repeat it: it is an
-    /// address of another kind, or the parameters of one, either of which can contain a password.
+    /// [`ErrorKind::Address`](super::ErrorKind::Address): it is another kind of address, or libpq's parameters.
+    /// The error does not repeat it, since either can contain a password.
     /// [`ErrorKind::Unsupported`](super::ErrorKind::Unsupported).
     #[cfg(feature = "postgres")]
     pub(super) fn read(&self) -> Result<&Path> {
         self.check().map(|()| self.0.as_path())
     }
 
-    /// The address of a server cannot be read without its driver.
+    /// An address cannot be used without the feature `postgres`.
     #[cfg(not(feature = "postgres"))]
     pub(super) fn read(&self) -> Result<std::convert::Infallible> {
         self.check()?;
@@ -190,8 +190,8 @@ impl ServerAddress {
         match self.read()? {}
     }
 
-    /// The address without its password. If it cannot be read, only its scheme, since what follows can contain
-    /// a password.
+    /// The address without its password. If it cannot be parsed, only its scheme, since the rest can contain a
+    /// password.
     fn shown(&self) -> PathBuf {
         #[cfg(feature = "postgres")]
         if let Ok(address) = self.read() {
@@ -206,7 +206,7 @@ impl ServerAddress {
     }
 }
 
-/// What the address of a server begins with, whatever its case.
+/// The schemes of the address of a server, in any letter case.
 const SCHEMES: [&str; 2] = ["postgres://", "postgresql://"];
 
 fn lower_case(name: &Path) -> String {
@@ -217,11 +217,11 @@ fn is_of_server(text: &str) -> bool {
     SCHEMES.iter().any(|scheme| text.starts_with(scheme))
 }
 
-/// Whether a name is the address of a server or of another kind, or the parameters of one.
+/// Whether a name is an address, of a server or another kind, or libpq's parameters of one.
 fn is_address(name: &Path) -> bool {
     let text = lower_case(name);
-    // libpq also takes `host=… dbname=…`, and people type a scheme with one slash or none. Each can
-    // contain a password, and none is the name of a file.
+    // libpq also accepts `host=… dbname=…`, and people type a scheme with one slash or none. Each can contain a
+    // password, and none of these is the name of a file.
     let is_of_libpq = || {
         let has_parameter = |name: &str| {
             let names = text.match_indices(name).map(|(at, _)| text.split_at(at));
@@ -298,7 +298,8 @@ impl fmt::Debug for ServerAddress {
 mod tests {
     use super::*;
 
-    /// Neither of these is checked before a registry is opened, and each can contain a password.
+    /// An address and libpq's parameters are not checked before a registry is opened, and each can contain a
+    /// password.
     #[test]
     fn what_is_written_like_an_address_is_no_file_and_not_shown() {
         for (name, shown) in [

@@ -1,15 +1,14 @@
-//! The registry as it is stored: all SQL, and nothing but SQL.
+//! The registry in its database: all SQL, and nothing but SQL.
 //!
-//! The interface consists of the types of [`crate::model`], batches of rows, and keyset pages in
-//! canonical order. It contains no SQL, no type of a database driver, and no function that is
-//! called once for each granule. It has three types, each of which has a trait that the stores implement:
+//! The interface consists of the types of [`crate::model`], batches of rows, and keyset pages in canonical
+//! order. It contains no SQL, no type of a database driver, and no function that is called once for each
+//! granule. It has three types; both stores implement the trait behind the last two:
 //!
 //! - [`Store`] is the registry; it returns the other two.
-//! - [`View`] is one consistent state of it. It is short-lived: the caller must not wait for a
-//!   terminal or a socket while one is open, since SQLite cannot reclaim its write-ahead log until
-//!   it is closed.
-//! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it
-//!   afterwards. It reads what it has written.
+//! - [`View`] is one consistent state of it. It is short-lived: the caller must not wait for a terminal or a
+//!   socket while a view is open, since SQLite cannot reclaim its write-ahead log before it is closed.
+//! - [`Transaction`] is one change: nothing of it exists before [`Transaction::commit`], all of it afterwards.
+//!   It sees its own writes.
 
 mod checked_row;
 mod error;

@@ -1,15 +1,15 @@
-//! Pages of rows: their order, and those of the table `granule`, packed into a few buffers.
+//! Pages of rows: the check of their order, and rows of the table `granule` packed into a few buffers.
 
 use super::rows::Period;
 use super::statement::damaged;
 use super::{Error, Result};
 use crate::model::{GranuleId, Holding, IdPage, IdPageBuilder, LogChange, Timestamp};
 
-/// Checks that the first row of a page is after the position at which the page begins (`None` means at the
-/// first row of all), and that each row is after the previous one.
+/// Checks that the rows of a page are in order: the first row is after `start` (`None` means no limit), and
+/// each row is after the previous one.
 ///
-/// Rows in a damaged index may be out of order. A caller that continues after the last key could
-/// then read the same rows for ever.
+/// Rows in a damaged index may be out of order. A caller that continues after the last key could then read the
+/// same rows for ever.
 ///
 /// # Errors
 ///
@@ -34,13 +34,13 @@ pub(super) fn out_of_order(table: &'static str) -> Error {
     Error::damaged(format_args!("rows of the table {table} are not in order"))
 }
 
-/// How many rows of a list are read at once. A row may have a note of the greatest length.
+/// The number of rows of a list that are read at once. Each row may have a note of the greatest length.
 const PAGE_ROWS: u32 = 256;
 
 const _: () = assert!(PAGE_ROWS as usize * LogChange::MAX_NOTE_BYTES <= 16 << 20);
 
-/// The rows of a list that is read in pages, each after the position of the last row of the one before. The
-/// first page that is not full is the last.
+/// Reads the rows of a list in pages. Each page begins after the position of the last row of the previous page.
+/// A page that is not full is the last one.
 pub(crate) fn paged<Row, Position>(
     start: Position,
     mut read: impl FnMut(&Position, u32) -> Result<Vec<Row>>,
@@ -67,17 +67,17 @@ pub(super) enum Packing {
     Ids,
     /// `granule_id`, `ingested`, `deleted`.
     Periods,
-    /// Those, and `producer_granule`.
+    /// The columns of `Periods`, and `producer_granule`.
     Produced,
 }
 
-/// Rows of the table `granule`, with values that have not been checked.
+/// Rows of the table `granule`, with unchecked values.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     ids: IdPageBuilder,
     ingested: Vec<i64>,
     deleted: Vec<Option<i64>>,
-    /// An empty one means that it is the same as the id.
+    /// An empty string means that the producer's id is the same as the id.
     producers: IdPageBuilder,
 }
 
@@ -115,11 +115,11 @@ impl Page {
         self.rows().map(granule).collect()
     }
 
-    /// The ids, each of which is at or after the one before it, and the first after `after`.
+    /// The ids of a page that begins after `after`. They are in canonical order, and may repeat.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`]: they are not, or one is not valid.
+    /// [`ErrorKind::Damaged`]: the ids are not in order, or one is not valid.
     pub fn into_ids(self, after: &str) -> Result<IdPage> {
         let mut last = None;
         for id in (0..).map_while(|index| self.ids.get(index)) {

@@ -13,15 +13,14 @@ use crate::model::{
 /// How long a writer waits for another writer by default.
 pub(crate) const BUSY_WAIT: Duration = Duration::from_secs(10);
 
-/// Returns whether long work should stop. It is called now and then from the thread that does the
-/// work.
+/// Returns whether long work should stop. The thread that does the work calls it now and then.
 pub(crate) type Watch = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// The key of a dataset, valid only in its registry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DatasetKey(pub(in crate::store) i64);
 
-/// What is locked for what does not belong to a dataset: a new dataset, payment ids.
+/// Locks what does not belong to a dataset: adding a dataset, and payment ids.
 pub(crate) const REGISTRY: DatasetKey = DatasetKey(0);
 
 /// The key of a cited subset, valid only in its registry.
@@ -36,45 +35,44 @@ pub(crate) struct SourceKey(pub(in crate::store) u64);
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoredSource {
-    /// Where it is: a URL or an absolute path.
+    /// The location of the primary: a URL or an absolute path.
     pub source: String,
-    /// When its log was last read and continued what was read before.
+    /// The last time that its log was read and continued what was read before.
     pub read: Timestamp,
-    /// When the dataset was last identical to it. `None` means that it never was.
+    /// The last time that the dataset was identical to the primary. `None` means never.
     pub identical: Option<Timestamp>,
-    /// When the dataset was last pulled from it, or found to be identical by a pull. `None` means
-    /// never.
+    /// The last pull that changed the dataset or found it identical to the primary. `None` means never.
     pub pulled: Option<LastPull>,
-    /// The last attempt, if it failed. `None` means that it succeeded.
+    /// The last attempt to read the primary, if it failed. `None` means that it succeeded.
     pub failed: Option<FailedAttempt>,
     /// Whether the last pull left files whose recorded checksums or sizes contradict this primary.
     pub contradicts: bool,
-    /// When its log was last imported: the dataset is a replica of it. `None` means never.
+    /// The last time that its log was imported: the dataset is a replica of it. `None` means never.
     pub imported: Option<Timestamp>,
 }
 
-/// Some consecutive changes of a dataset, as far as a plot needs them.
+/// Some consecutive changes of a dataset, summed up for a plot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Span {
-    /// The time of the first of them.
+    /// The time of the first change.
     pub first: Timestamp,
-    /// The time of the last of them.
+    /// The time of the last change.
     pub last: Timestamp,
-    /// The least number of granules held after any of them.
+    /// The least number of granules held after any of the changes.
     pub least: u64,
-    /// The greatest number of granules held after any of them.
+    /// The greatest number of granules held after any of the changes.
     pub most: u64,
-    /// The number of granules held after the last of them.
+    /// The number of granules held after the last change.
     pub held: u64,
-    /// How many granules they added together.
+    /// The number of granules that the changes added together.
     pub added: u64,
-    /// How many granules they deleted together.
+    /// The number of granules that the changes deleted together.
     pub deleted: u64,
-    /// How many they are.
+    /// The number of changes.
     pub changes: u64,
 }
 
-/// Whether datasets that were withdrawn are listed.
+/// Whether to list datasets that were withdrawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Withdrawn {
     /// They are listed.
@@ -83,17 +81,17 @@ pub enum Withdrawn {
     LeftOut,
 }
 
-/// An annotation as it is stored.
+/// An annotation, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredAnnotation {
     /// The timestamp of its instance.
     pub timestamp: Timestamp,
-    /// 1, 2, … of the instance.
+    /// The number of the annotation among those of its instance: 1, 2, …
     pub number: u64,
     pub annotation: Annotation,
 }
 
-/// An instance as it is stored.
+/// An instance, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredInstance {
     pub instance: Instance,
@@ -101,7 +99,7 @@ pub(crate) struct StoredInstance {
     pub is_sound: bool,
 }
 
-/// A dataset whose record was not read.
+/// A dataset without its record.
 #[derive(Debug)]
 pub(crate) struct NamedDataset {
     pub key: DatasetKey,
@@ -110,7 +108,7 @@ pub(crate) struct NamedDataset {
     pub withdrawn: Option<Withdrawal>,
 }
 
-/// A dataset as it is stored.
+/// A dataset, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredDataset {
     pub key: DatasetKey,
@@ -122,7 +120,7 @@ pub(crate) struct StoredDataset {
     pub corrections: Vec<Correction>,
 }
 
-/// A holding period as it is stored, with values that have not been checked.
+/// A holding period, as it is stored, with unchecked values.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Period<'row> {
     /// The bytes of the id.
@@ -131,7 +129,7 @@ pub(crate) struct Period<'row> {
     pub ingested: i64,
     /// The time of deletion, in the same unit. `None` means that the granule is still held.
     pub deleted: Option<i64>,
-    /// The bytes of the producer's id. `None` means that it is the same, or was not read.
+    /// The bytes of the producer's id. `None` means that it is the same as the id, or was not read.
     pub producer_granule: Option<&'row [u8]>,
 }
 
@@ -144,53 +142,52 @@ pub(crate) struct NewPeriod<'id> {
     pub producer_granule: Option<&'id GranuleId>,
 }
 
-/// What is known of the files of a granule from an instant on, as it is stored.
+/// The record of the files of a granule since an instant, as it is stored.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredContent {
     pub granule_id: GranuleId,
-    /// When the change took effect that states it.
+    /// The time of the change that stored it.
     pub since: Timestamp,
-    /// All that is known.
+    /// The complete record.
     pub content: Content,
 }
 
-/// The checks at a root directory.
+/// The progress of the file checks at one root directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RootState {
     /// The name of the directory.
     pub root: String,
-    /// Every file that was held then was checked since this time. `None` means that no check has come to the
+    /// Every file that was held then was checked since this time. `None` means that no check has reached the
     /// end of the dataset.
     pub since: Option<Timestamp>,
-    /// When the check of all files began that has not come to the end yet. `None` means that none is under
-    /// way.
+    /// When the running check of all files began. `None` means that none is running.
     pub started: Option<Timestamp>,
-    /// How many files it has checked; if none is under way, the last one.
+    /// The number of files that the running check has checked or, if none is running, the previous check.
     pub files: u64,
-    /// How many bytes it has read.
+    /// The number of bytes that the same check has read.
     pub bytes: u64,
-    /// The last granule that it has checked. `None` means that it has checked none.
+    /// The last granule that the check has reached. `None` means that it has not reached any.
     #[serde(skip)]
     pub(crate) cursor: Option<String>,
-    /// The run that is checking files, and until when. `None` means that none is.
+    /// The run that is checking files, and when its lock expires. `None` means that no run is.
     #[serde(skip)]
     pub(crate) lock: Option<(String, Timestamp)>,
 }
 
-/// The numbers of files of a dataset that are not as recorded, each counted at every root.
+/// The numbers of files of a dataset that differ from their records, counted at every root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FindingCounts {
     /// Files that do not exist.
     pub missing: u64,
     /// Files with another size or checksum, and files that cannot be read.
     pub damaged: u64,
-    /// All of them.
+    /// All files that differ.
     pub all: u64,
-    /// The number of different files of granules among them, each counted once for all roots.
+    /// The number of different files of granules among them: a file that differs at several roots counts once.
     pub files: u64,
 }
 
-/// A file that is not as it is recorded: what the last check of it has found.
+/// A file that differs from its record, according to its latest check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct OpenFinding {
@@ -203,11 +200,11 @@ pub struct OpenFinding {
     pub path: String,
     /// What is wrong: `missing`, `size`, `checksum`, …
     pub status: String,
-    /// What is recorded. `None` means nothing.
+    /// The recorded value. `None` means that nothing is recorded.
     pub expected: Option<String>,
-    /// What was found instead. `None` means nothing.
+    /// The value that was found. `None` means that nothing was found.
     pub found: Option<String>,
-    /// When it was first found like this.
+    /// When the file was first found in this condition.
     pub first_seen: Timestamp,
 }
 
@@ -215,28 +212,28 @@ fn null_if_empty<S: Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::E
     Some(text).filter(|text| !text.is_empty()).serialize(serializer)
 }
 
-/// What was stated of a set.
+/// A statement about a set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct StoredStatement {
-    /// Its place among all statements, from 0.
+    /// The position of the statement among all statements, from 0.
     pub number: u64,
     pub dataset: DatasetKey,
-    /// The subset that it is of. `None` means a whole instance.
+    /// The subset that the statement is about. `None` means a whole instance.
     pub subset: Option<SubsetKey>,
     /// When the change of the instance took effect.
     pub since: Timestamp,
-    /// The statement, of which nothing else here is a copy that counts.
+    /// The text of the statement, which is authoritative: the other fields only index it.
     pub text: String,
 }
 
-/// A checkpoint of the tree of statements that was signed.
+/// A signed checkpoint of the tree of statements.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct TreeHead {
-    /// How many statements the tree has.
+    /// The number of statements in the tree.
     pub size: u64,
     /// The checkpoint with its signatures.
     pub note: String,
-    /// The policy by which witnesses were asked, or the key alone.
+    /// The policy by which witnesses cosigned the checkpoint, or the key alone.
     pub policy: String,
     /// When it was signed.
     pub signed: Timestamp,

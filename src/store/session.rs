@@ -1,5 +1,5 @@
-//! A transaction, which each store implements, and what is made of it for the callers: one consistent state
-//! of a registry and one change of it; and the idle connections, which are kept open for the next one.
+//! The trait of a transaction that each store implements, and the two types that callers use: one consistent
+//! state of a registry, and one change of it. Also the pool of idle connections.
 
 use std::ops::{ControlFlow, Deref};
 use std::path::Path;
@@ -13,11 +13,11 @@ use super::statement::{Columns, Existing, Sql, StoredTable, Value};
 use super::{Error, Result};
 use crate::model::{DatasetFilter, GranuleId, Timestamp};
 
-/// A transaction of one of the stores, in which statements are run: what `table` is written for. What only
-/// a server has, or only a file, does nothing in the other one.
+/// A transaction of one of the stores, in which the statements of `table` are run. A function that only one of
+/// the two stores needs does nothing in the other.
 pub(super) trait StoreSession: Send {
-    /// Calls `each` for every row of a query, as it is read. `each` must not use the session: a server sends
-    /// the response to another statement only after all rows of this one.
+    /// Calls `each` for every row of a query, as it is read. `each` must not use the session, because a server
+    /// responds to another statement only after all rows of this one.
     fn rows(
         &self,
         sql: &'static Sql,
@@ -25,14 +25,14 @@ pub(super) trait StoreSession: Send {
         each: &mut dyn FnMut(&dyn Columns) -> Result<()>,
     ) -> Result<()>;
 
-    /// Whether datasets are locked one by one: in a transaction that writes to a server. In a file,
+    /// Whether datasets are locked one by one. This is so in a transaction that writes to a server; in a file,
     /// a transaction locks all of them.
     fn locks_datasets(&self) -> bool {
         false
     }
 
-    /// Locks a dataset against other writers until the transaction ends, if datasets are locked one by
-    /// one. [`REGISTRY`](super::rows::REGISTRY) is what does not belong to a dataset.
+    /// Locks a dataset against other writers until the transaction ends, if datasets are locked one by one.
+    /// [`REGISTRY`](super::rows::REGISTRY) locks what does not belong to a dataset.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ pub(super) trait StoreSession: Send {
         Ok(())
     }
 
-    /// The same together with the next query, in one round trip.
+    /// Like [`StoreSession::lock`], but together with the next query, in one round trip.
     fn lock_with_next(&self, _dataset: DatasetKey) {}
 
     /// Locks a dataset that is being added.
@@ -49,11 +49,11 @@ pub(super) trait StoreSession: Send {
         Ok(())
     }
 
-    /// Runs a statement whose result nobody needs. A server may run it later, in its order: at the
-    /// latest with the commit, which then returns its error.
+    /// Runs a statement whose result is not needed. A server may run it later, in order: at the latest with the
+    /// commit, which then returns the statement's error.
     fn run(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<()>;
 
-    /// Adds rows, whose values follow each other: those of all columns of the table.
+    /// Adds rows. `values` are the values of all columns of the first row, then those of the second, and so on.
     fn insert(
         &self,
         table: &'static StoredTable,
@@ -61,29 +61,29 @@ pub(super) trait StoreSession: Send {
         values: &[Value<'_>],
     ) -> Result<()>;
 
-    /// How many rows a page has, in a pass over a whole dataset.
+    /// The number of rows in a page, for a pass over a whole dataset.
     fn page_rows(&self) -> u32;
 
     /// The rows of a query about granules.
     fn page(&self, sql: &'static Sql, values: &[Value<'_>], packing: Packing) -> Result<Page>;
 
-    /// Ends the present holding period of each of some granules, each at its own time. Returns the
-    /// first granule of which not one row was changed, with the number of rows.
+    /// Ends the current holding period of each of some granules, each at its own time. If a granule did not
+    /// have exactly one row to change, returns the first such granule and its number of rows.
     fn end_periods(
         &self,
         dataset: DatasetKey,
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>>;
 
-    /// What the store itself finds of what [`View::integrity`] returns.
+    /// The store's own part of [`View::integrity`].
     fn integrity(&self, datasets: &[DatasetKey]) -> Result<Vec<String>>;
 
-    /// What [`View::check_unchanged`] checks.
+    /// Does the work of [`View::check_unchanged`].
     fn check_unchanged(&self) -> Result<()> {
         Ok(())
     }
 
-    /// What [`View::copy_beside`] does.
+    /// Does the work of [`View::copy_beside`].
     fn copy_beside(
         &self,
         _target: &Path,
@@ -92,32 +92,31 @@ pub(super) trait StoreSession: Send {
         Err(Error::not_a_file("a copy of the file"))
     }
 
-    /// Runs what is still to be run, without a commit.
+    /// Runs the statements that were not run yet, without a commit.
     fn flush(&self) -> Result<()> {
         Ok(())
     }
 
-    /// Commits a write transaction, whose changes are durable when this returns.
+    /// Commits a write transaction. The changes are durable when this returns.
     fn commit(self: Box<Self>) -> Result<()>;
 }
 
-/// One consistent state of the registry. It should be short-lived (see the documentation of the
-/// module `store`).
+/// One consistent state of the registry. It should be short-lived (see the documentation of the module
+/// `store`).
 pub(crate) struct View {
     pub(super) session: Box<dyn StoreSession>,
-    /// The keys of the datasets that are shown. `None` means all.
+    /// The keys of the datasets that are visible. `None` means all.
     shown: Option<Arc<[i64]>>,
-    /// Whether others see it: who recorded something is not shown.
+    /// Whether the view is for the public: it hides the people and programs that recorded something.
     is_public: bool,
-    /// What was recorded later is not known.
+    /// What was recorded after this time is not visible.
     known: Timestamp,
-    /// With what a test makes it fail.
+    /// The fault that makes it fail in a test.
     #[cfg(test)]
     pub(super) fault: Option<super::faulty::TransactionFault>,
 }
 
-/// A change of the registry, of which nothing is stored until [`Transaction::commit`]. It reads what
-/// it has written.
+/// A change of the registry. Nothing is stored before [`Transaction::commit`]. It sees its own writes.
 pub(crate) struct Transaction {
     view: View,
 }
@@ -134,7 +133,7 @@ impl View {
         }
     }
 
-    /// What statements are run in.
+    /// The session, in which statements are run.
     #[cfg_attr(not(test), expect(clippy::unnecessary_wraps, reason = "a test makes it fail"))]
     pub(super) fn session(&self) -> Result<&dyn StoreSession> {
         #[cfg(test)]
@@ -142,8 +141,8 @@ impl View {
         Ok(&*self.session)
     }
 
-    /// The same state as others see it, with the datasets of a filter. Any other dataset is as if it did not
-    /// exist: no name leads to its key, and every statement about several datasets leaves it out.
+    /// The same state for the public, with only the datasets of a filter. Other datasets do not seem to exist:
+    /// no name leads to their keys, and every statement about several datasets leaves them out.
     pub fn for_public(self, filter: &DatasetFilter) -> Result<Self> {
         let shown = match filter {
             DatasetFilter::All => None,
@@ -152,29 +151,29 @@ impl View {
         Ok(View { shown, is_public: true, ..self })
     }
 
-    /// Whether a dataset is shown.
+    /// Whether a dataset is visible.
     pub fn shows(&self, dataset: DatasetKey) -> bool {
         self.shown.as_deref().is_none_or(|shown| shown.contains(&dataset.0))
     }
 
-    /// The same state as far as it was known at a time: only annotations that were recorded by then are
-    /// shown. What of the instances and subsets is shown is up to the caller.
+    /// The same state as it was known at a time: it shows only annotations that were recorded by then. The
+    /// caller must filter instances and subsets.
     pub fn known_at(self, recorded: Timestamp) -> Self {
         View { known: recorded, ..self }
     }
 
-    /// What was recorded later than this is not known.
+    /// The time after which recorded data are not visible.
     pub fn known(&self) -> Timestamp {
         self.known
     }
 
-    /// Whether others see what is read.
+    /// Whether the view is for the public.
     pub(super) fn is_public(&self) -> bool {
         self.is_public
     }
 
-    /// The values of a statement that leaves out datasets, and the two after them: the keys of those that are
-    /// shown, and whether all are, in which case no list of them is looked at.
+    /// Appends two values for a statement that leaves out hidden datasets: the keys of the visible datasets,
+    /// and whether all are visible. If all are, the statement does not use the list.
     pub(super) fn with_shown<'a>(&'a self, values: impl Into<Vec<Value<'a>>>) -> Vec<Value<'a>> {
         let shown = self.shown.as_deref();
         let mut values = values.into();
@@ -182,7 +181,7 @@ impl View {
         values
     }
 
-    /// What the rows of a query say.
+    /// The results of `decode` for the rows of a query.
     pub(super) fn rows<T>(
         &self,
         sql: &'static Sql,
@@ -197,7 +196,7 @@ impl View {
         Ok(rows)
     }
 
-    /// What the only row of a query says. `None` means that there is none.
+    /// The result of `decode` for the only row of a query. `None` means that there is no row.
     pub(super) fn row<T>(
         &self,
         sql: &'static Sql,
@@ -207,35 +206,33 @@ impl View {
         Ok(self.rows(sql, values, decode)?.pop())
     }
 
-    /// What the only row of a query says: whether there is something.
+    /// Whether something exists, from the only row of a query.
     pub(super) fn exists(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<bool> {
         Ok(self.row(sql, values, |row| row.get(0))?.unwrap_or(false))
     }
 
-    /// What the only row of a query says: how many there are.
+    /// A count, from the only row of a query.
     pub(super) fn count(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<u64> {
         Ok(self.row(sql, values, |row| row.get(0))?.unwrap_or(0))
     }
 
-    /// How many rows a page has, in a pass over a whole dataset.
+    /// The number of rows in a page, for a pass over a whole dataset.
     pub fn page_rows(&self) -> u32 {
         self.session.page_rows()
     }
 
     /// Checks, after a read, that a file that is read without locks has not changed. With locks, and on a
-    /// server, all that is read within a transaction is of the state in which it began.
+    /// server, a transaction reads only the state in which it began.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced),
-    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced).
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): the file has changed.
     pub fn check_unchanged(&self) -> Result<()> {
         self.session()?.check_unchanged()
     }
 
-    /// Copies the registry, in the state of this snapshot, into a file beside `target`, where no
-    /// file exists yet. `progress` is called with the number of pages copied and the total number of
-    /// pages.
+    /// Copies this snapshot of the registry into a file beside `target`, where no file may exist yet. Calls
+    /// `progress` with the number of pages copied and the total number of pages.
     ///
     /// # Errors
     ///
@@ -254,12 +251,12 @@ impl View {
 }
 
 impl Transaction {
-    /// The change that is made in a session that was begun for writing.
+    /// A change in a session that was begun for writing.
     pub(super) fn new(view: View) -> Self {
         Transaction { view }
     }
 
-    /// Runs a statement about a dataset, once it is locked, whose result nobody needs.
+    /// Locks a dataset, and runs a statement about it whose result is not needed.
     pub(super) fn run(
         &self,
         dataset: DatasetKey,
@@ -270,17 +267,16 @@ impl Transaction {
         self.session()?.run(sql, values)
     }
 
-    /// Takes the change back, once every statement of it was run: what it would have failed at is an
-    /// error.
+    /// Rolls back the change, after running all its statements: an error of any statement is returned.
     pub fn roll_back(self) -> Result<()> {
         self.session()?.flush()
     }
 
-    /// Commits the change, which is durable when this returns.
+    /// Commits the change. It is durable when this returns.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): the registry was moved or removed. Nothing is
+    /// [`ErrorKind::Replaced`](super::ErrorKind::Replaced): the registry was moved or removed; nothing was
     /// changed.
     pub fn commit(self) -> Result<()> {
         let View { session, .. } = self.view;
@@ -300,8 +296,7 @@ impl Deref for Transaction {
     }
 }
 
-/// The greatest number of idle connections that are kept; a further one is closed when it is
-/// returned.
+/// The greatest number of idle connections in a pool. If there are more, a returned connection is closed.
 const MAX_IDLE: usize = 8;
 
 /// The idle connections of a registry.
@@ -316,20 +311,20 @@ impl<Connection> Pool<Connection> {
         Pool { idle: Mutex::new(vec![connection]), returned: Condvar::new() }
     }
 
-    /// Takes an idle connection. `None` means that there are none.
+    /// Takes an idle connection. `None` means that there is none.
     pub fn take(&self) -> Option<Connection> {
         self.idle().pop()
     }
 
-    /// Waits for the connection that is returned next, of a registry that has only one. `None` means
-    /// that none was returned within `busy_wait`.
+    /// Waits until a connection is returned, for a registry that has only one. `None` means that none was
+    /// returned within `busy_wait`.
     pub fn wait(&self, busy_wait: Duration) -> Option<Connection> {
         let wait = self.returned.wait_timeout_while(self.idle(), busy_wait, |idle| idle.is_empty());
         let (mut idle, _) = wait.unwrap_or_else(PoisonError::into_inner);
         idle.pop()
     }
 
-    /// Returns a connection, or closes it if there are enough.
+    /// Returns a connection, or closes it if the pool is full.
     pub fn put_back(&self, connection: Connection) {
         let mut idle = self.idle();
         if idle.len() < MAX_IDLE {
@@ -338,12 +333,12 @@ impl<Connection> Pool<Connection> {
         }
     }
 
-    /// Closes all idle connections but one, which is returned.
+    /// Closes all idle connections except one, which is returned.
     pub fn into_one(self) -> Option<Connection> {
         self.into_all().pop()
     }
 
-    /// All idle connections.
+    /// Takes all idle connections.
     pub fn into_all(self) -> Vec<Connection> {
         self.idle.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

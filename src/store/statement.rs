@@ -1,5 +1,5 @@
-//! The tables with their columns, which are the same in both stores; statements that both understand, the
-//! values that they are given, and the columns that they return.
+//! The tables and their columns, which are the same in both stores; the statements, which both understand; the
+//! values of their parameters and columns.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -16,23 +16,23 @@ use crate::model::{
 #[derive(Debug)]
 pub(crate) struct StoredTable {
     pub name: &'static str,
-    /// What a row of it is, in a message. `None` means that its rows have no checksums.
+    /// The name of a row in a message. `None` means that the rows have no checksums.
     pub what: Option<&'static str>,
-    /// The number of the first columns that say to what a row belongs: its dataset, and what of it.
+    /// The number of first columns that identify the owner of a row: its dataset, and a row of that dataset.
     pub owner: usize,
-    /// The number of the first columns that are its key, those included.
+    /// The number of first columns that are the key, including those of the owner.
     pub key: usize,
-    /// The columns, without the checksum of the row, which is the last one.
+    /// The columns without the checksum of the row, which is the last one.
     pub columns: &'static [&'static str],
 }
 
 impl StoredTable {
-    /// All columns, in their order.
+    /// All columns in their order, and the checksum of the row, if there is one.
     pub fn all_columns(&self) -> impl Iterator<Item = &'static str> {
         self.columns.iter().copied().chain(self.what.map(|_| ROW_CHECK))
     }
 
-    /// The column that says to which dataset a row belongs. `None` means that it belongs to none.
+    /// The column with the dataset that a row belongs to. `None` means that rows belong to no dataset.
     pub fn dataset_column(&self) -> Option<usize> {
         match self.name {
             "dataset" => Some(0),
@@ -107,10 +107,10 @@ tables! {
 
 /// A statement for both stores.
 ///
-/// Its parameters are `?1`, `?2`, …, and the names of tables are in braces: `FROM {granule}`. All
-/// columns of a table, the last of which is the checksum of the row, are `{annotation.*}`. A server has
-/// the tables in a schema, since nothing is found there by a search path, and SQLite has no name for
-/// that schema. What is in a list is written for SQLite: `id IN rarray(?2)`.
+/// Its parameters are `?1`, `?2`, …, and the names of tables are in braces: `FROM {granule}`. `{annotation.*}`
+/// means all columns of a table; the last of them is the checksum of the row. On a server the tables are in a
+/// schema, because names are not looked up in a search path; SQLite has no name for that schema. A condition on
+/// a list is written for SQLite: `id IN rarray(?2)`.
 pub(super) struct Sql {
     text: Text,
     for_file: OnceLock<Cow<'static, str>>,
@@ -118,22 +118,22 @@ pub(super) struct Sql {
 
 enum Text {
     Shared(Cow<'static, str>),
-    /// For statements that have no common form: a file's, and a server's.
+    /// The text for a file, and the text for a server, of a statement that has no common form.
     ByStore(&'static str, #[cfg_attr(not(feature = "postgres"), expect(unused))] &'static str),
 }
 
 impl Sql {
-    /// A statement that says the same in both stores.
+    /// A statement with the same text for both stores.
     pub const fn new(text: &'static str) -> Self {
         Sql { text: Text::Shared(Cow::Borrowed(text)), for_file: OnceLock::new() }
     }
 
-    /// The same with a text that is made while the program runs.
+    /// Like [`Sql::new`], with a text that is made at run time.
     pub const fn of(text: String) -> Self {
         Sql { text: Text::Shared(Cow::Owned(text)), for_file: OnceLock::new() }
     }
 
-    /// A statement with the same parameters and columns in both stores, but with another text.
+    /// A statement with the same parameters and columns in both stores, but with two texts.
     pub const fn by_store(file: &'static str, server: &'static str) -> Self {
         Sql { text: Text::ByStore(file, server), for_file: OnceLock::new() }
     }
@@ -157,7 +157,7 @@ impl Sql {
     }
 }
 
-/// A text with the names of tables, and of their columns, in the place of what is in braces.
+/// A text in which the names in braces are replaced by the names of tables and of their columns.
 fn rendered(text: &str, schema: &str) -> String {
     let mut parts = text.split('{');
     let mut rendered = parts.next().unwrap_or_default().to_owned();
@@ -177,16 +177,16 @@ fn rendered(text: &str, schema: &str) -> String {
     rendered
 }
 
-/// What becomes of a row that is added where its key is in the table already.
+/// What happens to an added row whose key is already in the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Existing {
-    /// It is an error.
+    /// The statement fails.
     Refused,
     /// The row is replaced.
     Replaced,
 }
 
-/// The statement that adds rows to a table: up to VALUES, and from there on.
+/// The statement that adds rows to a table, in two parts: the text before VALUES, and the text after the rows.
 pub(super) fn insertion(table: &StoredTable, existing: Existing, schema: &str) -> (String, String) {
     let name = table.name;
     let columns: Vec<_> = table.all_columns().collect();
@@ -200,13 +200,13 @@ pub(super) fn insertion(table: &StoredTable, existing: Existing, schema: &str) -
     (into, format!(" ON CONFLICT ({key}) DO UPDATE SET {}", set.join(", ")))
 }
 
-/// The value of a parameter, or of a column. Values of one column are ordered as the store orders them.
+/// The value of a parameter or a column. Values of one column compare in the order of the store.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub(crate) enum Value<'a> {
-    /// Of any type.
+    /// NULL, for a column of any type.
     Null,
     Int(i64),
-    /// A number that is greater than what a store can store.
+    /// A number that is too large for a store.
     TooLarge(u64),
     Text(Cow<'a, str>),
     Bytes(Cow<'a, [u8]>),
@@ -216,7 +216,7 @@ pub(crate) enum Value<'a> {
 }
 
 impl Value<'_> {
-    /// The number of bytes of a string or of bytes.
+    /// The number of bytes of a string or a blob; 0 for other values.
     pub fn bytes(&self) -> usize {
         match self {
             Value::Text(text) => text.len(),
@@ -225,7 +225,7 @@ impl Value<'_> {
         }
     }
 
-    /// The value of a column, which no longer depends on the row.
+    /// The value of a column as an owned value.
     pub fn into_owned(self) -> Value<'static> {
         match self {
             Value::Null => Value::Null,
@@ -274,11 +274,11 @@ values! {
 
 /// The columns of a row, counted from 0.
 pub(crate) trait Columns {
-    /// The value as it is stored, of whichever type. A flag is 0 or 1.
+    /// The value of a column, of any type that is stored. A flag is 0 or 1.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`]: it is of a type that no column has.
+    /// [`ErrorKind::Damaged`]: its type is one that no column has.
     fn value(&self, column: usize) -> Result<Value<'_>>;
 }
 
@@ -287,13 +287,13 @@ impl dyn Columns + '_ {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`]: it is not one of its type.
+    /// [`ErrorKind::Damaged`]: the value is not valid for this type.
     pub fn get<F: Field>(&self, column: usize) -> Result<F> {
         F::read(self.value(column)?, column)
     }
 }
 
-/// The error of a value that cannot be one of its column.
+/// The error for a value that is not valid for its column.
 pub(super) fn damaged(error: impl std::fmt::Display) -> Error {
     Error::damaged(error)
 }
@@ -359,8 +359,8 @@ fields! {
         |json| json.to_string().into();
 }
 
-/// The criteria of a subset as a JSON array of strings: its patterns, or an empty array if the granules
-/// are named one by one.
+/// The criteria of a subset as a JSON array of strings: its patterns, or an empty array if the subset lists
+/// granules by name.
 fn criteria_text(criteria: &SubsetCriteria) -> String {
     let patterns = match criteria {
         SubsetCriteria::Patterns(patterns) => patterns.as_slice(),
@@ -369,14 +369,14 @@ fn criteria_text(criteria: &SubsetCriteria) -> String {
     serde_json::json!(patterns).to_string()
 }
 
-/// The criteria that a column states.
+/// The criteria that are stored in a column.
 fn criteria_from(text: &str) -> Option<SubsetCriteria> {
     let patterns = serde_json::from_str::<Option<Vec<Pattern>>>(text).ok()?;
     let are_few = patterns.as_ref().is_none_or(|it| it.len() <= SubsetCriteria::MAX_PATTERNS);
     are_few.then(|| SubsetCriteria::from(patterns))
 }
 
-/// Its own error names it: a testing version permitted other names.
+/// Registries of a testing version can contain names that are not valid now: such an error names the value.
 impl Field for DatasetName {
     fn read(value: Value<'_>, column: usize) -> Result<Self> {
         String::read(value, column)?.parse().map_err(damaged)

@@ -1,7 +1,7 @@
 //! The address of a registry on a PostgreSQL server.
 //!
-//! A URL as libpq takes it (postgresql.org/docs/current/libpq-connect.html § Connection URIs), with
-//! libpq's environment variables for what it does not state. The password is in no message.
+//! A URL in the syntax of libpq (postgresql.org/docs/current/libpq-connect.html § Connection URIs). libpq's
+//! environment variables add what the URL does not state. No message contains the password.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -15,19 +15,19 @@ use tokio_postgres::config::{Host, SslMode};
 
 use crate::store::Error;
 
-/// What the driver takes for the beginning of an address.
+/// The scheme that the driver expects at the beginning of an address.
 const SCHEME: &str = "postgres://";
 
-/// The port of a server, unless the address names another.
+/// The port of a server, unless the address names another port.
 const DEFAULT_PORT: u16 = 5432;
 
-/// How long to wait for a connection, unless the address states it.
+/// How long to wait for a connection, unless the address states another time.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Where a server listens on Unix by default: Debian's directory, and that of the sources.
+/// The directories of a server's socket on Unix by default: Debian's, and that of the PostgreSQL sources.
 const SOCKET_DIRECTORIES: [&str; 2] = ["/var/run/postgresql", "/tmp"];
 
-/// The address of a registry on a PostgreSQL server, and how to connect to it.
+/// The address of a registry on a PostgreSQL server, with everything needed to connect to it.
 #[derive(Clone)]
 pub struct Endpoint {
     pub(super) config: Box<Config>,
@@ -35,19 +35,19 @@ pub struct Endpoint {
     shown: String,
 }
 
-/// What is required of the server's certificate, and the files that it takes.
+/// How the server's certificate is verified, and the files of certificates.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Tls {
-    /// Whether an authority that is trusted must have signed the certificate of the server, for its
-    /// host: `verify-full`. Otherwise the connection is encrypted, to whoever answers.
+    /// `verify-full`: a trusted authority must have signed the server's certificate, for its host. If false, an
+    /// encrypted connection may be to any server.
     pub is_verified: bool,
-    /// The certificates to trust, in PEM. `None` means those of the system.
+    /// The certificates to trust, in PEM. `None` means the system's certificates.
     pub roots: Option<PathBuf>,
-    /// A certificate of the client and its key, in PEM.
+    /// The client's certificate and its key, in PEM.
     pub client: Option<(PathBuf, PathBuf)>,
 }
 
-/// An address as messages show it: without its password, or without anything if it cannot be read.
+/// An address as messages show it: without its password, or only the scheme if it cannot be parsed.
 pub fn shown(name: &Path) -> PathBuf {
     Endpoint::parse(name).map_or_else(|_| PathBuf::from(SCHEME), |it| it.to_string().into())
 }
@@ -60,12 +60,12 @@ impl fmt::Display for Endpoint {
 }
 
 impl Endpoint {
-    /// Reads an address, with the environment of the process.
+    /// Parses an address, with the environment of the process.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Address`], which does not repeat the address: a password may be anywhere in one
-    /// that cannot be read.
+    /// [`ErrorKind::Address`]: the address cannot be parsed. The error does not repeat it, since a password may
+    /// be anywhere in it.
     pub fn parse(name: &Path) -> Result<Self, Error> {
         Endpoint::parse_with(name, |variable| std::env::var_os(variable))
     }
@@ -74,7 +74,7 @@ impl Endpoint {
         let refused = |what: &str| Error::address(what);
         let text = name.to_str().ok_or_else(|| refused("it is not UTF-8"))?;
         let variable = |name: &str| variable(name)?.into_string().ok().filter(|it| !it.is_empty());
-        // The scheme may be in any case, which the driver does not take.
+        // The scheme may be in any letter case, but the driver accepts only lower case.
         let (_, text) = text.split_once("://").ok_or_else(|| refused("it has no ://"))?;
         let (before, parameters) = text.split_once('?').unwrap_or((text, ""));
         let mut settings = Settings::default();
@@ -119,7 +119,7 @@ impl Endpoint {
     }
 }
 
-/// What libpq knows and the driver does not.
+/// Settings that libpq has and the driver does not.
 #[derive(Default)]
 struct Settings {
     mode: Option<String>,
@@ -130,7 +130,7 @@ struct Settings {
 }
 
 impl Settings {
-    /// Takes a parameter of the URL. `false` means that it is one of the driver's.
+    /// Accepts a parameter of the URL. `false` means that the driver must read it.
     fn take(&mut self, key: &str, value: &str) -> bool {
         match key {
             "sslmode" => self.mode = Some(value.to_owned()),
@@ -152,9 +152,10 @@ impl Settings {
         self.passfile = self.passfile.take().or_else(|| path("PGPASSFILE"));
     }
 
-    /// Whether the connection is encrypted, whether the certificate is verified, and with which
-    /// others. `verify-ca`, and `require` with `sslrootcert`, are `verify-full`: libpq would accept the
-    /// certificate of another host. `sslrootcert=system` needs that mode to be stated, as in libpq.
+    /// Returns whether to encrypt the connection, whether to verify the certificate, and the file of
+    /// certificates to trust. `verify-ca`, and `require` with `sslrootcert`, mean `verify-full`, because libpq
+    /// would accept the certificate of another host. `sslrootcert=system` rejects any other stated mode, like
+    /// libpq.
     fn trust(&self) -> Result<(SslMode, bool, Option<PathBuf>), Error> {
         let refused = |what: &str| Err(Error::address(what));
         let of_system = self.roots.as_deref().is_some_and(|roots| roots == Path::new("system"));
@@ -178,7 +179,7 @@ impl Settings {
     }
 }
 
-/// Adds what the URL does not state and libpq's environment variables do.
+/// Adds the values of libpq's environment variables for what the URL does not state.
 fn add_environment(config: &mut Config, variable: &impl Fn(&str) -> Option<String>) {
     if config.get_hosts().is_empty() && config.get_hostaddrs().is_empty() {
         match variable("PGHOST") {
@@ -229,8 +230,8 @@ fn add_environment(config: &mut Config, variable: &impl Fn(&str) -> Option<Strin
     }
 }
 
-/// The password that a password file has for an address (postgresql.org/docs/current/libpq-pgpass.html).
-/// A file that others may read is ignored, as libpq ignores it.
+/// The password for an address, from the password file (postgresql.org/docs/current/libpq-pgpass.html). A file
+/// that others may read is ignored, as in libpq.
 fn password_of(
     config: &Config,
     passfile: Option<&Path>,
@@ -259,8 +260,8 @@ fn password_of(
     })
 }
 
-/// The fields of a line of a password file: separated by colons, with `\` before a colon or `\` that
-/// belongs to one.
+/// The fields of a line of a password file. They are separated by colons; `\` escapes a colon or `\` in a
+/// field.
 fn fields_of(line: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut characters = line.chars();
@@ -274,7 +275,7 @@ fn fields_of(line: &str) -> Vec<String> {
     fields
 }
 
-/// The address as messages show it, from its parts: it has no password.
+/// The address as messages show it, built from its parts without the password.
 fn without_password(config: &Config) -> String {
     let user = config.get_user().map_or(String::new(), |user| format!("{user}@"));
     let hosts = config.get_hosts().iter().enumerate().map(|(index, host)| {
@@ -283,7 +284,7 @@ fn without_password(config: &Config) -> String {
             Host::Unix(directory) => directory.to_string_lossy().replace('/', "%2F"),
         };
         let ports = match config.get_ports() {
-            // The driver adds the default port where the address has none.
+            // The driver adds the default port if the address has none.
             ports if ports.iter().all(|port| *port == DEFAULT_PORT) => &[],
             ports => ports,
         };

@@ -1,4 +1,4 @@
-//! Statements about many rows.
+//! Statements that read or write many rows.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::store::page::{Packing, Page};
 use crate::store::rows::DatasetKey;
 use crate::store::statement::{Existing, Sql, StoredTable, Value, damaged, insertion};
 
-/// From how many rows on COPY, which takes three round trips, costs less than INSERT.
+/// The number of rows from which COPY, which takes three round trips, costs less than INSERT.
 const COPIED_ROWS: usize = 1_000;
 
 impl ServerSession {
@@ -33,10 +33,10 @@ impl ServerSession {
         self.connection().copy_in(&sql, &types, columns, values)
     }
 
-    /// Reads a page as one row: the ids as lines, and the instants one after the other, as bytes.
+    /// Reads a page as one row: the ids as lines, and the instants as concatenated bytes.
     ///
-    /// A row for each granule takes the client four times the processor time, and both together a
-    /// third longer.
+    /// One row for each granule costs the client four times the processor time, and client and server together
+    /// a third more.
     pub(super) fn read_page(
         &self,
         sql: &Sql,
@@ -66,8 +66,8 @@ impl ServerSession {
         dataset: DatasetKey,
         ends: &[(&GranuleId, Timestamp)],
     ) -> Result<Option<(GranuleId, usize)>> {
-        // Not an UPDATE joined with unnest: for that, a server without statistics of the table can
-        // choose a plan that reads the whole dataset for each id.
+        // Not an UPDATE joined with unnest: without statistics of the table, a server can choose a plan that
+        // reads the whole dataset for each id.
         const END: &str = r#"
             INSERT INTO accession.granule AS held (dataset_id, granule_id, ingested, deleted)
             SELECT $1, period.granule_id, period.ingested, period.deleted
@@ -97,11 +97,10 @@ impl ServerSession {
         Ok(counted.into_iter().find(|(_, rows)| *rows != 1))
     }
 
-    /// The rows of granules whose producer's id differs from its checksum: of these datasets, or in the whole
-    /// registry if none is given. Costs a pass over their rows.
+    /// Counts the rows of granules whose producer's id differs from its checksum: those of these datasets, or
+    /// all if none is given. Costs a pass over these rows.
     ///
-    /// The files below the tables are the server's to check: `initdb --data-checksums` and
-    /// `pg_amcheck` do so.
+    /// The server's own tools check the files below the tables: `initdb --data-checksums` and `pg_amcheck`.
     pub(super) fn check_producers(&self, datasets: &[DatasetKey]) -> Result<Vec<String>> {
         const OF_ALL: &str = "
             SELECT count(*)
@@ -116,7 +115,7 @@ impl ServerSession {
             Ok(())
         };
         let counted = match datasets {
-            // About the whole registry, it asks every machine.
+            // This query on the whole registry asks every machine.
             [] => add(OF_ALL, &[]),
             keys => keys.iter().try_for_each(|key| add(&of_one, &[(*key).into()])),
         };
@@ -128,7 +127,7 @@ impl ServerSession {
     }
 }
 
-/// The rows of a page that is packed into one.
+/// Unpacks the rows of a page from one row.
 ///
 /// # Errors
 ///

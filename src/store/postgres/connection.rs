@@ -1,5 +1,4 @@
-//! One connection to the server, the state of its transaction, and how the values of statements are
-//! sent.
+//! One connection to the server, the state of its transaction, and the encoding of the values of statements.
 
 use std::cell::{Cell, RefCell};
 use std::future::ready;
@@ -17,29 +16,29 @@ use super::driver::{Answered, Driver};
 use crate::store::statement::{Columns, Value};
 use crate::store::{Error, Result, Watch};
 
-/// The number of statements that wait to be sent with the next one, at most.
+/// The greatest number of statements that wait to be sent with the next one.
 const MAX_DEFERRED: usize = 16;
 
-/// The total size in bytes of the values of waiting statements at which they are sent.
+/// The waiting statements are sent when their values have this total size in bytes.
 const MAX_DEFERRED_BYTES: usize = 8 * 1_024 * 1_024;
 
-/// The rows that a statement adds, at most; a power of two.
+/// The greatest number of rows that a statement adds; a power of two.
 const MAX_ROWS: usize = 512;
 
 /// A connection to the server.
 ///
-/// Statements are unnamed, with the types of their parameters stated: they take one round trip, and
-/// nothing of them remains in the session, so that a pooler may give the next transaction another
-/// one. A statement whose result nobody needs is sent together with the next one.
+/// Statements are unnamed and state the types of their parameters. So they take one round trip and leave
+/// nothing in the session, and a pooler may give the next transaction another session. A statement whose result
+/// is not needed is sent together with the next one.
 pub(super) struct Connection {
     driver: Driver,
     deferred: RefCell<Vec<Statement>>,
     watch: RefCell<Option<Watch>>,
-    /// Whether a statement failed, after which the server refuses all others of the transaction.
+    /// Whether a statement failed. The server then rejects all later statements of the transaction.
     has_failed: Cell<bool>,
 }
 
-/// A statement that is still to be sent.
+/// A statement that is not sent yet.
 struct Statement {
     sql: String,
     values: Vec<Encoded>,
@@ -71,7 +70,7 @@ impl Connection {
     ///
     /// # Errors
     ///
-    /// Why it was lost before.
+    /// The error that the connection was lost before.
     pub fn close(self) -> Result<()> {
         self.driver.close()
     }
@@ -81,12 +80,12 @@ impl Connection {
         self.driver.is_closed()
     }
 
-    /// Whether a statement of the present transaction failed.
+    /// Whether a statement of the current transaction failed.
     pub fn has_failed(&self) -> bool {
         self.has_failed.get()
     }
 
-    /// Sets what decides whether to stop; it is called before each statement.
+    /// Sets the function that returns whether to stop. It is called before each statement.
     pub fn set_watch(&self, watch: Option<&Watch>) {
         *self.watch.borrow_mut() = watch.cloned();
     }
@@ -96,29 +95,28 @@ impl Connection {
         self.send(|client| client.batch_execute(sql))
     }
 
-    /// Commits the transaction. Returns whether the server did it without a warning: Citus warns if a
-    /// machine did not confirm its part.
+    /// Commits the transaction. Returns whether the server sent no warning: Citus warns if a machine did not
+    /// confirm its part.
     pub fn commit(&self) -> Result<bool> {
         self.driver.take_warned();
         self.run("COMMIT")?;
         Ok(!self.driver.take_warned())
     }
 
-    /// Runs a statement that ends a transaction, or a part of it, without what was done in it.
-    /// Statements of it that were not sent yet are not sent any more.
+    /// Runs a statement that rolls back a transaction, or a part of it. Deferred statements are discarded.
     pub fn roll_back(&self, sql: &str) -> Result<()> {
         self.deferred.borrow_mut().clear();
         self.run(sql)
     }
 
-    /// Begins a transaction with some statements, each of them a message of its own, in one round
-    /// trip. Returns the last row that they return, as text.
+    /// Begins a transaction with some statements, each sent as its own message, in one round trip. Returns the
+    /// last row that they return, as text.
     pub fn begin(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
         self.has_failed.set(false);
         self.run_each(statements)
     }
 
-    /// Runs statements, as [`Connection::begin`] does, within the present transaction.
+    /// Runs statements in the current transaction, as [`Connection::begin`] does.
     pub fn run_each(&self, statements: &[String]) -> Result<Vec<Option<String>>> {
         let messages = self
             .send(|client| try_join_all(statements.iter().map(|sql| client.simple_query(sql))))?;
@@ -132,19 +130,19 @@ impl Connection {
         columns.map(|index| text(index).map_err(|error| (&error).into())).collect()
     }
 
-    /// The rows of a query.
+    /// Runs a query, and returns its rows.
     pub fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
         self.check_watch()?;
         let values = borrowed(values);
         self.send(|client| client.query_typed(sql, &values))
     }
 
-    /// Calls `each` for the rows of a query, as they arrive: only some of them are in memory at once. `each`
-    /// must not use this connection.
+    /// Calls `each` for the rows of a query, as they arrive. Only some of the rows are in memory at once.
+    /// `each` must not use this connection.
     ///
     /// # Errors
     ///
-    /// An error of `each`, after which no more rows are read; an error that the server reported.
+    /// An error of `each`, which ends the reading; an error that the server reported.
     pub fn each_row(
         &self,
         sql: &str,
@@ -164,7 +162,8 @@ impl Connection {
         }
     }
 
-    /// The rows of two queries, in one round trip. The second one sees what the first one changed.
+    /// Runs two queries in one round trip, and returns their rows. The second query sees the changes of the
+    /// first.
     pub fn query_both(
         &self,
         [first, second]: [(&str, &[Value<'_>]); 2],
@@ -176,18 +175,18 @@ impl Connection {
         })
     }
 
-    /// The only row of a query. `None` means that there is none.
+    /// Runs a query with at most one row. `None` means that there is no row.
     pub fn query_opt(&self, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>> {
         Ok(self.query(sql, values)?.into_iter().next())
     }
 
-    /// Runs a statement, and waits until it is done.
+    /// Runs a statement, and waits for it.
     pub fn execute(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         self.query(sql, values).map(|_| ())
     }
 
-    /// Runs a statement of a transaction whose result is not needed: it is sent together with the
-    /// next one that is waited for, at the latest with the COMMIT, which returns its error.
+    /// Runs a statement of a transaction whose result is not needed. It is sent together with the next
+    /// statement that is waited for. That is at the latest the COMMIT, which then returns the error.
     pub fn defer(&self, sql: &str, values: &[Value<'_>]) -> Result<()> {
         self.check_watch()?;
         let values = values.iter().map(Encoded::of).collect::<Result<_>>()?;
@@ -204,12 +203,12 @@ impl Connection {
         if is_full { self.flush() } else { Ok(()) }
     }
 
-    /// Adds rows to a table, as [`Connection::defer`] does: `into` begins the statement, up to VALUES, and
-    /// `then` ends it.
+    /// Adds rows to a table, as [`Connection::defer`] does. `into` is the text of the statement before VALUES,
+    /// and `then` the text after the rows.
     ///
-    /// A server has little more to plan for many rows than for one, and a cluster sends the statement
-    /// to one machine, which commits it alone; a row of a query would make it collect them first. The
-    /// numbers of rows are powers of two, so that there are few different statements.
+    /// Planning a statement for many rows costs a server little more than for one row. A cluster sends it to
+    /// one machine, which commits it alone; if the rows came from a query, the cluster would collect them
+    /// first. The numbers of rows are powers of two, so that there are few different statements.
     pub fn insert(
         &self,
         into: &str,
@@ -245,8 +244,8 @@ impl Connection {
         if is_empty { Ok(()) } else { self.send(|_| ready(Ok(()))) }
     }
 
-    /// Runs a COPY of rows from the client, with values of these types. For thousands of rows this
-    /// costs the server about half as much as INSERT.
+    /// Adds rows with a COPY, whose columns have these types. For thousands of rows this costs the server about
+    /// half as much as INSERT.
     pub fn copy_in(
         &self,
         sql: &str,
@@ -265,9 +264,8 @@ impl Connection {
         copied.map(|_| ())
     }
 
-    /// Sends the deferred statements and what follows them, and waits for all answers. If one of
-    /// them cannot even be sent, neither is what follows it: the answers are asked for in order, before any
-    /// of them is there.
+    /// Sends the deferred statements and then `last`, and waits for all responses. The requests are sent in
+    /// order, before any response has arrived; if one cannot be sent, the later ones are not sent either.
     fn send<'client, T: Send, Last: Future<Output = Answered<T>> + Send>(
         &'client self,
         last: impl FnOnce(&'client Client) -> Last,
@@ -281,7 +279,7 @@ impl Connection {
         self.receive(try_join(deferred, last(client))).map(|(_, answer)| answer)
     }
 
-    /// Waits for a response of the server.
+    /// Waits for a response from the server.
     fn receive<T: Send>(&self, answer: impl Future<Output = Answered<T>> + Send) -> Result<T> {
         let answered = self.driver.wait(answer);
         self.has_failed.set(self.has_failed.get() || answered.is_err());
@@ -302,8 +300,8 @@ const ROWS_BYTES: usize = 256 * 1_024;
 /// The rows of a query that the client has not read yet.
 type Rest = Pin<Box<RowStream>>;
 
-/// The next rows of a query, of [`ROWS_BYTES`] bytes or a little more, and the remaining query. `None`
-/// instead of the remaining query means that these rows are the last ones.
+/// The next rows of a query, in total [`ROWS_BYTES`] or a little more, and the rest of the query. `None` for
+/// the rest means that these rows are the last ones.
 async fn next_rows(mut rest: Rest) -> Answered<(Vec<Row>, Option<Rest>)> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     while bytes < ROWS_BYTES {
@@ -338,7 +336,7 @@ impl Columns for Row {
 type Failure = Box<dyn std::error::Error + Sync + Send>;
 
 impl Value<'_> {
-    /// The type with which a value is sent. That of NULL follows from the column that it is written into.
+    /// The SQL type with which a value is sent. NULL takes its type from the column that it is written into.
     pub(super) fn sql_type(&self) -> Type {
         match self {
             Value::Null => Type::UNKNOWN,
@@ -377,15 +375,14 @@ impl ToSql for Value<'_> {
     to_sql_checked!();
 }
 
-/// Values as the driver takes them.
+/// Values in the form that the driver accepts.
 pub(super) type Borrowed<'value> = Vec<(&'value (dyn ToSql + Sync), Type)>;
 
 pub(super) fn borrowed<'value>(values: &'value [Value<'_>]) -> Borrowed<'value> {
     values.iter().map(|value| (value as _, value.sql_type())).collect()
 }
 
-/// A value in the form in which it is sent, which no longer depends on what it was made of. `None` is
-/// null.
+/// A value in the form in which it is sent, independent of the value that it was made from. `None` is NULL.
 #[derive(Debug)]
 pub(super) struct Encoded(Option<BytesMut>, Type);
 
@@ -408,7 +405,7 @@ impl Encoded {
     }
 }
 
-/// Encoded values as the driver takes them.
+/// Encoded values in the form that the driver accepts.
 pub(super) fn borrowed_encoded(values: &[Encoded]) -> Borrowed<'_> {
     values.iter().map(|value| (value as _, value.1.clone())).collect()
 }

@@ -1,4 +1,4 @@
-//! Runs the asynchronous client on the calling thread, while something is waited for.
+//! Runs the asynchronous client on the calling thread while that thread waits.
 
 use std::cell::RefCell;
 use std::future::poll_fn;
@@ -26,14 +26,14 @@ use super::address::{Endpoint, Tls};
 use super::error::of_connecting;
 use crate::store::{Error, Result};
 
-/// What the server answers, or why it cannot.
+/// A response of the server, or the driver's error.
 pub(super) type Answered<T> = std::result::Result<T, tokio_postgres::Error>;
 
 /// A client, and the socket that it uses.
 pub(super) struct Driver {
     /// `None`: the driver is being dropped.
     client: Option<Client>,
-    /// Sends what the client asks, and receives the answers. `None`: the connection has ended.
+    /// Sends the client's requests, and receives the responses. `None`: the connection has ended.
     socket: RefCell<Option<Socket>>,
     /// Whether the server has sent a warning.
     has_warned: Arc<AtomicBool>,
@@ -48,8 +48,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unreachable`], with what the server or the
-    /// network reported.
+    /// [`ErrorKind::Unreachable`], with what the server or the network reported.
     pub fn connect(address: &Endpoint) -> Result<Self> {
         let connector = connector(&address.tls)?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(no_thread)?;
@@ -71,19 +70,19 @@ impl Driver {
         Ok(Driver { client, socket, has_warned, runtime: Some(runtime) })
     }
 
-    /// The client, of which [`Driver::wait`] waits for what it is asked.
+    /// The client. Its requests are sent and answered only during [`Driver::wait`].
     pub fn client(&self) -> &Client {
         self.client.as_ref().expect("it is there until the driver is dropped")
     }
 
-    /// Whether the server has sent a warning since this was asked before.
+    /// Whether the server has sent a warning since the previous call.
     pub fn take_warned(&self) -> bool {
         self.has_warned.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether the connection is lost, as far as the network says.
+    /// Whether the connection is known to be lost.
     pub fn is_closed(&self) -> bool {
-        // After what has arrived was noticed.
+        // Lets the socket first process what has arrived.
         let noticed = async {
             yield_now().await;
             Ok(())
@@ -91,11 +90,11 @@ impl Driver {
         self.wait(noticed).is_err() || self.client().is_closed()
     }
 
-    /// Waits for what is asked of the client.
+    /// Waits for a response to a request of the client.
     ///
     /// # Errors
     ///
-    /// What the server reported, or why the connection was lost.
+    /// The error that the server reported, or the reason why the connection was lost.
     pub fn wait<T: Send>(&self, answer: impl Future<Output = Answered<T>> + Send) -> Result<T> {
         let socket = &mut *self.socket.borrow_mut();
         let mut answer = pin!(answer);
@@ -109,7 +108,8 @@ impl Driver {
                 let Some(open) = socket else { return Poll::Pending };
                 let ended = ready!(open.as_mut().poll(context));
                 *socket = None;
-                // The answer may be the last that came. Of a lost connection only the socket knows why.
+                // The response may have arrived last. If the connection was lost, only the socket knows the
+                // reason.
                 match (answer.as_mut().poll(context), ended) {
                     (Poll::Ready(Err(error)), Err(lost)) if error.is_closed() => {
                         Poll::Ready(Err(lost))
@@ -127,16 +127,16 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// Why it was lost before.
+    /// The error that the connection was lost before.
     pub fn close(mut self) -> Result<()> {
         let Some((runtime, socket)) = self.take() else { return Ok(()) };
         let ended = block_on(&runtime, socket);
-        // It has no tasks. A runtime that waited for some would panic in an asynchronous program.
+        // The runtime has no tasks. If it waited for tasks, it would panic in an asynchronous program.
         runtime.shutdown_background();
         ended?.map_err(|error| (&error).into())
     }
 
-    /// What ends the connection, unless it has ended. Nothing more can be asked of the client.
+    /// Takes the parts that end the connection, unless it has ended. The client cannot be used afterwards.
     fn take(&mut self) -> Option<(Runtime, Socket)> {
         drop(self.client.take());
         let (runtime, socket) = (self.runtime.take()?, self.socket.take());
@@ -151,28 +151,28 @@ impl Driver {
 }
 
 impl Drop for Driver {
-    /// Tells the server that the connection ends. In an asynchronous program, another thread does that: its
-    /// tasks do not wait, and a `LocalSet` permits no waiting.
+    /// Tells the server that the connection ends. In an asynchronous program, another thread does this, since
+    /// its tasks must not wait, and a `LocalSet` does not allow it.
     fn drop(&mut self) {
         let Some((runtime, socket)) = self.take() else { return };
         let end = move || {
-            // Nobody needs to know whether the server heard it.
+            // The connection ends even if the server does not get this message.
             let _ = runtime.block_on(socket);
         };
         match Handle::try_current() {
             Err(_) => end(),
-            // Without a thread, the operating system ends the connection.
+            // If no thread can be created, the operating system ends the connection.
             Ok(_) => drop(std::thread::Builder::new().spawn(end)),
         }
     }
 }
 
-/// Waits on the calling thread. Where that is one of another asynchronous program, its other tasks are moved
-/// away, or a thread of its own waits.
+/// Waits on the calling thread. If that thread runs another asynchronous program, its other tasks are moved to
+/// another thread, or a new thread waits.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Unreachable`]: there can be no further thread.
+/// [`ErrorKind::Unreachable`]: no thread can be created.
 fn block_on<T: Send>(runtime: &Runtime, future: impl Future<Output = T> + Send) -> Result<T> {
     let around = Handle::try_current().map(|around| around.runtime_flavor());
     if !matches!(around, Ok(RuntimeFlavor::CurrentThread)) {
@@ -190,12 +190,12 @@ fn no_thread(error: io::Error) -> Error {
     Error::unreachable(format!("no thread can wait for the network: {}", Error::chain_of(&error)))
 }
 
-/// The connector for an address.
+/// The TLS connector for an address.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Io`]: a file of certificates cannot be read. [`ErrorKind::Unreachable`]: it has none that
-/// can be used.
+/// [`ErrorKind::Io`]: a file of certificates cannot be read. [`ErrorKind::Unreachable`]: it contains no usable
+/// certificate.
 pub(super) fn connector(tls: &Tls) -> Result<MakeRustlsConnect> {
     let provider = Arc::new(crypto::ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -250,9 +250,9 @@ fn unusable(error: impl std::fmt::Display) -> Error {
     Error::unreachable(format!("TLS cannot be used: {error}"))
 }
 
-/// Accepts every certificate: the connection is encrypted, but not to anyone in particular. This is
-/// what libpq's `sslmode=require` means. The signature of the handshake would prove no more, and
-/// certificates that servers make for themselves can be of a version that cannot be read for it.
+/// Accepts every certificate: the connection is encrypted, but may be to any server. This is the meaning of
+/// libpq's `sslmode=require`. Verifying the signature of the handshake would prove no more, and servers can
+/// make certificates for themselves in a version that cannot be read for that.
 #[derive(Debug)]
 struct Unverified {
     provider: Arc<CryptoProvider>,

@@ -7,7 +7,7 @@ use tokio_postgres::error::{DbError, SqlState};
 use crate::error::ErrorDetail;
 use crate::store::{Error, ErrorKind};
 
-/// The SQLSTATE of a statement that was cancelled.
+/// The SQLSTATE of a cancelled statement.
 const CANCELLED: &str = "57014";
 
 impl From<&tokio_postgres::Error> for Error {
@@ -20,20 +20,20 @@ impl From<&tokio_postgres::Error> for Error {
 }
 
 impl Error {
-    /// Whether a COMMIT that failed with this error may have been done: the answer was lost, or was
-    /// not waited for, or a machine of a cluster failed when others had done it.
+    /// Whether a COMMIT that failed with this error may have been done: its response was lost or not waited
+    /// for, or a machine of a cluster failed after others had committed.
     pub(super) fn leaves_outcome_open(&self) -> bool {
         let is_of_server =
             |code: &str| code == CANCELLED || code.starts_with("XX") || code.starts_with("58");
         self.kind() == ErrorKind::ConnectionLost || self.server_code().is_some_and(is_of_server)
     }
 
-    /// Whether what is created exists already.
+    /// Whether the object to create already exists.
     pub(super) fn is_duplicate(&self) -> bool {
         matches!(self.server_code(), Some("23505" | "42P06" | "42P07"))
     }
 
-    /// The server cannot be reached, or refuses the connection.
+    /// The server cannot be reached, or rejects the connection.
     pub(super) fn unreachable(what: impl fmt::Display) -> Self {
         Error::stored(ErrorKind::Unreachable, format!("cannot connect to the server: {what}"))
     }
@@ -50,8 +50,8 @@ impl Error {
         Error::stored(ErrorKind::Conflict, message)
     }
 
-    /// The error of a change that was not committed, and that may be made again if it is known that
-    /// only the connection was lost.
+    /// Converts the error of a change that is known not to be committed. If only the connection was lost, the
+    /// change can be made again, so the result is a conflict.
     pub(super) fn made_again(self) -> Self {
         match self.kind() {
             ErrorKind::ConnectionLost => {
@@ -62,7 +62,7 @@ impl Error {
         }
     }
 
-    /// The connection was lost while the change was committed.
+    /// The connection was lost during the commit, and the server cannot be asked.
     pub(super) fn outcome_unknown() -> Self {
         let message = "it is not known whether the change was made: the connection to the server was lost during the commit, and the server cannot be asked";
         Error::stored(ErrorKind::OutcomeUnknown, message)
@@ -74,7 +74,7 @@ impl Error {
     }
 }
 
-/// The error of an attempt to connect.
+/// Converts the error of an attempt to connect.
 pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Error {
     match error.as_db_error() {
         Some(reported) => Error::unreachable(reported.message()),
@@ -82,7 +82,7 @@ pub(super) fn of_connecting(error: &tokio_postgres::Error) -> Error {
     }
 }
 
-/// The error that a server reports about a statement. Its detail is not shown, since it can contain
+/// Converts the error that a server reports about a statement. Its detail is left out, since it can contain
 /// whole rows.
 fn of_server(reported: &DbError) -> Error {
     let (code, message) = (reported.code(), reported.message());
@@ -91,8 +91,8 @@ fn of_server(reported: &DbError) -> Error {
         SqlState::T_R_SERIALIZATION_FAILURE | SqlState::T_R_DEADLOCK_DETECTED => {
             Error::conflict(message)
         }
-        // Two have added the same dataset. Anything else that is there twice was written under a
-        // lock, and would be there again.
+        // Two writers added the same dataset. Any other duplicate was written under a lock, so a second attempt
+        // would fail too.
         SqlState::UNIQUE_VIOLATION if is_of_constraint(reported, "dataset_name_key") => {
             Error::conflict(message)
         }
@@ -104,7 +104,7 @@ fn of_server(reported: &DbError) -> Error {
         }
         SqlState::DISK_FULL => Error::full(),
         SqlState::INVALID_SCHEMA_NAME | SqlState::UNDEFINED_TABLE => Error::missing(),
-        // A registry of a testing version lacks what this one reads first.
+        // A registry of a testing version lacks the columns that this version reads first.
         SqlState::UNDEFINED_COLUMN => Error::other_schema(message),
         SqlState::UNTRANSLATABLE_CHARACTER | SqlState::CHARACTER_NOT_IN_REPERTOIRE => {
             Error::unstorable("the character NUL")
@@ -128,13 +128,13 @@ fn of_server(reported: &DbError) -> Error {
     }
 }
 
-/// Whether a constraint was violated. That of a shard has a number after its name.
+/// Whether this constraint was violated. The constraint of a shard has a number after the name.
 fn is_of_constraint(reported: &DbError, name: &str) -> bool {
     reported.constraint().is_some_and(|constraint| constraint.starts_with(name))
 }
 
-/// Whether Citus lost another machine in the middle of a statement. It has no code of its own for
-/// that: it reports an internal error, or one of input and output, from these files.
+/// Whether Citus lost another machine in the middle of a statement. Citus has no error code for that: it
+/// reports an internal error, or an I/O error, from these source files.
 fn is_of_worker(reported: &DbError) -> bool {
     matches!(*reported.code(), SqlState::INTERNAL_ERROR | SqlState::IO_ERROR)
         && matches!(reported.file(), Some("remote_commands.c" | "multi_copy.c"))

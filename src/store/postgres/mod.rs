@@ -1,44 +1,42 @@
 //! The registry in a PostgreSQL database.
 //!
-//! An address is read in `address`; `driver` connects to it. A `connection` sends statements
-//! with their values. `transaction` has what every transaction begins with, and asks what became of a
-//! change when the connection was lost. `schema` creates and migrates the tables, and spreads them over
-//! several machines. An open registry, and a new one, is in `session`; `bulk` has the statements about many
-//! rows.
+//! `address` parses an address, and `driver` connects to it. `connection` sends statements with their values.
+//! `transaction` contains the statements that begin every transaction, and finds the outcome of a change whose
+//! connection was lost. `schema` creates and migrates the tables, and distributes them over several machines.
+//! `session` contains an open registry, or a new one; `bulk` contains the statements about many rows.
 //!
 //! # Locking
 //!
-//! The changes of a dataset queue, and those of different datasets do not: a transaction that looks
-//! at a dataset first increments the revision in its row of `writer`, and so holds the lock on that
-//! row until it ends. It runs READ COMMITTED, so what it reads afterwards is what the writer before
-//! it has committed. (Under REPEATABLE READ it would get the lock and still not see that.) Adding a
-//! dataset and leasing payment ids lock row 0. A writer waits for a lock as long as the busy wait
-//! of the registry allows, and then fails with [`ErrorKind::Busy`]. Readers see one state, REPEATABLE
-//! READ, and wait for nobody.
+//! Changes of one dataset queue; changes of different datasets do not. When a transaction first reads a
+//! dataset, it increments the revision in the dataset's row of `writer`, and so holds the lock on that row
+//! until it ends. It runs READ COMMITTED, so it then reads what the previous writer committed. (Under
+//! REPEATABLE READ it would get the lock and still not see that.) Adding a dataset and leasing payment ids lock
+//! row 0. A writer waits for a lock at most for the busy wait of the registry, and then fails with
+//! [`ErrorKind::Busy`]. Readers see one state, REPEATABLE READ, and never wait for a lock.
 //!
 //! # Round trips
 //!
-//! A statement whose result nobody needs is sent together with the next one, so that the rows of a
-//! change and its COMMIT take one round trip. If one of them fails, the server refuses those after
-//! it, and COMMIT rolls back: the first error is returned.
+//! A statement whose result is not needed is sent together with the next one, so the rows of a change and its
+//! COMMIT take one round trip. If a statement fails, the server rejects the later ones, and COMMIT rolls back.
+//! The first error is returned.
 //!
 //! # Durability
 //!
-//! `synchronous_commit` is at least `on`: a change that was acknowledged is on the disk of the
-//! server, and of its synchronous standbys. If the connection is lost during the commit, the server
-//! is asked under the lock of the dataset whether the change is there; only if it cannot be asked
-//! is the outcome unknown, and the error says so.
+//! `synchronous_commit` is at least `on`: a change that was acknowledged is on the disk of the server, and of
+//! its synchronous standbys. If the connection is lost during the commit, a new connection locks the dataset
+//! and asks whether the change was committed. Only if that is impossible is the outcome unknown, and the error
+//! says so.
 //!
 //! # Compatibility
 //!
-//! PostgreSQL 13 or newer, with a database in UTF8 and any collation. Nothing of a session is relied
-//! on beyond a transaction, so a pooler may give each transaction another one. The row of
-//! `registry` states the schema; an older one is migrated by the first writer, and any other one is
-//! refused. The character NUL, which PostgreSQL does not store, is refused.
+//! PostgreSQL 13 or newer, with a database in UTF8 and any collation. No state of a session is used beyond a
+//! transaction, so a pooler may give each transaction another session. The row of `registry` states the schema.
+//! The first writer migrates an older schema; any other schema is rejected. The character NUL, which PostgreSQL
+//! does not store, is rejected.
 //!
 //! # Distribution
 //!
-//! Every statement names the dataset, except those whose comment says why they ask every machine.
+//! Every statement names the dataset, except the statements whose comment says why they ask every machine.
 
 mod address;
 mod bulk;

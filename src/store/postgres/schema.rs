@@ -1,5 +1,5 @@
-//! The schema: the migrations that create it, which of them a registry has, and how its tables are spread
-//! over the machines of a Citus cluster.
+//! The schema: the migrations that create it, the version of a registry's schema, and the distribution of its
+//! tables over the machines of a Citus cluster.
 
 use std::sync::LazyLock;
 
@@ -8,22 +8,22 @@ use crate::error::ErrorDetail;
 use crate::store::statement::Value;
 use crate::store::{Error, Result};
 
-/// The SQL that brings a registry from schema `n` to `n + 1`, by `n`.
+/// The SQL that migrates a registry from schema `n` to `n + 1`, by `n`.
 ///
-/// Until the first release, the only one is edited in place; from then on, a released one is never edited.
+/// Until the first release, the only migration is edited in place. A released migration is never edited.
 const MIGRATIONS: &[&str] = &[include_str!("../../../migrations/postgres/V1__registry.sql")];
 
 /// The schema of this version.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// What a registry states about itself.
+/// The row of the table `registry`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct StatedSchema {
-    /// Distinguishes it from another registry at the same address.
+    /// Distinguishes the registry from another one at the same address.
     pub registry_id: String,
     /// The version of its schema.
     pub version: u32,
-    /// What distinguishes its schema from others that state the same version.
+    /// Distinguishes the schema from others that state the same version.
     schema_check: String,
 }
 
@@ -48,12 +48,12 @@ impl StatedSchema {
         })
     }
 
-    /// Whether a migration is missing.
+    /// Whether migrations are missing.
     pub fn is_older(&self) -> bool {
         self.version < VERSION
     }
 
-    /// Refuses a registry that this version cannot use.
+    /// Rejects a registry that this version cannot use.
     ///
     /// # Errors
     ///
@@ -68,14 +68,14 @@ impl StatedSchema {
     }
 }
 
-/// Creates the schema `accession` and everything in it, within the present transaction.
+/// Creates the schema `accession` and everything in it, in the current transaction.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::AlreadyExists`]: there is a registry. [`ErrorKind::NotARegistry`]: there is a schema of that
-/// name with something else in it. [`ErrorKind::Database`]: the database does not store UTF-8.
+/// [`ErrorKind::AlreadyExists`]: a registry exists. [`ErrorKind::NotARegistry`]: a schema of that name exists,
+/// with something else in it. [`ErrorKind::Database`]: the database does not store UTF-8.
 pub(super) fn create(connection: &Connection) -> Result<()> {
-    // The schema may have been created for a role that may not create any itself.
+    // An administrator may have created the schema for a role that cannot create one.
     const FOUND: &str = "
         SELECT to_regnamespace('accession') IS NOT NULL,
             to_regclass('accession.registry') IS NOT NULL,
@@ -95,7 +95,7 @@ pub(super) fn create(connection: &Connection) -> Result<()> {
     }
     let (encoding, server): (String, i32) = (value(&row, 2)?, value(&row, 3)?);
     check_server(&encoding, server)?;
-    // Whoever creates the same one waits here, and then finds it.
+    // If another process is creating the same schema, this statement waits, and then fails as a duplicate.
     let taken = |error: Error| if error.is_duplicate() { Error::exists() } else { error };
     if !has_schema {
         connection.run(CREATE).map_err(taken)?;
@@ -142,7 +142,7 @@ pub(super) fn migrate(connection: &Connection) -> Result<()> {
     connection.execute(SET, &[VERSION.into(), schema_check().into()])
 }
 
-/// The CRC-32 of the statements of all migrations, which distinguishes schemas that state one version.
+/// The CRC-32 of the statements of all migrations, which distinguishes schemas with the same version.
 fn schema_check() -> i64 {
     let mut check = crc32fast::Hasher::new();
     for statement in MIGRATIONS.iter().flat_map(|migration| statements(migration)) {
@@ -151,8 +151,8 @@ fn schema_check() -> i64 {
     check.finalize().into()
 }
 
-/// The statements of a migration. Citus sends the text of a message on to other machines, so each
-/// statement is one.
+/// Splits a migration into its statements. Each must be a message of its own, because Citus sends the text of a
+/// message on to other machines.
 fn statements(migration: &str) -> Vec<String> {
     let mut statements = Vec::new();
     let mut statement = String::new();
@@ -169,8 +169,8 @@ fn statements(migration: &str) -> Vec<String> {
     statements
 }
 
-/// Small tables, of which every machine gets a copy: they are read with every dataset. All others
-/// are distributed by dataset. A referenced table comes before the one that refers to it.
+/// Small tables that are read with every dataset, so every machine gets a copy. All other tables are
+/// distributed by dataset. A referenced table comes before the table that refers to it.
 const REFERENCE_TABLES: [&str; 7] = [
     "dataset",
     "dataset_name",
@@ -181,12 +181,13 @@ const REFERENCE_TABLES: [&str; 7] = [
     "tree_head",
 ];
 
-/// With what a transaction begins that distributes tables, or changes some that are distributed: it may create
-/// triggers. Citus calls triggers unsafe because they could query other machines; those of a registry look at
-/// their own row, except for `refuse_but_unused`, which says why it may. A server without Citus ignores it.
+/// Begins a transaction that distributes tables, or changes distributed tables: the setting allows it to create
+/// triggers. Citus calls triggers unsafe because they could query other machines. The triggers of a registry
+/// read only their own row, except for `refuse_but_unused`, whose comment says why it may read others. A server
+/// without Citus ignores the setting.
 pub(super) const DISTRIBUTING: [&str; 1] = ["SET LOCAL citus.enable_unsafe_triggers = on"];
 
-/// Whether the extension is in the database.
+/// Whether the extension `citus` is installed in the database.
 fn has_citus(connection: &Connection) -> Result<bool> {
     const HAS_CITUS: &str = "
         SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')";
@@ -202,9 +203,9 @@ pub(super) fn is_distributed(connection: &Connection) -> Result<bool> {
     Ok(has_citus(connection)? && is_true(connection, IS_DISTRIBUTED)?)
 }
 
-/// Distributes every table that is not. Returns how many tables were distributed.
+/// Distributes every table that is not distributed yet. Returns the number of these tables.
 pub(super) fn distribute_rest(connection: &Connection) -> Result<u64> {
-    // The lock of a dataset comes first: the others are placed beside it.
+    // The table with the locks of datasets comes first: the others are placed beside it.
     const LOCAL: &str = "
         SELECT relname::text
         FROM pg_class
@@ -232,14 +233,14 @@ fn is_true(connection: &Connection, question: &str) -> Result<bool> {
     row.map_or(Ok(false), |row| value(&row, 0))
 }
 
-/// Distributes every table that is not distributed, in the transaction that has begun with
-/// [`DISTRIBUTING`]: the rows of one dataset are on one machine. Returns how many tables were distributed.
-/// Nobody can use the registry meanwhile.
+/// Distributes every table that is not distributed yet, so that the rows of one dataset are on one machine.
+/// Returns the number of these tables. The transaction must have begun with [`DISTRIBUTING`]. The registry
+/// cannot be used until it ends.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Unsupported`]: the extension is not in the database. [`ErrorKind::Busy`]: others are using
-/// the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
+/// [`ErrorKind::Unsupported`]: the extension is not in the database. [`ErrorKind::Busy`]: other connections are
+/// using the registry. [`ErrorKind::Denied`]: the role is not the owner of the tables.
 pub(super) fn distribute(connection: &Connection) -> Result<u64> {
     const ALONE: &str = "LOCK TABLE accession.registry IN ACCESS EXCLUSIVE MODE";
     if !has_citus(connection)? {

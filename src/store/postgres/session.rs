@@ -1,5 +1,5 @@
-//! A registry on a server in use: snapshots for reading, transactions for writing; and new ones, each of
-//! which is filled in the transaction that creates it.
+//! An open registry on a server: snapshots for reading, transactions for writing. A new registry is filled in
+//! the transaction that creates it.
 
 use std::cell::{Cell, RefCell};
 use std::path::Path;
@@ -19,12 +19,12 @@ use crate::store::session::{Pool, StoreSession};
 use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value};
 use crate::store::{Error, ErrorKind, Result, Watch};
 
-/// What the registry states about itself, and what its administrator has chosen.
+/// Reads the row of the table `registry`, and the administrator's setting of `synchronous_commit`.
 const STATE: &str = "
     SELECT registry_id, version, schema_check, current_setting('synchronous_commit')
     FROM accession.registry";
 
-/// Locks a dataset, and keeps the token of the change.
+/// Locks a dataset, and stores the token of the change.
 const LOCK: &str = "
     UPDATE accession.writer
     SET revision = revision + 1, tokens = ARRAY[CAST($2 AS uuid)] || tokens[1:15]
@@ -35,7 +35,7 @@ const LOCK: &str = "
 pub(crate) struct ServerStore {
     pool: Pool<Connection>,
     address: Endpoint,
-    /// What the administrator of the server has chosen.
+    /// The administrator's setting on the server.
     synchronous_commit: String,
     stage: Stage,
 }
@@ -43,30 +43,30 @@ pub(crate) struct ServerStore {
 /// Whether the registry is visible to others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Stage {
-    /// It is, with this id.
+    /// It is visible, and has this id.
     Visible(String),
     /// It is being created in a transaction of the only connection.
     New,
 }
 
-/// One consistent state of the registry, or the state that a transaction sees.
+/// One consistent state of the registry, or the state that a write transaction sees.
 pub(crate) struct ServerSession {
     lease: Lease,
     writing: Option<Writing>,
-    /// The dataset that is locked together with the next query.
+    /// The dataset to lock together with the next query.
     locked_next: Cell<Option<DatasetKey>>,
 }
 
-/// What a transaction that writes must know to ask whether it was committed.
+/// The data with which a write transaction can ask later whether it was committed.
 struct Writing {
     busy_wait: Duration,
     token: String,
     transaction_id: String,
-    /// The datasets that are locked, each with its revision.
+    /// The locked datasets, each with its revision.
     locked: RefCell<Vec<(i64, i64)>>,
 }
 
-/// A connection that is returned to its pool when dropped.
+/// A connection that is returned to its pool when the lease is dropped.
 struct Lease {
     connection: Option<Connection>,
     store: Arc<ServerStore>,
@@ -79,7 +79,7 @@ impl ServerStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`]: a clone of the store is still in use; why a connection was lost.
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use. The error that a connection was lost.
     pub fn close(self: Arc<Self>) -> Result<()> {
         let connections = Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_all();
         connections.into_iter().try_for_each(Connection::close)
@@ -95,7 +95,7 @@ impl ServerStore {
         let address = Endpoint::parse(name)?;
         let connection = Connection::open(&address)?;
         let (stated, synchronous_commit) = state(&connection)?;
-        // An older schema is checked when it is migrated, and refused by every read before that.
+        // An older schema is checked when it is migrated. Until then, every read rejects it.
         if !stated.is_older() {
             stated.check_schema()?;
         }
@@ -121,8 +121,7 @@ impl ServerStore {
         Ok(())
     }
 
-    /// Takes a connection and begins a transaction on it. An idle connection may have been lost
-    /// meanwhile, so another one is tried.
+    /// Takes a connection and begins a transaction on it. If an idle connection was lost, tries the next one.
     fn lease(
         self: &Arc<Self>,
         watch: Option<&Watch>,
@@ -152,14 +151,14 @@ impl ServerStore {
         self.idle().map_or_else(|| Connection::open(&self.address), Ok)
     }
 
-    /// Takes an idle connection that is not known to be lost. `None` means that there are none.
+    /// Takes an idle connection that is not known to be lost. `None` means that there is none.
     fn idle(&self) -> Option<Connection> {
         std::iter::from_fn(|| self.pool.take()).find(|connection| !connection.is_closed())
     }
 }
 
-/// What the registry at the other end of a connection states about itself.
-/// Also returns the `synchronous_commit` of its administrator. Takes one round trip.
+/// Reads the row of the table `registry`. Also returns the administrator's `synchronous_commit`. Takes one
+/// round trip.
 fn state(connection: &Connection) -> Result<(StatedSchema, String)> {
     let row = connection.begin(&transaction::reading([STATE, "ROLLBACK"]))?;
     let synchronous_commit = row.get(3).cloned().flatten().unwrap_or_default();
@@ -171,7 +170,7 @@ fn check_same(stated: &StatedSchema, registry_id: &str) -> Result<()> {
 }
 
 impl ServerSession {
-    /// The values of [`LOCK`]. `None` means that nothing has to be locked.
+    /// The values for [`LOCK`]. `None` means that no lock is needed.
     fn locking(&self, dataset_id: i64) -> Option<[Value<'_>; 2]> {
         let writing = self.writing.as_ref()?;
         let is_locked = writing.locked.borrow().iter().any(|(locked, _)| *locked == dataset_id);
@@ -193,9 +192,9 @@ impl ServerSession {
         self.lease.connection()
     }
 
-    /// The connection for a query about what every machine of a cluster has. If damage made one fail
-    /// before, the server would refuse every other one in the transaction, so a snapshot that only reads
-    /// begins another: what is undamaged can still be read.
+    /// The connection for a query. If damage made an earlier query fail, the server rejects all others in the
+    /// transaction. A snapshot that only reads then begins a new transaction, so that undamaged data can still
+    /// be read.
     pub(super) fn reading(&self) -> Result<&Connection> {
         let connection = self.connection();
         if connection.has_failed() && self.writing.is_none() && self.lease.store.stage != Stage::New
@@ -206,12 +205,12 @@ impl ServerSession {
         Ok(connection)
     }
 
-    /// The rows of a query.
+    /// Runs a query, and returns its rows.
     pub(super) fn query(&self, sql: &str, values: &[Value<'_>]) -> Result<Vec<Row>> {
         self.reading()?.query(sql, values)
     }
 
-    /// The only row of a query. `None` means that there is none.
+    /// Runs a query with at most one row. `None` means that there is no row.
     pub(super) fn query_opt(&self, sql: &str, values: &[Value<'_>]) -> Result<Option<Row>> {
         Ok(self.query(sql, values)?.into_iter().next())
     }
@@ -237,7 +236,7 @@ impl ServerStore {
         Ok(ServerSession { lease, writing: None, locked_next: Cell::default() })
     }
 
-    /// Begins a write transaction. The first one migrates a registry with an older schema.
+    /// Begins a write transaction. The first transaction of an older registry migrates its schema.
     ///
     /// # Errors
     ///
@@ -284,7 +283,8 @@ impl ServerStore {
         Ok(ServerSession { lease, writing: Some(writing), locked_next: Cell::default() })
     }
 
-    /// Spreads the registry over the machines of a cluster. Returns how many tables were distributed.
+    /// Distributes the registry over the machines of a cluster. Returns the number of tables that were
+    /// distributed.
     pub fn distribute(&self, busy_wait: Duration) -> Result<u64> {
         // If this function fails, the connection is dropped, which rolls back.
         let connection = self.connection()?;
@@ -301,7 +301,7 @@ impl ServerStore {
 }
 
 impl ServerStore {
-    /// Whether there is a registry at an address.
+    /// Whether a registry exists at an address.
     ///
     /// # Errors
     ///
@@ -318,11 +318,12 @@ impl ServerStore {
         }
     }
 
-    /// Creates a registry at an address, which is visible there once it is put in place.
+    /// Creates a registry at an address. It is visible there after it is put in place.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`]: there is one. [`ErrorKind::Denied`]: the role may not create a schema.
+    /// [`ErrorKind::AlreadyExists`]: a registry exists. [`ErrorKind::Denied`]: the role may not create a
+    /// schema.
     pub fn create(name: &Path, busy_wait: Duration) -> Result<Self> {
         let address = Endpoint::parse(name)?;
         let connection = Connection::open(&address)?;
@@ -398,7 +399,8 @@ impl StoreSession for ServerSession {
         self.locked_next.set(Some(dataset));
     }
 
-    /// Adds the row by which a new dataset is locked, and so locks it. One that was removed has left its row.
+    /// Adds the row that locks a new dataset, and so locks it. The row of a removed dataset with the same key
+    /// may still exist.
     fn lock_new(&self, dataset: DatasetKey) -> Result<()> {
         const INSERT: &str = "
             INSERT INTO accession.writer (dataset_id, revision, tokens)
@@ -450,20 +452,20 @@ impl StoreSession for ServerSession {
         self.connection().flush()
     }
 
-    /// Commits a write transaction, whose changes are durable when this returns.
+    /// Commits a write transaction. The changes are durable when this returns.
     ///
-    /// If the connection, or a machine of a cluster, is lost meanwhile, the server is asked on another
-    /// one whether the change was committed, until it is visible.
+    /// If the connection or a machine of a cluster is lost meanwhile, a new connection asks the server whether
+    /// the change was committed, until it is visible.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Conflict`]: nothing was committed, and the change can be made again.
-    /// [`ErrorKind::OutcomeUnknown`]: the server cannot be asked. [`ErrorKind::NotVisible`]: it was
-    /// committed.
+    /// [`ErrorKind::OutcomeUnknown`]: the server cannot be asked. [`ErrorKind::NotVisible`]: the change was
+    /// committed, but is not visible yet.
     fn commit(self: Box<Self>) -> Result<()> {
         let connection = self.connection();
         if connection.has_failed() {
-            // COMMIT would end it without an error, and without a change.
+            // COMMIT would end the transaction without an error and without a change.
             let what = "a statement of the change failed before".to_owned();
             return Err(Error::conflict(what));
         }
@@ -487,7 +489,7 @@ impl StoreSession for ServerSession {
         };
         let Some(writing) = &self.writing else { return Ok(()) };
         let locked = writing.locked.borrow();
-        // Nothing is written without a lock.
+        // Without a lock, nothing was written.
         if locked.is_empty() {
             return lost.map_or(Ok(()), Err);
         }
@@ -535,8 +537,8 @@ impl Drop for Lease {
                 connection.roll_back("ROLLBACK TO SAVEPOINT accession; RELEASE SAVEPOINT accession")
             }
         };
-        // A connection that cannot roll back is closed, which rolls back. That of a new registry
-        // is the registry.
+        // A connection that cannot roll back is closed, which rolls back. The connection of a new registry is
+        // always returned, because it contains the registry.
         if rolled_back.is_ok() || is_new {
             self.store.pool.put_back(connection);
         }

@@ -1,13 +1,13 @@
-//! What every transaction begins with, and what became of one whose COMMIT was interrupted, because the
-//! connection or a machine of a cluster was lost.
+//! The statements that begin every transaction, and the outcome of a transaction whose COMMIT was interrupted
+//! because the connection or a machine of a cluster was lost.
 //!
-//! Each statement that begins one is a message of its own, and all of them are sent in one round trip:
-//! Citus sends the text of a message with settings on to the machines that the transaction asks, so
-//! such a text must contain nothing else.
+//! Each statement that begins a transaction is a message of its own, and all of them are sent in one round
+//! trip. Citus sends the text of a message with settings on to the machines that the transaction uses, so such
+//! a text must contain nothing else.
 //!
-//! After an interrupted COMMIT the old backend may still be committing, so the outcome is asked for
-//! when its transaction is over, and under the lock that the change held: each change puts its token
-//! into the row that it locks.
+//! After an interrupted COMMIT, the old backend may still be committing. So the outcome is read after its
+//! transaction has ended, under the lock that the change held. Each change puts its token into the row that it
+//! locks.
 
 use std::time::{Duration, Instant};
 
@@ -15,34 +15,32 @@ use super::address::Endpoint;
 use super::connection::{Connection, value};
 use crate::store::Result;
 
-/// How long to wait before the server is asked again.
+/// The time between two attempts to ask the server.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// The tokens that a row keeps.
+/// The number of tokens that a row stores.
 const TOKENS: i64 = 16;
 
-/// A change whose outcome is not known.
+/// A change whose outcome is unknown.
 pub(super) struct SentChange<'change> {
     pub token: &'change str,
     pub transaction_id: &'change str,
-    /// The datasets that it locked, each with the revision that it gave it.
+    /// The datasets that the change locked, each with its new revision.
     pub locked: &'change [(i64, i64)],
 }
 
-/// What became of a change.
+/// The outcome of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CommitOutcome {
-    /// It was, and everybody sees it.
+    /// The change was committed, and is visible.
     Committed,
     NotCommitted,
-    /// The server could not be asked within the time, or so much was changed since that it cannot
-    /// tell.
+    /// The server could not be asked in time, or later changes have removed the token.
     Unknown,
 }
 
-/// Asks what became of a change, for as long as `wait`: the server may be starting again. On a
-/// cluster it is asked for at least two of the intervals in which Citus finishes what a machine has
-/// prepared and not committed.
+/// Asks for the outcome of a change, for at most `wait`: the server may be restarting. On a cluster, it asks
+/// for at least two of the intervals in which Citus finishes prepared transactions.
 pub(super) fn outcome(
     address: &Endpoint,
     change: &SentChange<'_>,
@@ -60,13 +58,13 @@ pub(super) fn outcome(
     }
 }
 
-/// Asks once. `None` means that the transaction of the change is not over.
+/// Asks once. `None` means that the transaction of the change has not ended.
 fn ask(
     address: &Endpoint,
     change: &SentChange<'_>,
     wait: &mut Duration,
 ) -> Result<Option<CommitOutcome>> {
-    // Without a lock timeout of its own, this would wait as long as the other transaction runs.
+    // Without a lock timeout, this would wait until the other transaction ends.
     const LOCK_WAIT: Duration = Duration::from_secs(1);
     const RECOVERY: &str = "
         SELECT setting::bigint
@@ -86,7 +84,7 @@ fn ask(
         let twice = Duration::from_millis(milliseconds.try_into().unwrap_or(0)) * 2;
         *wait = twice.max(*wait);
     }
-    // A promoted standby may not have reached this transaction id: it then reports an error.
+    // A promoted standby may not have reached this transaction id, and then reports an error.
     if let Ok(Some(row)) = connection.query_opt(STATUS, &[change.transaction_id.into()])
         && value(&row, 0)?
     {
@@ -97,12 +95,13 @@ fn ask(
     for (position, (dataset_id, revision)) in change.locked.iter().enumerate() {
         let parameters = [(*dataset_id).into(), change.token.into()];
         let Some(row) = connection.query_opt(LOCKED, &parameters)? else {
-            // It would have added the dataset. If it did, another row was locked before, and says so.
+            // The change would have added this dataset. If it had, it had locked another row first, which
+            // decides.
             return Ok((position == 0).then_some(CommitOutcome::NotCommitted));
         };
         let (is_there, found): (bool, i64) = (value(&row, 0)?, value(&row, 1)?);
         if !is_there {
-            // The first row decides; the others may be on machines that are still to follow.
+            // The first row decides. The other rows may be on machines that have not committed yet.
             return Ok(match position {
                 _ if found >= revision + TOKENS => Some(CommitOutcome::Unknown),
                 0 => Some(CommitOutcome::NotCommitted),
@@ -114,14 +113,13 @@ fn ask(
     Ok(Some(CommitOutcome::Committed))
 }
 
-/// The settings of every transaction, before it does anything.
+/// The settings of every transaction, sent before its other statements.
 ///
-/// The first one makes the others reach every machine of a Citus cluster; any other server takes it
-/// for the setting of an extension that it does not have. Names are resolved in the catalogue only,
-/// and the tables are named in full: else whoever may create a function in another schema of the path
-/// could have the owner of the tables run it. The last ones leave every statement of the store one
-/// plan that is right at any size: by an index. Statistics would have to be gathered first, and an
-/// import into a new table has none.
+/// The first setting makes the others reach every machine of a Citus cluster. A server without Citus accepts it
+/// as a setting of an unknown extension. Names are resolved in the catalogue only, and tables are named in
+/// full. Otherwise anyone who may create a function in another schema of the path could have the owner of the
+/// tables run it. The last settings leave each statement one plan that is right at any size: by an index.
+/// Statistics would have to be gathered first, and a new table has none during an import.
 const SETTINGS: [&str; 7] = [
     "SET LOCAL citus.propagate_set_commands = 'local'",
     "SET LOCAL search_path = pg_catalog, pg_temp",
@@ -132,20 +130,20 @@ const SETTINGS: [&str; 7] = [
     "SET LOCAL jit = off",
 ];
 
-/// Begins a transaction that sees one state of the database, followed by other statements.
+/// Begins a read-only transaction that sees one state of the database, followed by other statements.
 pub(super) fn reading<const N: usize>(then: [&str; N]) -> Vec<String> {
     begin("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &then)
 }
 
-/// Begins a transaction that writes. Each statement sees what was committed before it: once a dataset
-/// is locked, it sees the change of whoever held the lock before.
+/// Begins a transaction that writes. Each statement sees what was committed before it, so after locking a
+/// dataset it sees the change of the previous holder of the lock.
 ///
-/// It waits for a lock as long as `busy_wait`, and its commit is durable: an administrator may have
-/// chosen more than `on`, but not less.
+/// It waits for a lock at most `busy_wait`. Its commit is durable: the setting of an administrator counts only
+/// if it is stronger than `on`.
 ///
-/// A statement that asks several machines of a Citus cluster uses one connection to each: after one that used
-/// several, Citus refuses to change a table that every machine has, such as that of the datasets, and its error
-/// names this setting.
+/// A statement that asks several machines of a Citus cluster uses one connection to each. After a statement
+/// with several connections to a machine, Citus refuses to change a table that every machine has, such as
+/// `dataset`; its error names this setting.
 pub(super) fn writing<const N: usize>(
     busy_wait: Duration,
     synchronous_commit: &str,

@@ -11,18 +11,17 @@ use super::{Result, files};
 use crate::model::Content;
 use crate::store::Error;
 
-/// Limits the memory that all SQLite connections of this process may use together. The limit cannot
-/// be raised again, so this is for a program that uses SQLite for nothing else.
+/// Limits the memory that all SQLite connections of this process may use together. The limit cannot be raised
+/// later, so only a program that uses SQLite for nothing else should call this.
 ///
-/// Limiting the length of a value is not enough: to find a row of a WITHOUT ROWID table, SQLite
-/// reads each row that it compares completely, whatever its length. (A granule id of 100 MB used
-/// 100 MB.)
+/// A limit on the length of a value is not enough: to find a row of a WITHOUT ROWID table, SQLite reads each
+/// row that it compares completely. (A granule id of 100 MB used 100 MB.)
 pub fn limit_memory() -> Result<()> {
     let connection = Connection::open_in_memory()?;
     Ok(connection.pragma_update(None, "hard_heap_limit", MEMORY_BYTES)?)
 }
 
-/// Opens an existing database file, for reading and writing where that is possible.
+/// Opens an existing database file, for reading and writing if possible.
 ///
 /// The connection is not configured yet, and nothing has been read from the file.
 pub(super) fn open(path: &Path) -> Result<Connection> {
@@ -58,11 +57,11 @@ pub(super) fn configure(connection: &Connection, busy_wait: Duration) -> Result<
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_FKEY, true)?;
-    // Without it, SQLite prepares a statement again whenever a bound value changes, to look for a
-    // better plan. The statements of the store have only one plan each.
+    // Without this setting, SQLite prepares a statement again whenever a bound value changes, to look for a
+    // better plan. Each statement of the store has only one plan.
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    // If a mapped file is truncated, the process is killed (SIGBUS); a read returns an error.
+    // If a mapped file is truncated, the process is killed (SIGBUS). If it is read, an error is returned.
     connection.pragma_update(None, "mmap_size", 0)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
     connection.set_prepared_statement_cache_capacity(32);
@@ -73,16 +72,15 @@ pub(super) fn configure(connection: &Connection, busy_wait: Duration) -> Result<
     Ok(())
 }
 
-/// Makes a connection to a file that need not outlast a crash write it without syncs.
+/// Makes a connection write its file without syncs, for a file that need not survive a crash.
 pub(super) fn without_syncs(connection: &Connection) -> Result<()> {
     Ok(connection.pragma_update(None, "synchronous", "OFF")?)
 }
 
-/// Closes a connection after a checkpoint has moved the content of the `-wal` file into the
-/// database.
+/// Runs a checkpoint, which moves the content of the `-wal` file into the database, and closes the connection.
 ///
-/// Closing a connection runs a checkpoint too, but does not report whether it failed, and a
-/// database without its `-wal` file is incomplete.
+/// Closing a connection also runs a checkpoint, but does not report a failure. Without its `-wal` file, the
+/// database would then be incomplete.
 pub(super) fn close(connection: Connection) -> Result<()> {
     let is_busy: bool =
         connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
@@ -107,8 +105,8 @@ fn immutable_uri(path: &Path) -> String {
     uri
 }
 
-/// The longest string, blob or row in a registry, in bytes: a longer one is neither read nor written. A row
-/// has what is known of the files of a granule, and its key.
+/// The longest string, blob or row in a registry, in bytes: a longer one is neither read nor written. The
+/// longest row is the record of the files of a granule, with its key.
 pub(super) const MAX_VALUE_BYTES: i32 = Content::MAX_BYTES as i32 + 8 * 1_024;
 
 /// The longest statement of SQL, in bytes.
@@ -118,20 +116,20 @@ const MAX_SQL_BYTES: i32 = 1_024 * 1_024;
 /// need a tenth of that.
 pub(super) const MEMORY_BYTES: u32 = 67_108_864;
 
-/// The page cache of a connection, in KiB: SQLite's default. It is set because a file can specify
-/// another size: one flipped bit is enough to request more than [`MEMORY_BYTES`].
+/// The page cache of a connection, in KiB: SQLite's default. It is set because a file can request another size:
+/// one flipped bit can request more than [`MEMORY_BYTES`].
 pub(super) const CACHE_KIB: i32 = 2_000;
 
-/// Limits of SQLite (sqlite.org/limits.html) that protect against an untrusted file. The depth of
-/// expressions and the number of columns keep SQLite's defaults, since the tables and views that
-/// others have added to the file are parsed too.
+/// Limits of SQLite (sqlite.org/limits.html) that protect against an untrusted file. The depth of expressions
+/// and the number of columns keep SQLite's defaults, since SQLite also parses tables and views that others have
+/// added to the file.
 pub(super) const LIMITS: [(Limit, i32); 7] = [
     (Limit::SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES),
     (Limit::SQLITE_LIMIT_SQL_LENGTH, MAX_SQL_BYTES),
     (Limit::SQLITE_LIMIT_VDBE_OP, 25_000),
     (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 50),
-    // This also limits the actions of foreign keys, of which the schema has none. (VACUUM INTO
-    // would need one attached file.)
+    // This also limits the actions of foreign keys; the schema has none. (VACUUM INTO would need one attached
+    // file.)
     (Limit::SQLITE_LIMIT_TRIGGER_DEPTH, 1),
     (Limit::SQLITE_LIMIT_ATTACHED, 0),
     (Limit::SQLITE_LIMIT_WORKER_THREADS, 0),
@@ -150,8 +148,8 @@ mod tests {
         );
     }
 
-    /// One flipped bit in the cache size in a file's header made SQLite cache gigabytes: with the
-    /// memory limit, a registry of 97 MB could not be read.
+    /// One flipped bit in the cache size in a file's header made SQLite cache gigabytes. With the memory limit,
+    /// a registry of 97 MB could not be read.
     #[test]
     fn the_file_does_not_decide_how_much_memory_its_pages_get() {
         let directory = tempfile::tempdir().unwrap();

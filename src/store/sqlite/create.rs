@@ -1,5 +1,5 @@
-//! New registry files: empty ones, and copies of one consistent state of a registry, made while others
-//! read and write it; and how they are put in place, or replace a registry.
+//! New registry files, and how they are put in place or replace a registry. A new file is empty, or a copy of
+//! one consistent state of a registry, made while others read and write that registry.
 
 use std::ffi::OsString;
 use std::fs::Metadata;
@@ -17,45 +17,43 @@ use crate::store::{Error, ErrorKind};
 
 /// A new registry in a temporary file beside its target, which is renamed to the target when complete.
 ///
-/// If it is dropped before that, it is removed. Connections to it must be closed first.
+/// Dropping it before that removes the file. Close all connections to it first.
 pub(crate) struct NewFile {
     file: AtomicFile,
 }
 
 impl NewFile {
-    /// Creates an empty registry beside `target`, where no file exists yet.
+    /// Creates an empty registry beside `target`, where no file may exist yet.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Misplaced`],
-    /// [`ErrorKind::AlreadyExists`]: there is already a file of a registry.
-    /// [`ErrorKind::InvalidPath`],
-    /// [`ErrorKind::Io`]: no registry can be created there.
+    /// [`ErrorKind::Misplaced`], [`ErrorKind::AlreadyExists`]: a file of a registry already exists there.
+    /// [`ErrorKind::InvalidPath`], [`ErrorKind::Io`]: no registry can be created there.
     pub fn create(target: &Path, busy_wait: Duration) -> Result<(Connection, Self)> {
         let temporary = NewFile::without_bytes(target)?;
         let mut connection = connection::open(temporary.path())?;
         connection::configure(&connection, busy_wait)?;
-        // Until the file is put in place, nobody else can see it, and after a crash it is removed:
-        // it needs no write-ahead log, through which every page would be written twice, and no
-        // syncs but the last. The rollback journal stays, since a change that fails is rolled back
-        // here too; it contains only pages that were in the file before the change.
+        // No other process sees the file before it is put in place, and a file left by a crash is removed. So
+        // it needs no write-ahead log, which would write every page twice, and no syncs but the last. It has a
+        // rollback journal, since a failed change is rolled back here too. The journal contains only pages that
+        // were in the file before the change.
         connection::without_syncs(&connection)?;
-        // Every row that is added here belongs to a dataset that is added in the same transaction.
-        // Looking that up again for each row takes a fifth of the time of adding it; `verify` checks
-        // it in any registry.
+        // Every row that is added here belongs to a dataset that is added in the same transaction. Checking the
+        // foreign key of each row would take a fifth of the time of adding it; `verify` checks them in any
+        // registry.
         connection.pragma_update(None, "foreign_keys", "OFF")?;
         schema::migrate(&mut connection)?;
         Ok((connection, temporary))
     }
 
-    /// Creates an empty file beside `target`, where no file exists yet.
+    /// Creates an empty file beside `target`, where no file may exist yet.
     fn without_bytes(target: &Path) -> Result<Self> {
         reserved::check(target).map_err(Error::of_disk)?;
         files::check_is_free(target)?;
         NewFile::beside(target)
     }
 
-    /// Creates an empty file beside `target`, whether or not a file exists there.
+    /// Creates an empty file beside `target`, even if a file exists there.
     fn beside(target: &Path) -> Result<Self> {
         let directory = disk::directory_of(target).canonicalize();
         if let Ok(directory) = &directory {
@@ -73,12 +71,12 @@ impl NewFile {
         self.file.path()
     }
 
-    /// The path that the registry is meant for.
+    /// The path at which the registry will be put in place.
     pub fn target(&self) -> &Path {
         self.file.target()
     }
 
-    /// Gives the registry the permissions of the file at a path, if there is one.
+    /// Gives the registry the permissions of the file at a path, if that file exists.
     pub fn take_permissions_of(&self, path: &Path) -> Result<()> {
         match files::metadata(path)? {
             Some(metadata) => self.take_permissions(&metadata),
@@ -86,13 +84,13 @@ impl NewFile {
         }
     }
 
-    /// Gives the registry the permissions of another file, before anything is copied into it.
+    /// Gives the registry the permissions of another file. Call this before anything is copied into it.
     fn take_permissions(&self, of: &Metadata) -> Result<()> {
         self.file.take_permissions(of).map_err(Error::of_disk)
     }
 
-    /// Closes the connection that filled the registry, and sets the mode of a registry in use,
-    /// which is stored in the file.
+    /// Closes the connection that filled the registry, and sets the journal mode of a registry in use, which is
+    /// stored in the file.
     ///
     /// # Errors
     ///
@@ -114,17 +112,18 @@ impl NewFile {
     }
 }
 
-/// Pages that are copied between two calls of the progress function.
+/// The number of pages that are copied between two calls of the progress function.
 const STEP_PAGES: i32 = 4_096;
 
-/// How long to wait before a lock is requested again.
+/// The time between two attempts to get a lock.
 const RETRY: Duration = Duration::from_millis(10);
 
-/// Copies the state that a connection sees into a temporary file beside `target`, where no file
-/// exists yet, with the permissions of the registry at `of`, if it has a path. `progress` is called with the
-/// number of pages copied and the total number of pages.
+/// Copies the state that a connection sees into a temporary file beside `target`, where no file may exist yet.
+/// The copy gets the permissions of the registry at `of`, if that has a path. Calls `progress` with the number
+/// of pages copied and the total number of pages.
 ///
-/// In a transaction that has begun to read, the copy is of the state that the transaction sees.
+/// If the connection is in a transaction that has begun to read, the copy is of the state that the transaction
+/// sees.
 ///
 /// # Errors
 ///
@@ -137,7 +136,7 @@ pub fn copy_beside(
     busy_wait: Duration,
     progress: impl FnMut(u64, u64) -> ControlFlow<()>,
 ) -> Result<NewFile> {
-    // Checked first: otherwise a file that SQLite created there would be reported as existing.
+    // Checked first, because otherwise a file that SQLite created there would be reported as existing.
     reserved::check(target).map_err(Error::of_disk)?;
     if target.symlink_metadata().is_ok() {
         return Err(Error::exists());
@@ -148,8 +147,8 @@ pub fn copy_beside(
     Ok(temporary)
 }
 
-/// Copies the state that a connection sees into a temporary file. The connection is in a transaction that has
-/// begun to read, so the state does not change.
+/// Copies the state that a connection sees into a temporary file. The connection must be in a transaction that
+/// has begun to read, so that the state does not change.
 fn fill(
     temporary: &NewFile,
     source: &Connection,
@@ -162,7 +161,7 @@ fn fill(
     Ok(copy.close().map_err(|(_, error)| error)?)
 }
 
-/// Copies the state that a connection sees into another database, whose content is replaced.
+/// Replaces the content of another database with the state that a connection sees.
 fn copy_into(
     source: &Connection,
     copy: &mut Connection,
@@ -190,35 +189,36 @@ fn copy_into(
     }
 }
 
-/// A lock on the registry that is to be replaced, which ends when it is dropped.
+/// A lock on the registry that will be replaced. Dropping it releases the lock.
 pub(crate) struct TargetLock {
     connection: Option<Connection>,
 }
 
 impl NewFile {
-    /// Refuses a target that is no file: to replace a directory or a device would take it away from other programs.
+    /// Rejects a target that is not a file: replacing a directory or a device would remove it for other
+    /// programs.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotARegistry`]: it is a directory, a pipe or a device.
+    /// [`ErrorKind::NotARegistry`]: the target is a directory, a pipe or a device.
     pub fn check_target(target: &Path) -> Result<()> {
         files::metadata(target)?.map_or(Ok(()), |metadata| files::check_is_a_file(&metadata))
     }
 
-    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace it, with
-    /// the permissions of the file at `target` or, if there is none, of the copy. `progress` is called with
-    /// the number of pages copied and the total number of pages.
+    /// Copies the registry at `copy` into a temporary file beside `target`, which can then replace the file
+    /// there. The copy gets the permissions of the file at `target` or, if none exists, of the file at `copy`.
+    /// Calls `progress` with the number of pages copied and the total number of pages.
     ///
     /// # Errors
     ///
-    /// Those of [`open::open`] for the copy; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
+    /// The errors of [`open::open`] for the copy; [`ErrorKind::Interrupted`]: `progress` returned `Break`.
     pub fn copy_of(
         copy: &Path,
         target: &Path,
         busy_wait: Duration,
         progress: impl FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Self> {
-        // A link is kept, and still refers to the registry.
+        // If the target is a link, the file that it refers to is replaced, and the link stays.
         let target = match target.is_symlink() {
             true => files::canonical(target)?,
             false => target.to_owned(),
@@ -242,8 +242,8 @@ impl NewFile {
         Ok(temporary)
     }
 
-    /// Locks the registry at the target for writing, so that no change is in progress while it is replaced.
-    /// What SQLite cannot open is not locked, since no other process is writing to it either.
+    /// Locks the registry at the target for writing, so that no change is in progress while it is replaced. If
+    /// SQLite cannot open the file, it is not locked; no other process can be writing to it either.
     ///
     /// The schema is not checked, since a newer version of this program may be writing.
     ///
@@ -263,23 +263,23 @@ impl NewFile {
         }
     }
 
-    /// Renames the file at the target, which is locked, with its `-wal` and `-shm` files, and then
-    /// renames the temporary file to the target. All connections to the temporary file must be closed.
+    /// Renames the locked file at the target, with its `-wal` and `-shm` files, and then renames the temporary
+    /// file to the target. All connections to the temporary file must be closed.
     ///
-    /// Returns the new path of the old file, `TARGET.replaced-SUFFIX`. `None` means that there was no
-    /// file. `suffix` is the time, in a form that is allowed in a file name.
+    /// Returns the new path of the old file, `TARGET.replaced-SUFFIX`. `None` means that no file existed.
+    /// `suffix` is the time, in a form that is allowed in a file name.
     ///
-    /// Processes that have the old registry open find by [`Identity::check`](super::Identity::check) that
-    /// it was replaced. Between the two renames there is no file at the target; if the process is
-    /// killed at that moment, both the old registry and the copy exist under other names.
+    /// Processes that have the old registry open detect the replacement with
+    /// [`Identity::check`](super::Identity::check). Between the two renames no file is at the target. If the
+    /// process is killed at that moment, both the old registry and the copy exist under other names.
     ///
-    /// Whatever can fail without renaming anything is done first: the copy is synced, and so is the
-    /// directory. If something fails afterwards, what was renamed is renamed back.
+    /// Everything that can fail without renaming anything is done first: syncing the copy and the directory. If
+    /// something fails afterwards, the renames are undone.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::AlreadyExists`]: there is already a file `TARGET.replaced-SUFFIX`, or another process
-    /// has since created a registry at the target; [`ErrorKind::Misplaced`]: the old file cannot be renamed
+    /// [`ErrorKind::AlreadyExists`]: a file `TARGET.replaced-SUFFIX` already exists, or another process has
+    /// created a registry at the target meanwhile. [`ErrorKind::Misplaced`]: the old file cannot be renamed
     /// back.
     pub fn replace(self, lock: TargetLock, suffix: &str) -> Result<Option<PathBuf>> {
         let file = self.file;
@@ -303,15 +303,15 @@ impl NewFile {
         if let Err(source) = exchange() {
             return Err(match moves.undo() {
                 Ok(()) => {
-                    // The names are as they were; that they may not be durable is part of the error.
+                    // The old names are restored. The error includes that this may not be durable.
                     let _ = directory.sync();
                     source
                 }
                 Err(_) => moved_away(&target, &kept).because(source),
             });
         }
-        // Processes that wait for the lock may continue only now. Because the file was renamed, closing
-        // the connection does not touch the files at the target (`databaseIsUnmoved` in pager.c).
+        // Processes that wait for the lock may continue only now. Because the file was renamed, closing the
+        // connection does not change the files at the target (`databaseIsUnmoved` in pager.c).
         drop(lock.connection);
         Ok((!moves.done.is_empty()).then_some(kept))
     }
@@ -320,9 +320,9 @@ impl NewFile {
 /// The renames that were made to replace a registry.
 #[derive(Default)]
 struct Moves {
-    /// The old and the new path of each file, in the order in which they were renamed.
+    /// The old and the new path of each file, in the order of the renames.
     done: Vec<(PathBuf, PathBuf)>,
-    /// The path of the new registry, once it is there.
+    /// The path of the new registry, after it was renamed to the target.
     placed: Option<PathBuf>,
 }
 
@@ -354,7 +354,8 @@ fn rename(from: &Path, to: &Path) -> Result<()> {
     std::fs::rename(from, to).map_err(|source| Error::cannot("move", from, source).of_store())
 }
 
-/// The error for a registry that was renamed to be replaced, and that has no other at its path.
+/// The error for a registry that was renamed to be replaced and could not be renamed back, so that no registry
+/// is at its path.
 fn moved_away(from: &Path, to: &Path) -> Error {
     let message = format!(
         "{} was moved to {}, and cannot be moved back",
@@ -393,7 +394,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("accession.db");
         let wal = directory.path().join("accession.db-wal");
-        // The changes appear after the temporary file was created, or before.
+        // The changes appear after the temporary file was created, and before.
         let temporary = prepare(&path).unwrap();
         std::fs::write(&wal, "a change").unwrap();
         let is_orphaned = |error: Error| {
@@ -403,7 +404,7 @@ mod tests {
         assert!(is_orphaned(temporary.put_in_place().unwrap_err()));
         assert!(is_orphaned(prepare(&path).map(|_| ()).unwrap_err()));
         assert!(!path.exists());
-        // If a registry exists there, the changes belong to it.
+        // If a registry exists at the path, the changes belong to it.
         std::fs::write(&path, "a registry").unwrap();
         assert_eq!(prepare(&path).map(|_| ()).unwrap_err().kind(), ErrorKind::AlreadyExists);
     }
@@ -525,7 +526,7 @@ mod tests {
         let moved = restore(&copy, &target).unwrap().unwrap();
         assert_eq!(identity.check().err().unwrap().kind(), ErrorKind::Replaced);
         assert_eq!(datasets_of(&connection), "NEW,LATER");
-        // Another process writes to the new registry, and then the old one is closed.
+        // Another process writes to the new registry, and then the old registry is closed.
         let new = open_to_write(&target);
         new.connection
             .execute("INSERT INTO dataset (name, record, row_check) VALUES ('AFTER', '{}', 0)", [])
@@ -535,7 +536,7 @@ mod tests {
         drop(new);
         assert_eq!(datasets(&target), "OLD,AFTER");
         assert_eq!(datasets(&moved), "NEW,LATER");
-        // The name for the old file is in use by now.
+        // The name for the old file is already in use.
         assert_eq!(restore(&copy, &target).err().unwrap().kind(), ErrorKind::AlreadyExists);
     }
 

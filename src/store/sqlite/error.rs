@@ -25,7 +25,7 @@ impl From<rusqlite::Error> for Error {
         if extended_code(&error) == Some(rusqlite::ffi::SQLITE_IOERR_GETTEMPPATH) {
             return temporary(error);
         }
-        // SQLite reads the mode of the file by its name before it creates a file beside it.
+        // Before SQLite creates a file beside the registry, it reads the mode of the registry file by its name.
         if extended_code(&error) == Some(rusqlite::ffi::SQLITE_IOERR_FSTAT) {
             return Error::replaced();
         }
@@ -64,8 +64,8 @@ impl From<rusqlite::Error> for Error {
 }
 
 impl Error {
-    /// Whether SQLite cannot lock the file, or cannot create the files that it needs for locking:
-    /// the file or its directory cannot be written, or the disk has no space for a `-shm` file.
+    /// Whether SQLite cannot lock the file, or cannot create the files that it needs for locking: because the
+    /// file or its directory cannot be written, or the disk has no space for a `-shm` file.
     pub(super) fn is_of_locks(&self) -> bool {
         if self.detail() == Some(ErrorDetail::Disk) {
             let cause = self.source().and_then(|cause| cause.downcast_ref());

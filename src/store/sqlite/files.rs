@@ -1,5 +1,5 @@
-//! The files of a registry: the one at its path, those that SQLite keeps beside it, and whether the
-//! path still refers to the file that was opened.
+//! The files of a registry: the file at its path, and the files that SQLite creates beside it. Also checks that
+//! the path still refers to the file that was opened.
 
 use std::fs::Metadata;
 use std::io;
@@ -12,12 +12,11 @@ use crate::disk::reserved::beside;
 use crate::model::quoted;
 use crate::store::{Error, ErrorKind};
 
-/// The longest path of a registry that SQLite can open, in bytes: SQLite's limit is 512, with the
-/// endings of the files beside it (`MAX_PATHNAME` in os_unix.c, `sqlite3PagerOpen`). Windows has a
-/// larger limit.
+/// The longest path of a registry that SQLite can open, in bytes. SQLite's limit is 512, including the suffixes
+/// of the files beside it (`MAX_PATHNAME` in os_unix.c, `sqlite3PagerOpen`). Windows has a larger limit.
 const MAX_PATH_BYTES: usize = 504;
 
-/// The metadata of the file at a path. `None` means that there is no file.
+/// The metadata of the file at a path. `None` means that no file exists.
 pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
     match std::fs::metadata(path) {
         Ok(metadata) => Ok(Some(metadata)),
@@ -28,9 +27,8 @@ pub(super) fn metadata(path: &Path) -> Result<Option<Metadata>> {
 
 /// The absolute path of an existing file, with links resolved.
 ///
-/// SQLite follows a link before it looks for the files beside a database. It also interprets a path
-/// that begins with `file:` as a URI, and `:memory:` as a database in memory; an absolute path is
-/// neither.
+/// SQLite follows a link before it looks for the files beside a database. It interprets a path that begins with
+/// `file:` as a URI, and `:memory:` as a database in memory. An absolute path is neither.
 ///
 /// # Errors
 ///
@@ -41,7 +39,7 @@ pub(super) fn canonical(path: &Path) -> Result<PathBuf> {
     Ok(file)
 }
 
-/// Refuses an absolute path that SQLite cannot open.
+/// Rejects an absolute path that SQLite cannot open.
 pub(super) fn check_length(file: &Path) -> Result<()> {
     let bytes = file.as_os_str().len();
     if cfg!(unix) && bytes > MAX_PATH_BYTES {
@@ -53,8 +51,8 @@ pub(super) fn check_length(file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Rejects the path of a new registry if SQLite could not open the temporary file to which the registry is
-/// written first. That file is in the same directory, and its name may be longer than the final one.
+/// Rejects the path of a new registry if SQLite cannot open the temporary file to which the registry is first
+/// written. That file is in the same directory, and its name may be longer than the final name.
 pub(super) fn check_length_of_new(directory: &Path, temporary: &Path) -> Result<()> {
     let name = temporary.file_name().unwrap_or_default();
     if check_length(&directory.join(name)).is_ok() {
@@ -68,14 +66,14 @@ pub(super) fn check_length_of_new(directory: &Path, temporary: &Path) -> Result<
     Err(Error::stored(ErrorKind::InvalidPath, message))
 }
 
-/// Refuses a file that cannot be a registry: a directory, a device, an empty file.
+/// Rejects a file that cannot be a registry: a directory, a device, an empty file.
 pub(super) fn check_is_a_file_with_bytes(metadata: &Metadata) -> Result<()> {
     check_is_a_file(metadata)?;
     // SQLite opens an empty file as an empty database. A registry is never empty.
     if metadata.len() == 0 { Err(Error::not_a_registry("the file is empty")) } else { Ok(()) }
 }
 
-/// Refuses what is no file: a directory, a pipe, a device.
+/// Rejects what is not a file: a directory, a pipe, a device.
 pub(super) fn check_is_a_file(metadata: &Metadata) -> Result<()> {
     let what = if metadata.is_dir() {
         "it is a directory"
@@ -87,18 +85,18 @@ pub(super) fn check_is_a_file(metadata: &Metadata) -> Result<()> {
     Err(Error::not_a_registry(what))
 }
 
-/// Whether there is a `-wal` file beside a registry that is not empty.
+/// Whether a registry has a `-wal` file that is not empty.
 pub(super) fn has_wal(path: &Path) -> Result<bool> {
     has_bytes(&beside(path, "-wal"))
 }
 
-/// Refuses a path beside which an earlier registry has left changes, since SQLite would write these
-/// into the next file there.
+/// Rejects a path beside which an earlier registry has left changes, since SQLite would write these into the
+/// next file there.
 pub(super) fn check_is_free(target: &Path) -> Result<()> {
     for ending in ["-wal", "-journal"] {
         let path = beside(target, ending);
         if has_bytes(&path)? {
-            // Checked in this order: a registry that another process has just created has its own
+            // Checked in this order, because a registry that another process has just created has its own
             // `-wal`.
             return Err(match target.symlink_metadata() {
                 Ok(_) => Error::exists(),
@@ -109,7 +107,7 @@ pub(super) fn check_is_free(target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The error for the path of a registry that no longer exists, but whose last changes do.
+/// The error for a path where no registry exists, but a file with changes of an earlier registry does.
 fn orphaned(changes: &Path) -> Error {
     let message = format!(
         "there is no registry here, but {} contains changes to one that existed",
@@ -129,7 +127,7 @@ fn unseen(path: &Path, source: io::Error) -> Error {
 /// The first bytes of every SQLite database (sqlite.org/fileformat.html § 1.3).
 const MAGIC: &[u8] = b"SQLite format 3\0";
 
-/// The number of bytes that [`is_database`] looks at.
+/// The number of bytes that [`is_database`] reads.
 pub const MAGIC_BYTES: u64 = MAGIC.len() as u64;
 
 /// Whether a file that begins with these bytes is a database, and so perhaps a registry.
@@ -139,19 +137,20 @@ pub fn is_database(beginning: &[u8]) -> bool {
 
 /// Identifies an open registry, to check that it is still at its path and to open it again.
 ///
-/// Writes to a registry that was moved or removed while it was open succeed, but nobody finds them.
-/// So a writer calls [`Identity::check`] before it commits, and a reader of several pages calls it
+/// If a registry was moved or removed while it was open, writes to it succeed, but nobody finds them. So a
+/// writer calls [`Identity::check`] before it commits. A reader of several pages calls it before each page, and
+/// [`Identity::check_unchanged`] after each page.
 /// before each page, and [`Identity::check_unchanged`] after it.
 #[derive(Debug, Clone)]
 pub struct Identity {
-    /// `None` means that it is in a single connection: in memory.
+    /// `None` means that the registry exists only in one connection.
     pub(super) location: Option<Location>,
 }
 
 /// The file of a registry.
 #[derive(Debug, Clone)]
 pub(super) struct Location {
-    /// The absolute path with which it was opened, with links not resolved.
+    /// The absolute path with which the registry was opened, with links not resolved.
     pub path: PathBuf,
     /// The path with links resolved.
     pub file: PathBuf,
@@ -160,16 +159,16 @@ pub(super) struct Location {
     pub unlocked: Option<Unlocked>,
 }
 
-/// Distinguishes a file from another one that replaces it under the same name.
+/// Distinguishes a file from another file that replaces it under the same name.
 ///
-/// Device and inode are not reused while the file is open.
+/// The system does not reuse the device and inode while the file is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileId {
     device: u64,
     inode: u64,
 }
 
-/// The metadata that change when a file is written.
+/// The part of the metadata that changes when a file is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Unlocked {
     bytes: u64,
@@ -177,23 +176,23 @@ pub(super) struct Unlocked {
 }
 
 impl Identity {
-    /// The identity of a registry that exists in a single connection.
+    /// The identity of a registry that exists only in one connection.
     pub(in crate::store) fn of_connection() -> Self {
         Identity { location: None }
     }
 
-    /// The path of the registry with links resolved. `None` means that it is not in a file.
+    /// The path of the registry with links resolved. `None` means that it exists only in one connection.
     pub fn file(&self) -> Option<&Path> {
         self.location.as_ref().map(|location| location.file.as_path())
     }
 
-    /// Checks that the path still refers to the file that was opened and, where the file is read
-    /// without locks, that it has not been written. Costs one or two system calls.
+    /// Checks that the path still refers to the file that was opened. If the file is read without locks, also
+    /// checks that it has not been written. Costs one or two system calls.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced, or it was
-    /// written while it was read without locks. [`ErrorKind::Io`]: its metadata cannot be read.
+    /// [`ErrorKind::Replaced`]: the file was moved, removed or replaced, or was written while it was read
+    /// without locks. [`ErrorKind::Io`]: its metadata cannot be read.
     pub fn check(&self) -> Result<()> {
         let Some(Location { path, file, id, unlocked }) = &self.location else { return Ok(()) };
         let Some(metadata) = metadata(path)? else { return Err(Error::replaced()) };
@@ -209,7 +208,8 @@ impl Identity {
         }
     }
 
-    /// The same where the file is read without locks: with them, nobody changes what is being read.
+    /// Like [`Identity::check`], for a file that is read without locks. With locks, nobody changes what is
+    /// being read, so nothing is checked.
     pub fn check_unchanged(&self) -> Result<()> {
         match &self.location {
             Some(Location { unlocked: Some(_), .. }) => self.check(),

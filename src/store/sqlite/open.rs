@@ -22,20 +22,18 @@ pub struct Opened {
 ///
 /// A registry with an older schema cannot be read before the first change migrates it.
 ///
-/// The file is opened for writing where possible, with writes disabled: the last reader then removes the
+/// If possible, the file is opened for writing, and writes are disabled. Then the last reader removes the
 /// `-wal` and `-shm` files, which a read-only connection would leave (observed with SQLite 3.40 to 3.54).
 ///
 /// # Errors
 ///
 /// [`ErrorKind::RegistryMissing`], [`ErrorKind::NotARegistry`], [`ErrorKind::OtherSchema`],
-/// [`ErrorKind::Damaged`]: there is no registry that this version can read. [`ErrorKind::InvalidPath`],
-/// [`ErrorKind::Denied`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`],
-/// [`ErrorKind::Io`]: it cannot be opened. [`ErrorKind::Replaced`]: another file replaced it while it was
-/// being opened.
+/// [`ErrorKind::Damaged`]: no registry that this version can read is at the path. [`ErrorKind::InvalidPath`],
+/// [`ErrorKind::Denied`], [`ErrorKind::Busy`], [`ErrorKind::Temporary`], [`ErrorKind::Io`]: the file cannot be
+/// opened. [`ErrorKind::Replaced`]: another file replaced it while it was being opened.
 pub fn open(path: &Path) -> Result<Opened> {
     let Some(metadata) = files::metadata(path)? else {
-        // Creating a registry here would fail because the name is taken, so the link must be
-        // reported.
+        // A dangling link must be reported, because creating a registry there would fail: the name is taken.
         return Err(match path.symlink_metadata() {
             Ok(_) => Error::not_a_registry("it is a link to a file that does not exist"),
             Err(_) => Error::missing(),
@@ -64,7 +62,7 @@ pub fn in_memory() -> Result<Opened> {
     Ok(Opened { connection, identity: Identity::of_connection() })
 }
 
-/// Creates an empty registry at a path in a temporary directory. It need not outlast a crash, so nothing is
+/// Creates an empty registry at a path in a temporary directory. It need not survive a crash, so nothing is
 /// synced.
 ///
 /// # Errors
@@ -87,7 +85,7 @@ pub fn temporary(path: PathBuf) -> Result<Opened> {
 impl Opened {
     /// Checks the schema, and disables writes.
     fn prepare(self) -> Result<Self> {
-        // An older schema is checked when it is migrated, and refused by every read before that.
+        // An older schema is checked when it is migrated. Until then, every read rejects it.
         if schema::version(&self.connection)? >= SCHEMA {
             schema::check(&self.connection)?;
         }
@@ -97,7 +95,7 @@ impl Opened {
 }
 
 impl Identity {
-    /// Opens another connection to the same registry. `None` means that there can be only one: the
+    /// Opens another connection to the same registry. `None` means that there can be only one, because the
     /// registry is in memory.
     ///
     /// The schema is not checked again, so this takes a third of the time of [`open`].
@@ -116,17 +114,18 @@ impl Identity {
         Ok(Some(connection))
     }
 
-    /// Enables writes on a connection, before each change. The first change of a registry (`is_first`) migrates
-    /// it, if its schema is older, and sets the mode in which it is written.
+    /// Enables writes on a connection; called before each change. The first change of a registry (`is_first`)
+    /// migrates an older schema, and sets the journal mode.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Denied`], [`ErrorKind::Denied`] and other errors of opening: it cannot be written.
-    /// Those of migrating it.
+    /// [`ErrorKind::Denied`] and other errors of opening: the registry cannot be written. Errors of migrating
+    /// it.
     pub fn enable_writes(&self, connection: &mut Connection, is_first: bool) -> Result<()> {
         let Some(Location { file, unlocked, .. }) = &self.location else { return Ok(()) };
         if unlocked.is_some() {
-            // It was opened without locks because they failed, which may be why it cannot be written.
+            // It was opened without locks because locking failed. Trying again returns that error, which may be
+            // the reason.
             open_locked(file)?;
             return Err(Error::read_only());
         }
@@ -147,7 +146,7 @@ impl Identity {
 
     /// Disables writes on a connection after a change.
     pub fn disable_writes(&self, connection: &Connection) -> Result<()> {
-        // The only connection to a new registry is closed in another mode.
+        // The only connection to a new registry stays writable, because closing it sets another journal mode.
         if self.location.is_some() { restrict(connection, true) } else { Ok(()) }
     }
 }
@@ -164,12 +163,12 @@ fn connect(file: &Path, metadata: &Metadata) -> Result<(Connection, Option<Unloc
 
 fn open_locked(file: &Path) -> Result<Connection> {
     let connection = connection::open(file)?;
-    // Checked before the first read: in a writable directory, that would create -wal and -shm files
-    // that nobody removes and that the owner of the registry cannot write.
+    // Checked before the first read. In a writable directory, the read would create -wal and -shm files that
+    // nobody removes and that the owner of the registry cannot write.
     if connection.is_readonly(rusqlite::MAIN_DB)? && !files::has_wal(file)? {
         return Err(Error::read_only());
     }
-    // Its first read is that of the schema, with which SQLite opens the file and the two files beside it.
+    // This reads the schema first. With that read, SQLite opens the file and the two files beside it.
     connection::configure(&connection, BUSY_WAIT)?;
     Ok(connection)
 }
@@ -180,7 +179,7 @@ fn open_unlocked(file: &Path) -> Result<Connection> {
     Ok(connection)
 }
 
-/// Disables writes on a connection, or enables them.
+/// Disables or enables writes on a connection.
 fn restrict(connection: &Connection, is_for_reading: bool) -> Result<()> {
     Ok(connection.pragma_update(None, "query_only", is_for_reading)?)
 }
@@ -312,8 +311,7 @@ mod tests {
         assert_eq!(error("nul\0byte").kind(), ErrorKind::Io);
     }
 
-    /// For a path that is too long, SQLite reports that it cannot open the file, or that the disk
-    /// failed.
+    /// For a path that is too long, SQLite reports that it cannot open the file, or that the disk failed.
     #[test]
     fn a_path_is_refused_if_and_only_if_it_is_too_long_for_sqlite() {
         let root = tempfile::tempdir().unwrap();
@@ -337,8 +335,8 @@ mod tests {
         assert!(is_too_long(open(&of_length(505)).map(|_| ()).unwrap_err()));
     }
 
-    /// A new registry is first written to a temporary file. The message used to state the length of the path
-    /// of that file: 512 bytes for a given path of 495 bytes.
+    /// A new registry is first written to a temporary file. The message used to state the length of that file's
+    /// path: 512 bytes for a given path of 495 bytes.
     #[test]
     fn a_directory_is_refused_if_its_temporary_files_have_too_long_a_path_for_sqlite() {
         let root = tempfile::tempdir().unwrap();

@@ -1,19 +1,18 @@
 //! The schema: the migrations that create it, and the check that a file has it.
 //!
-//! `application_id` and `user_version` are eight bytes that anyone can write. A table with the
-//! right name may have generated columns, no key, or none of the constraints. So the SQL text that
-//! SQLite keeps of each object (`sqlite_schema.sql`, as it was typed) must be that of the
-//! migration.
+//! `application_id` and `user_version` are eight bytes that anyone can write. A table with the right name may
+//! have generated columns, no key, or none of the constraints. So the SQL text of each object that SQLite
+//! stores (`sqlite_schema.sql`, as it was typed) must be the text of the migration.
 //!
 //! Objects that others have added are ignored: tables, views, and indexes on their own tables. Triggers are
 //! ignored too, even on tables of the schema: they are disabled and never run. Three kinds of objects are
 //! rejected:
 //!
-//! - An index *on a table of the schema*: SQLite may read it instead of the table, and then the
-//!   index decides which granules are held; it may also be over an expression, or forbid a row.
+//! - An index *on a table of the schema*: SQLite may read the index instead of the table, so the index would
+//!   decide which granules are held. It may also be over an expression, or forbid a row.
 //! - A virtual table: SQLite runs the code of its module on the content of the file.
-//! - An object with the name of a table function, such as `rarray`: SQLite reads a table of the file instead
-//!   of the function. Names in SQL ignore letter case, so any letter case is rejected.
+//! - An object with the name of a table function, such as `rarray`: SQLite reads a table of the file instead of
+//!   the function. Names in SQL ignore letter case, so any letter case is rejected.
 
 use rusqlite::{Connection, TransactionBehavior};
 
@@ -23,9 +22,9 @@ use crate::store::Error;
 /// `application_id` of a registry: the letters `accs`, as file(1) shows them.
 pub(super) const APPLICATION_ID: u32 = u32::from_be_bytes(*b"accs");
 
-/// The SQL that brings a file from schema `n` to `n + 1`, by `n`.
+/// The SQL that migrates a file from schema `n` to `n + 1`, by `n`.
 ///
-/// Until the first release, the only one is edited in place; from then on, a released one is never edited.
+/// Until the first release, the only migration is edited in place. A released migration is never edited.
 pub(super) const MIGRATIONS: &[&str] =
     &[include_str!("../../../migrations/sqlite/V1__registry.sql")];
 
@@ -42,17 +41,17 @@ pub(super) fn version(connection: &Connection) -> Result<u32> {
         return Err(Error::not_a_registry("the file is an SQLite database of another application"));
     }
     match pragma(connection, "PRAGMA user_version")? {
-        // A registry has a version from the moment it is created.
+        // A registry has a version since it was created.
         0 => Err(Error::not_a_registry("the file is marked as a registry, but has no schema")),
         found => Ok(found),
     }
 }
 
-/// Refuses a file that states another schema version.
+/// Rejects a file that states another schema version.
 ///
 /// # Errors
 ///
-/// Those of [`version`]; [`ErrorKind::OtherSchema`].
+/// The errors of [`version`]; [`ErrorKind::OtherSchema`].
 pub(super) fn check_version(connection: &Connection) -> Result<()> {
     match version(connection)? {
         SCHEMA => Ok(()),
@@ -60,13 +59,13 @@ pub(super) fn check_version(connection: &Connection) -> Result<()> {
     }
 }
 
-/// Checks that a file has the schema of this version. All is read from one state of the file, since
+/// Checks that a file has the schema of this version. Everything is read from one state of the file, since
 /// another process may be migrating it.
 ///
 /// # Errors
 ///
-/// Those of [`check_version`]; [`ErrorKind::OtherSchema`], which names the object that differs;
-/// [`ErrorKind::Damaged`]: its text is in another encoding.
+/// The errors of [`check_version`]; [`ErrorKind::OtherSchema`], which names the object that differs;
+/// [`ErrorKind::Damaged`]: the text of the file is not in UTF-8.
 pub(super) fn check(connection: &Connection) -> Result<()> {
     let transaction = connection.unchecked_transaction()?;
     check_version(&transaction)?;
@@ -75,15 +74,15 @@ pub(super) fn check(connection: &Connection) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Reads a pragma that SQLite stores as a signed 32-bit number. As an unsigned number, a negative
-/// version is greater than any known one. It is prepared once, since every read begins with it.
+/// Reads a pragma that SQLite stores as a signed 32-bit number. As an unsigned number, a negative version is
+/// greater than any known version. The statement is cached, since every read begins with it.
 pub(super) fn pragma(connection: &Connection, sql: &str) -> Result<u32> {
     let value: i64 = connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
     Ok(value as u32)
 }
 
-/// Checks that the file keeps its text in UTF-8. In another encoding SQLite orders ids by other
-/// bytes, so every identifier that depends on their order would be wrong.
+/// Checks that the file stores its text in UTF-8. In another encoding SQLite compares other bytes to order ids,
+/// so every identifier would be wrong.
 fn check_encoding(connection: &Connection) -> Result<()> {
     let encoding: String = connection.pragma_query_value(None, "encoding", |row| row.get(0))?;
     if encoding == "UTF-8" {
@@ -99,7 +98,7 @@ fn check_encoding(connection: &Connection) -> Result<()> {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::OtherSchema`], which names an object that differs or is not allowed; [`ErrorKind::Damaged`]:
+/// [`ErrorKind::OtherSchema`], which names an object that differs or is not allowed. [`ErrorKind::Damaged`]:
 /// SQLite cannot have written the type, the name or the text of an object.
 fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result<()> {
     const OBJECTS: &str = "
@@ -118,13 +117,13 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
     while let Some(row) = rows.next()? {
         let (kind, table, name): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         let sql: Option<String> = row.get(3)?;
-        // SQLite ignores the case of this word but writes it in lower case, so that nothing here
-        // needs to know another spelling.
+        // SQLite ignores the case of this word but writes it in lower case, so the check needs no other
+        // spelling.
         if !["table", "index", "view", "trigger"].contains(&kind.as_str()) {
             let what = format!("the type of {name:?} in its schema is {kind:?}");
             return Err(Error::damaged(what));
         }
-        // SQLite reads a name only up to this character, so it reads another name than the check below
+        // SQLite reads a name only up to this character. It would read another name than the check below
         // compares.
         if [&table, &name].iter().any(|name| name.contains('\0')) {
             let what = format!("the name of {name:?} in its schema has a NUL character");
@@ -155,7 +154,7 @@ fn check_objects(connection: &Connection, migrations: &[&'static str]) -> Result
 
 /// Rejects added objects that would replace a table function, and virtual tables.
 fn check_others(others: &[(String, String, String)]) -> Result<()> {
-    /// The possible beginnings of the text of an object that is not a virtual table, as SQLite writes it.
+    /// The beginnings of the text of an object that is not a virtual table, as SQLite writes them.
     const BEGINNINGS: [&str; 5] = [
         "CREATE TABLE ",
         "CREATE VIEW ",
@@ -189,8 +188,8 @@ fn check_others(others: &[(String, String, String)]) -> Result<()> {
     Ok(())
 }
 
-/// Rejects added tables that follow changes of one of ours: SQLite would evaluate their defaults, and change their
-/// rows.
+/// Rejects added tables whose foreign keys follow changes of a table of the schema: SQLite would evaluate their
+/// defaults, and change their rows.
 fn check_references(
     connection: &Connection,
     others: &[(String, String, String)],
@@ -217,8 +216,8 @@ fn check_references(
 }
 
 /// Whether every connection has a table or a table function with this name. `empty` is a database without
-/// objects, which has only these. It must be queried by name, because SQLite creates some functions only when
-/// a statement names them.
+/// objects, so it has only the built-in ones. The query is by name, because SQLite creates some functions only
+/// when a statement names them.
 fn is_built_in(empty: &Connection, name: &str) -> Result<bool> {
     const COLUMNS: &str = "SELECT count(*) FROM pragma_table_xinfo(?1)";
     let columns: u32 = empty.prepare_cached(COLUMNS)?.query_row([name], |row| row.get(0))?;
@@ -243,8 +242,8 @@ pub(in crate::store) fn has_others(connection: &Connection) -> Result<bool> {
     Ok(texts.iter().any(|sql| !ours.contains(&sql.as_str())))
 }
 
-/// The SQL text of each object that migrations create, as SQLite keeps it: without the comments before it
-/// and the semicolon after it.
+/// The SQL text of each object that migrations create, as SQLite stores it: without the comments before it and
+/// the semicolon after it.
 fn made_by(migrations: &[&'static str]) -> impl Iterator<Item = &'static str> {
     migrations.iter().flat_map(|migration| migration.split(";\n")).filter_map(|statement| {
         let mut text = statement.trim_start();
@@ -263,10 +262,10 @@ fn named_by(sql: &str) -> (&str, &str) {
 
 /// Runs the migrations that have not been applied to the file: all of them, or none.
 ///
-/// The version is read under the write lock, so if two processes migrate one file, the second has
-/// nothing to do. (The crates for migrations read it before they lock, and fail in that race.) The result is
-/// compared with what the migrations create, since the file may have had another schema than it stated:
-/// nothing of it was read before.
+/// The version is read under the write lock, so if two processes migrate one file, the second has nothing to
+/// do. (The crates for migrations read it before they lock, and fail in that race.) The result is compared with
+/// the schema that the migrations create. The file may have had another schema than it stated, because nothing
+/// was checked before.
 pub(super) fn migrate(connection: &mut Connection) -> Result<()> {
     run(connection, MIGRATIONS)
 }

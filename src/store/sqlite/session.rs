@@ -22,26 +22,27 @@ use crate::store::session::{Pool, StoreSession};
 use crate::store::statement::{Columns, Existing, Sql, StoredTable, Value, damaged, insertion};
 use crate::store::{BUSY_WAIT, Error, ErrorKind, Result, Watch};
 
-/// Virtual-machine instructions of SQLite between two checks whether to stop: about a millisecond.
+/// The number of SQLite's instructions between two checks whether to stop: about a millisecond.
 const STEPS_BETWEEN_CHECKS: i32 = 50_000;
 
 /// An open registry.
 pub(crate) struct FileStore {
     pool: Pool<Connection>,
     identity: Identity,
-    /// Set once the registry was found to be writable.
+    /// Set when the first change has found the registry writable.
     is_written: OnceLock<()>,
-    /// The path with which it was opened. `None` means that it is in memory.
+    /// The path with which the registry was opened. `None` means that it is in memory.
     path: Option<PathBuf>,
-    /// The directory of a temporary registry. Dropped last, when all connections are closed.
+    /// The directory of a temporary registry. It must be the last field, so that it is dropped after all
+    /// connections are closed.
     directory: Option<ScratchDirectory>,
 }
 
-/// A transaction on a connection to the file, which is returned to its pool when dropped.
+/// A transaction on a connection to the file. When dropped, it returns the connection to its pool.
 pub(crate) struct FileSession {
     connection: Option<Connection>,
     store: Arc<FileStore>,
-    /// Whether it was leased for a change.
+    /// Whether the connection was leased for a change.
     is_writing: bool,
     busy_wait: Duration,
 }
@@ -57,12 +58,13 @@ impl FileStore {
         Ok(FileStore { path: Some(path.to_owned()), ..FileStore::of(open::open(path)?) })
     }
 
-    /// Creates a registry in memory, which is deleted when it is dropped.
+    /// Creates a registry in memory, which is deleted when the store is dropped.
     pub fn in_memory() -> Result<Self> {
         Ok(FileStore::of(open::in_memory()?))
     }
 
-    /// Creates a registry in a temporary directory, which is deleted when it is dropped. Also returns its path.
+    /// Creates a registry in a temporary directory, which is deleted when the store is dropped. Also returns
+    /// its path.
     pub fn temporary() -> Result<(Self, PathBuf)> {
         let directory = ScratchDirectory::new()?;
         let path = directory.path().join("accession.db");
@@ -115,8 +117,8 @@ impl FileStore {
     ) -> Result<FileSession> {
         let session = self.lease(watch, busy_wait)?;
         session.connection().prepare_cached("BEGIN DEFERRED")?.execute([])?;
-        // SQLite begins the transaction with its first read, which must not be later than the
-        // caller's first query. This also detects a registry that a newer version has migrated.
+        // SQLite begins the transaction with its first read, which must not be later than the caller's first
+        // query. This read also detects that a newer version has migrated the registry.
         schema::check_version(session.connection())?;
         self.identity.check()?;
         Ok(session)
@@ -126,7 +128,7 @@ impl FileStore {
     ///
     /// # Errors
     ///
-    /// Those of [`Identity::enable_writes`]; [`ErrorKind::Busy`].
+    /// The errors of [`Identity::enable_writes`]; [`ErrorKind::Busy`].
     pub fn transaction(
         self: &Arc<Self>,
         watch: Option<&Watch>,
@@ -138,22 +140,22 @@ impl FileStore {
             self.identity.enable_writes(connection, self.is_written.get().is_none())?;
         }
         self.is_written.get_or_init(|| ());
-        // A statement that adds many rows could be undone alone, for which SQLite keeps the pages that
-        // it changes. They stay in memory (they are few): a change must not need a temporary file of
-        // SQLite, whose directory can be full or unusable.
+        // A statement that adds many rows can be undone alone, so SQLite stores copies of the pages that it
+        // changes. These few pages stay in memory: a change must not need a temporary file of SQLite, whose
+        // directory can be full or unusable.
         session.connection().execute_batch("PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE")?;
         schema::check_version(session.connection())?;
         self.identity.check()?;
         Ok(session)
     }
 
-    /// Whether it can be read in several connections. More than one can be opened neither to a registry in
-    /// memory, nor to a new registry.
+    /// Whether the registry can be read in several connections. A registry in memory, and a new one that is not
+    /// in place yet, can have only one.
     pub fn has_many_connections(&self) -> bool {
         self.identity.file().is_some()
     }
 
-    /// The connection that filled a registry in a file, to close it. `None` means that it is closed.
+    /// The connection that filled a registry in a file, for closing it. `None` means that it is already closed.
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl FileStore {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Busy`]: a clone of the store is still in use; what SQLite reports.
+    /// [`ErrorKind::Busy`]: a clone of the store is still in use. Errors that SQLite reports.
     pub fn close(self: Arc<Self>) -> Result<()> {
         let connections = Arc::try_unwrap(self).map_err(|_| Error::busy())?.pool.into_all();
         connections
@@ -198,8 +200,8 @@ impl StoreSession for FileSession {
         Ok(())
     }
 
-    /// A statement adds many rows: it finds the place of the next row from that of the last one,
-    /// while a statement for each row begins at the root of the tree.
+    /// One statement adds many rows: SQLite finds the position of the next row from that of the last one. A
+    /// statement for each row would begin at the root of the tree.
     fn insert(
         &self,
         table: &'static StoredTable,
@@ -218,7 +220,7 @@ impl StoreSession for FileSession {
     }
 
     fn page_rows(&self) -> u32 {
-        // Pages that stay in the processor's cache: with 16,384 rows, a pass takes 1.1 times as long.
+        // Pages of this size stay in the processor's cache: with 16,384 rows, a pass takes 1.1 times as long.
         1_024
     }
 
@@ -282,7 +284,7 @@ impl StoreSession for FileSession {
     }
 }
 
-/// Binds values to a statement, which may leave some of the last unused.
+/// Binds values to a statement, which may have fewer parameters than there are values.
 pub(super) fn bind(statement: &mut Statement<'_>, values: &[Value<'_>]) -> Result<()> {
     for (number, value) in (1..=statement.parameter_count()).zip(values) {
         statement.raw_bind_parameter(number, value)?;
@@ -329,13 +331,13 @@ impl Columns for Row<'_> {
     }
 }
 
-/// The error of a value that is not of the type of its column.
+/// The error for a value that is not of the type of its column.
 fn wrong(row: &Row<'_>, column: usize, error: std::str::Utf8Error) -> Error {
     let name = row.as_ref().column_name(column).unwrap_or_default();
     damaged(format_args!("a value of the column {name} is not valid: {error}"))
 }
 
-/// The error of a registry that can have only one connection, of which a snapshot is still open.
+/// The error for a registry that can have only one connection, while a snapshot of it is still open.
 fn in_use() -> Error {
     let message =
         "the registry has only one connection, which a snapshot or another operation still uses";
@@ -362,8 +364,8 @@ impl Drop for FileSession {
             is_reusable &= connection.execute_batch("PRAGMA temp_store = DEFAULT").is_ok();
             is_reusable &= self.store.identity.disable_writes(&connection).is_ok();
         }
-        // A connection that fails to roll back is closed, which rolls back. The only connection of
-        // an in-memory registry is the registry itself, so it is always returned.
+        // A connection that fails to roll back is closed, which rolls back. The only connection of an in-memory
+        // registry contains the registry, so it is always returned.
         if is_reusable || self.store.identity.file().is_none() {
             self.store.pool.put_back(connection);
         }
@@ -378,7 +380,7 @@ const INSERTED_AT_ONCE: usize = 64;
 const INSERTED_BYTES: usize = 4 * 1_024 * 1_024;
 
 impl FileSession {
-    /// A statement that adds so many rows.
+    /// A statement that adds this number of rows.
     fn insert_statement(
         &self,
         table: &StoredTable,
@@ -402,11 +404,11 @@ fn execute(statement: &mut CachedStatement<'_>, values: &[Value<'_>]) -> Result<
 const MAX_FINDINGS: u32 = 100;
 
 impl FileSession {
-    /// The errors that SQLite's check of the pages and indexes finds, at most 100. Costs one pass over the
-    /// whole file, whichever the datasets are.
+    /// Returns the errors that SQLite's check of the pages and indexes finds, at most 100. Costs one pass over
+    /// the whole file.
     ///
-    /// If others have added tables or indexes to the file, only those of the schema are checked:
-    /// the others may have constraints that take hours to evaluate, or that fail.
+    /// If others have added tables or indexes to the file, only those of the schema are checked. The others may
+    /// have constraints that take hours to evaluate, or that fail.
     pub(super) fn check_integrity(&self) -> Result<Vec<String>> {
         let connection = self.connection();
         let mut findings = Vec::new();
@@ -441,7 +443,7 @@ fn by_index(findings: Vec<String>) -> Vec<String> {
     grouped.into_iter().map(text).collect()
 }
 
-/// Adds the findings of SQLite's check of a table, or of the file up to a number of findings.
+/// Adds the findings of SQLite's check of one table, or of the whole file, up to a number of findings.
 fn integrity_check(
     connection: &Connection,
     of: impl ToSql,

@@ -1,4 +1,4 @@
-//! The table `content`: what is known of the files of granules, and since when.
+//! The table `content`: the records of the files of granules, each with its start time.
 
 use crate::model::{Content, EncodedFiles, GranuleId, Timestamp, quoted};
 use crate::store::checked_row::{Reader, Row, RowPart};
@@ -31,13 +31,13 @@ impl RowPart for StoredContent {
     }
 }
 
-/// The error for an encoding of files with a wrong order or form, which this program did not write.
+/// The error for files with a wrong encoding or order, which this program did not write.
 fn unreadable(granule_id: &str) -> Error {
     let granule_id = quoted(granule_id);
     damaged(format_args!("the files of {granule_id} cannot be read, or are not in order"))
 }
 
-/// A row as it is read in a pass over many, with an id that has not been checked.
+/// A row, as it is read in a pass over many granules. Its id has not been checked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ContentRow<'page> {
     pub granule_id: &'page str,
@@ -51,30 +51,30 @@ pub(crate) struct ContentRow<'page> {
 struct ContentPage {
     ids: String,
     files: Vec<u8>,
-    /// When each was first known, and where its id and its files end.
+    /// The start time of each row, and the offsets at which its id and its files end.
     rows: Vec<(i64, usize, usize)>,
 }
 
-/// The rows of a pass over many granules, by id and then by time, a page at a time.
+/// Reads rows of many granules, by id and then by time, a page at a time.
 pub(crate) struct ContentRows<'read> {
     read: &'read View,
     dataset: DatasetKey,
     sql: &'static Sql,
     /// The last parameter of the query, if it has one.
     at: Option<Timestamp>,
-    /// After which row the next page begins.
+    /// The row after which the next page begins.
     after: (String, i64),
     page: ContentPage,
     /// The index of the next row in the page.
     next: usize,
-    /// How many rows the next page has. 0 means that there is no further page.
+    /// The number of rows of the next page. 0 means that there is no further page.
     limit: u32,
 }
 
-/// How many rows the first page has: a row may be as long as [`Content::MAX_BYTES`].
+/// The number of rows of the first page. A row may be as long as [`Content::MAX_BYTES`].
 const FIRST_ROWS: u32 = 256;
 
-/// About how many bytes the other pages have.
+/// The approximate size of the other pages, in bytes.
 const PAGE_BYTES: usize = 4 * 1_024 * 1_024;
 
 impl ContentPage {
@@ -101,7 +101,7 @@ impl ContentPage {
 }
 
 impl ContentRows<'_> {
-    /// The next row, which remains the next one until [`ContentRows::advance`].
+    /// The next row. It stays the next one until [`ContentRows::advance`].
     ///
     /// # Errors
     ///
@@ -120,7 +120,7 @@ impl ContentRows<'_> {
 
     fn read_page(&mut self) -> Result<()> {
         let limit = self.limit;
-        // After an error there is no further page.
+        // After an error, no further page is read.
         self.limit = 0;
         let mut page = std::mem::take(&mut self.page);
         page.ids.clear();
@@ -152,8 +152,8 @@ impl ContentRows<'_> {
 }
 
 impl View {
-    /// What is known at an instant of some granules that are held then, in canonical order, which is that of
-    /// the ids. Granules of which nothing is known are left out.
+    /// The records in force at an instant, for granules that are held then. Ids and results are in canonical
+    /// order. Granules without a record are left out.
     pub fn content_among(
         &self,
         dataset: DatasetKey,
@@ -163,7 +163,7 @@ impl View {
         self.content_of(dataset, at, granule_ids, false)
     }
 
-    /// What was known last of some granules, which need not be held any more.
+    /// The latest records of some granules, even if these are no longer held.
     pub fn last_content_among(
         &self,
         dataset: DatasetKey,
@@ -224,7 +224,7 @@ impl View {
         let (Some(&first), Some(&last)) = (granule_ids.first(), granule_ids.last()) else {
             return Ok(Vec::new());
         };
-        // Of most datasets nothing is known: one look-up replaces one for each id.
+        // Most datasets have no records: one look-up replaces one for each id.
         if !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
@@ -235,8 +235,7 @@ impl View {
         Ok(stored)
     }
 
-    /// What was known at any time of the granules after an id (`""` means from the first), by id and then
-    /// by time.
+    /// All records of the granules after an id (`""` means from the first), by id and then by time.
     pub fn content_after(&self, dataset: DatasetKey, after: &str) -> ContentRows<'_> {
         static PAGE: Sql = Sql::new(
             "SELECT {content.*}
@@ -259,9 +258,9 @@ impl View {
         ContentRows { read: self, dataset, sql, at, after, page, next: 0, limit: FIRST_ROWS }
     }
 
-    /// What was known until an instant of the granules that are held then, each since it was ingested, by id
-    /// and then by time: the last row of a granule is what is known of it at that instant. Costs a pass over
-    /// the granules.
+    /// The records, up to an instant, of the granules that are held then, since each was ingested. They are in
+    /// order of id and then time, so the last record of a granule is in force at that instant. Costs a pass
+    /// over the granules.
     pub fn content_until(&self, dataset: DatasetKey, at: Timestamp) -> Result<ContentRows<'_>> {
         // In a registry file, the rows are already in the order of both keys. Sorting them would make SQLite
         // keep all recorded files of a granule in memory during a change.
@@ -289,7 +288,7 @@ impl View {
             LIMIT ?4",
         );
         let mut rows = self.content_rows(dataset, &PAGE, "", Some(at));
-        // Of most datasets nothing is known.
+        // Most datasets have no records.
         if self.first::<StoredContent>(dataset, 1)?.is_empty() {
             rows.limit = 0;
         }

@@ -1,4 +1,4 @@
-//! The rows that a dataset gets when its history is corrected: those of another dataset up to a time.
+//! The rows for a dataset whose history is corrected: copies of another dataset's rows up to a time.
 
 use std::collections::BTreeMap;
 
@@ -13,9 +13,8 @@ use crate::store::statement::{
     Value,
 };
 
-/// The tables with a history, each of which refers only to those before it, and the column with the time up to
-/// which rows belong to it. `None` means that rows do not have a time: all versions of the record, and the granules
-/// of the subsets.
+/// The tables with a history. Each refers only to tables before it. The column contains the time that decides
+/// which rows are copied; with `None`, all versions of the record, or the granules of the copied subsets.
 const TABLES: [(&StoredTable, Option<&str>); 7] = [
     (&RECORD_VERSION, None),
     (&INSTANCE, Some("timestamp")),
@@ -26,23 +25,23 @@ const TABLES: [(&StoredTable, Option<&str>); 7] = [
     (&NAMED_GRANULE, None),
 ];
 
-/// Turns rows of one dataset into those of another.
+/// Converts rows of one dataset into rows of another.
 struct CutRows {
     to: DatasetKey,
-    /// The last time that is kept. `None` means that no change is.
+    /// The time of the last change to copy. `None` means no change.
     until: Option<Timestamp>,
-    /// The subsets that are kept, each with its number among them: numbers have no gaps.
+    /// The copied subsets, with their new numbers, which have no gaps.
     subsets: BTreeMap<i64, i64>,
     /// A buffer.
     checked: Vec<u8>,
 }
 
 impl View {
-    /// The rows of the history of a dataset up to a time (`None`: of no change), as those of another dataset:
-    /// table by table, each of which refers only to those before it. A granule that was deleted later is held.
-    /// Checkpoints are not among them, since they are of the granules that are held.
+    /// The rows of the history of a dataset up to a time (`None` means without changes), converted into rows of
+    /// another dataset. They come table by table; each table refers only to tables before it. A granule that
+    /// was deleted later is held. Checkpoints are left out, because they depend on the granules held now.
     ///
-    /// Costs a pass over all rows of the dataset. The memory depends on the number of cited subsets.
+    /// Costs a pass over all rows of the dataset. The memory is proportional to the number of cited subsets.
     pub fn history_until(
         &self,
         dataset: DatasetKey,

@@ -1,5 +1,5 @@
-//! The tables `dataset`, `dataset_name` and `record_version`: the records of the datasets, with their
-//! former names and earlier versions.
+//! The tables `dataset`, `dataset_name` and `record_version`: the records of the datasets, their former names,
+//! and the versions of their records.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ struct FormerName {
 
 row!(FormerName in DATASET_NAME { name, dataset_id, renamed });
 
-/// The query for what a list shows of datasets, followed by the given clauses.
+/// The query for the columns that a list shows of datasets, followed by the given clauses.
 macro_rules! select_listed {
     ($($rest:expr),*) => {
         Sql::new(concat!(
@@ -48,7 +48,7 @@ static PAGE: Sql = select_listed!(
     LIMIT ?3"
 );
 
-/// The query for the key of a dataset by its name, or one that it had before it was renamed.
+/// The query for the key of the dataset that has a name, or had it before it was renamed.
 macro_rules! key_of_name {
     () => {
         "SELECT id
@@ -66,8 +66,8 @@ impl View {
     /// The dataset that has a name, or had it before it was renamed. `None` means that no dataset has or had
     /// it.
     ///
-    /// In a transaction on a server, the dataset is locked until its end, and the record is the one
-    /// under the lock.
+    /// In a transaction on a server, this locks the dataset until the end of the transaction, and reads the
+    /// record under the lock.
     pub fn stored_dataset(&self, name: &DatasetName) -> Result<Option<StoredDataset>> {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT {dataset.*}
@@ -83,10 +83,10 @@ impl View {
         })
     }
 
-    /// The key and the present name of the dataset that has a name, or had it before it was renamed,
-    /// whether or not its record can be read. `None` means that no dataset has or had it.
+    /// The key and the current name of the dataset that has a name, or had it before it was renamed, even if
+    /// its record is damaged. `None` means that no dataset has or had it.
     ///
-    /// In a transaction on a server, the dataset is locked until its end.
+    /// In a transaction on a server, this locks the dataset until the end of the transaction.
     pub fn key_and_name(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetName)>> {
         static NAMED: Sql = Sql::new(concat!(
             "SELECT id, name
@@ -102,8 +102,8 @@ impl View {
         self.of_name(name, [&NAMED, &NAME], select, has_name)
     }
 
-    /// The templates of the addresses of the granules of some datasets, by their keys. A dataset with a
-    /// damaged record has none; commands that show the record report the damage.
+    /// The templates of the granules' addresses for some datasets, by key. A dataset with a damaged record is
+    /// left out; commands that show the record report the damage.
     pub fn granule_urls(
         &self,
         datasets: &[DatasetKey],
@@ -127,7 +127,7 @@ impl View {
         Ok(urls)
     }
 
-    /// The key, the present name and the withdrawal of the dataset that has or had a name, even if its record
+    /// The key, the current name and the withdrawal of the dataset that has or had a name, even if its record
     /// is damaged. `None` means that no dataset has or had the name.
     pub fn name_and_withdrawal(&self, name: &DatasetName) -> Result<Option<NamedDataset>> {
         static NAMED: Sql = Sql::new(concat!(
@@ -144,8 +144,8 @@ impl View {
         })
     }
 
-    /// When and why the dataset with a name was withdrawn, whether or not its record can be read. `None`
-    /// means that it is not withdrawn.
+    /// The withdrawal of the dataset with a name, even if its record is damaged. `None` means that it is not
+    /// withdrawn.
     pub fn withdrawal_of(&self, name: &DatasetName) -> Result<Option<Withdrawal>> {
         static WITHDRAWN: Sql = Sql::new(
             "SELECT withdrawn, withdrawn_note
@@ -157,7 +157,7 @@ impl View {
         })
     }
 
-    /// What is selected of a dataset by its name or, once it is locked, by its key.
+    /// Selects from a dataset by its name or, in a transaction that locks datasets, by its key under the lock.
     fn of_name<T>(
         &self,
         name: &DatasetName,
@@ -171,8 +171,8 @@ impl View {
         self.locked(name, |key| select(by_key, &[key.into()]), has_name)
     }
 
-    /// What is selected of a dataset by its key, together with its lock. While it was waited for, another writer
-    /// may have given the name to another dataset, which is locked then.
+    /// Locks a dataset and selects from it by its key, in one step. If another writer gave the name to another
+    /// dataset during the wait for the lock, locks that dataset instead.
     fn locked<T>(
         &self,
         name: &DatasetName,
@@ -194,9 +194,9 @@ impl View {
         }
     }
 
-    /// The dataset that has a name, or had it before it was renamed, to be changed: on a server, it is
-    /// locked until the end of the transaction. `None` means that no dataset has or had the name. The
-    /// second value is the last instance that is stored, if it has a history.
+    /// The dataset to change, which has a name or had it before it was renamed, and the last instance of its
+    /// history, if it has one. On a server, this locks the dataset until the end of the transaction. `None`
+    /// means that no dataset has or had the name.
     pub fn dataset_to_change(
         &self,
         name: &DatasetName,
@@ -234,7 +234,7 @@ impl View {
         self.row(&KEY, &[name.into()], |row| row.get(0))
     }
 
-    /// The keys of the datasets that have one of some names, or had it before they were renamed.
+    /// The keys of the datasets that have one of these names, or had it before they were renamed.
     pub(in crate::store) fn keys_of(&self, names: &[DatasetName]) -> Result<Vec<i64>> {
         static KEYS: Sql = Sql::new(
             "SELECT id
@@ -252,8 +252,7 @@ impl View {
         self.rows(&KEYS, &[Value::Texts(&names)], |row| row.get(0))
     }
 
-    /// The names of datasets that differ from one at most by the case of letters, at most two of them.
-    /// Costs a pass over all names.
+    /// At most two names of datasets that equal a name if letter case is ignored. Costs a pass over all names.
     pub fn names_in_any_case(&self, name: &DatasetName) -> Result<Vec<DatasetName>> {
         static NAMES: Sql = Sql::new(
             "SELECT name
@@ -265,7 +264,7 @@ impl View {
         self.rows(&NAMES, &self.with_shown([name.into()]), |row| row.get(0))
     }
 
-    /// The datasets after a name (`None` means from the first), by name.
+    /// The datasets after a name (`None` means from the first), in order of name.
     pub fn datasets_after(
         &self,
         after: Option<&DatasetName>,
@@ -282,11 +281,11 @@ impl View {
             .map(|stored| stored.map(|StoredDataset { key, dataset, .. }| (key, dataset)))
     }
 
-    /// The datasets after a name (`None` means from the first), by name, at most `limit` of them, with what a
-    /// list shows of each. This takes three statements, whatever the number of datasets.
+    /// The first `limit` datasets after a name (`None` means from the first), in order of name, with the
+    /// columns of a list. Takes three statements for any number of datasets.
     ///
-    /// The names are those of the dataset; the instances are on the machines of their datasets, each of
-    /// which is asked once.
+    /// All machines know the names. Each instance is on the machine of its dataset, so each machine is asked
+    /// once.
     pub fn listed_after(
         &self,
         after: Option<&DatasetName>,
@@ -303,14 +302,14 @@ impl View {
         Ok(listed)
     }
 
-    /// The dataset that has a name, or had it before it was renamed, with what a list shows of it.
+    /// The dataset that has a name, or had it before it was renamed, with the columns of a list.
     pub fn listed(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetRecord)>> {
         let Some((key, listed)) = self.described(name)? else { return Ok(None) };
         let confirmed = self.confirmations(&[key])?.remove(&key.0);
         Ok(Some((key, DatasetRecord { confirmed, ..listed })))
     }
 
-    /// The same without the last confirmation.
+    /// Like [`View::listed`], without the last confirmation.
     fn described(&self, name: &DatasetName) -> Result<Option<(DatasetKey, DatasetRecord)>> {
         static NAMED: Sql = select_listed!(
             "WHERE (?3 = 1 OR id IN rarray(?2)) AND dataset.id = (",
@@ -351,7 +350,7 @@ impl View {
         Ok(listed)
     }
 
-    /// The datasets that have a DOI, compared without case, by name. Costs a pass over all records,
+    /// The datasets with a DOI, compared without letter case, in order of name. Costs a pass over all records,
     /// which are small.
     pub fn datasets_with_doi(&self, doi: &Doi) -> Result<Vec<DatasetName>> {
         static WITH_DOI: Sql = Sql::new(
@@ -367,9 +366,9 @@ impl View {
         Ok(named.into_iter().flatten().collect())
     }
 
-    /// The names of the datasets after one (`""` means from the first), in order, at most `limit`
-    /// of them, as they are stored. They are read from an index, so that a damaged record hides
-    /// neither its own name nor those after it.
+    /// The first `limit` names of datasets after a name (`""` means from the first), in order, as they are
+    /// stored. They are read from an index, so a damaged record does not hide its own name or the names after
+    /// it.
     pub fn dataset_names_after(&self, after: &str, limit: u32) -> Result<Vec<String>> {
         static PAGE: Sql = Sql::new(
             "SELECT name
@@ -384,8 +383,8 @@ impl View {
         Ok(names)
     }
 
-    /// The values of a query of a page: the name before it, whether it has withdrawn datasets, its size, and
-    /// which datasets are shown.
+    /// The values of a query of a page: the name before it, whether it includes withdrawn datasets, its size,
+    /// and the visible datasets.
     fn page<'a>(
         &'a self,
         after: Option<&'a DatasetName>,
@@ -399,7 +398,7 @@ impl View {
 }
 
 impl Transaction {
-    /// Adds a dataset, whose name must not be in use.
+    /// Adds a dataset. Its name must not be in use.
     pub fn insert_dataset(
         &self,
         dataset: &DatasetMetadata,
@@ -409,7 +408,7 @@ impl Transaction {
             "SELECT coalesce(max(id), 0) + 1
             FROM {dataset}",
         );
-        // Datasets are added one after the other, by whoever holds the lock on the registry.
+        // Datasets are added one after the other: only the transaction that holds this lock may add one.
         self.lock_registry()?;
         let next = self.row(&NEXT, &[], |row| row.get(0))?;
         let key = next.unwrap_or(DatasetKey(1));
@@ -421,8 +420,8 @@ impl Transaction {
         Ok(stored)
     }
 
-    /// Removes a dataset that has nothing but its record and a refused listing, with all versions of the record. On
-    /// a server, the row by which it was locked stays: the next dataset may have the same key.
+    /// Removes a dataset that has only its record, with all versions, and a rejected listing. On a server, the
+    /// row that locks it stays, since the next dataset may have the same key.
     pub fn remove_dataset(&self, dataset: DatasetKey) -> Result<()> {
         static VERSIONS: Sql = Sql::new("DELETE FROM {record_version} WHERE dataset_id = ?1");
         static DATASET: Sql = Sql::new("DELETE FROM {dataset} WHERE id = ?1");
@@ -431,8 +430,8 @@ impl Transaction {
         self.run(dataset, &DATASET, &[dataset.into()])
     }
 
-    /// Waits until no other transaction holds the lock on the registry, and holds it until the end of
-    /// this one: what is read afterwards of all datasets is what the other wrote.
+    /// Locks the registry until the end of the transaction, after waiting for the transaction that holds the
+    /// lock. What is then read of all datasets includes its changes.
     pub fn lock_registry(&self) -> Result<()> {
         self.session()?.lock(REGISTRY)
     }
@@ -470,7 +469,7 @@ impl RowPart for StoredDataset {
     }
 }
 
-/// What a record has besides the metadata.
+/// The part of a record that is not metadata.
 #[derive(Deserialize)]
 struct Corrected {
     #[serde(default)]
@@ -486,11 +485,10 @@ row!(MetadataVersion in RECORD_VERSION {
 } hides recorded_by);
 
 impl View {
-    /// The latest time at which anything was recorded: a change, a version of a record, a citation
-    /// of a subset, the reading of a log, an annotation, a confirmation. `None` means
-    /// that nothing was.
+    /// The latest time at which anything was recorded: a change, a version of a record, a citation of a subset,
+    /// the reading of a log, an annotation, a confirmation. `None` means that nothing was.
     ///
-    /// In a file, it is one look-up in an index of each table; on a server, a pass on every machine.
+    /// Costs one look-up in an index of each table in a file; on a server, a pass on every machine.
     pub fn last_recorded(&self) -> Result<Option<Timestamp>> {
         static NEWEST: Sql = Sql::new(
             "SELECT max(newest)
@@ -512,8 +510,8 @@ impl View {
         Ok(newest.flatten())
     }
 
-    /// When the records of the datasets from one name to another were edited last. It asks every machine,
-    /// once for a page of datasets.
+    /// The time of the latest edit of each record, for the datasets from one name to another. Asks every
+    /// machine, once for a page of datasets.
     pub fn last_edits(
         &self,
         from: &DatasetName,
@@ -531,7 +529,7 @@ impl View {
         Ok(edits?.into_iter().collect())
     }
 
-    /// The names that a dataset gave up, each with the time, in order of time.
+    /// The former names of a dataset, each with the time of the renaming, in order of time.
     pub fn names_given_up(&self, dataset: DatasetKey) -> Result<Vec<(DatasetName, Timestamp)>> {
         static GIVEN_UP: Sql = Sql::new(
             "SELECT {dataset_name.*}
@@ -543,7 +541,7 @@ impl View {
         Ok(given_up.into_iter().map(|FormerName { name, renamed, .. }| (name, renamed)).collect())
     }
 
-    /// The former names by which a dataset is still found, latest first.
+    /// The former names that still lead to a dataset, latest first.
     pub(super) fn former_names(&self, dataset: DatasetKey) -> Result<Vec<DatasetName>> {
         static FORMER: Sql = Sql::new(
             "SELECT {dataset_name.*}
@@ -560,7 +558,7 @@ impl View {
 }
 
 impl Transaction {
-    /// Keeps a name that a dataset gave up, also where another dataset gave it up before.
+    /// Stores a former name of a dataset, even if another dataset had it before.
     pub fn keep_name(
         &self,
         dataset: DatasetKey,

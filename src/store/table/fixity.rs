@@ -1,4 +1,4 @@
-//! The tables `fixity_root` and `fixity_finding`: how far the checks of files have come, and what is wrong.
+//! The tables `fixity_root` and `fixity_finding`: the progress of file checks, and their findings.
 
 use crate::model::{DatasetName, GranuleId, Timestamp};
 use crate::store::Result;
@@ -15,7 +15,7 @@ row!(RootState in FIXITY_ROOT { root, cursor, started, since, lock, files, bytes
 optional_part!((String, Timestamp));
 
 impl View {
-    /// A root in which files of a dataset were checked. `None` means that none ever was there.
+    /// A root in which files of a dataset were checked. `None` means that no files were checked there.
     pub fn fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<Option<RootState>> {
         let roots: Vec<RootState> = self.first(dataset, u32::MAX)?;
         Ok(roots.into_iter().find(|stored| stored.root == root))
@@ -36,7 +36,7 @@ impl View {
         self.select(&AMONG, &values)
     }
 
-    /// The numbers of the findings of a dataset.
+    /// The numbers of findings of a dataset.
     pub fn finding_counts(&self, dataset: DatasetKey) -> Result<FindingCounts> {
         static COUNTS: Sql = Sql::new(
             "SELECT count(*) FILTER (WHERE status = 'missing'),
@@ -62,7 +62,7 @@ impl View {
         Ok(FindingCounts { files: files.unwrap_or(0), ..counts })
     }
 
-    /// The names of the datasets of which files were checked, in order. Asks every machine.
+    /// The names of the datasets whose files were checked, in order. Asks every machine.
     pub fn checked_datasets(&self) -> Result<Vec<DatasetName>> {
         static CHECKED: Sql = Sql::by_store(
             "SELECT name
@@ -83,7 +83,7 @@ impl View {
 }
 
 impl Transaction {
-    /// Forgets a root, and what was found there.
+    /// Deletes a root and its findings.
     pub fn delete_fixity_root(&self, dataset: DatasetKey, root: &str) -> Result<()> {
         static ROOT: Sql = Sql::new(
             "DELETE FROM {fixity_root}
@@ -94,8 +94,8 @@ impl Transaction {
         self.run(dataset, &ROOT, &[dataset.into(), root.into()])
     }
 
-    /// Removes what was found at a root in the granules after one ('' means from the first) up to another
-    /// (`None` means to the last one).
+    /// Deletes the findings at a root for the granules after one (`""` means from the first) up to another
+    /// (`None` means to the last).
     pub fn delete_fixity_findings(
         &self,
         dataset: DatasetKey,
@@ -106,13 +106,13 @@ impl Transaction {
             "DELETE FROM {fixity_finding}
             WHERE dataset_id = ?1 AND root = ?2 AND granule_id > ?3 AND granule_id <= ?4",
         );
-        // No id is as long as this.
+        // Longer than any id, and after all of them.
         let last = || "\u{10ffff}".repeat(GranuleId::MAX_BYTES).into();
         let up_to = up_to.map_or_else(last, Value::from);
         self.run(dataset, &DELETE, &[dataset.into(), root.into(), after.into(), up_to])
     }
 
-    /// Removes what was found at a root in files that no granule has.
+    /// Deletes the findings at a root for files that belong to no granule.
     pub fn delete_unexpected_files(&self, dataset: DatasetKey, root: &str) -> Result<()> {
         static DELETE: Sql = Sql::new(
             "DELETE FROM {fixity_finding}
@@ -121,7 +121,7 @@ impl Transaction {
         self.run(dataset, &DELETE, &[dataset.into(), root.into()])
     }
 
-    /// Removes what was found in some granules, at all roots.
+    /// Deletes the findings for some granules, at all roots.
     pub fn delete_fixity_findings_of(
         &self,
         dataset: DatasetKey,

@@ -1,8 +1,8 @@
-//! The tables `granule` and `checkpoint`: which granules were held, and when, and the running identifier and
-//! list after some of them.
+//! The tables `granule` and `checkpoint`: the granules with their holding periods, and the running identifier
+//! and list after some of them.
 //!
-//! `OFFSET 0` keeps the planner of a server from turning a look-up for each id into a join, which it
-//! would begin at the table's side while the table has no statistics.
+//! `OFFSET 0` keeps a server's planner from turning a look-up for each id into a join. Without statistics, it
+//! would begin that join with the whole table.
 
 use std::borrow::Cow;
 
@@ -18,8 +18,8 @@ use crate::store::statement::{self, Columns, Existing, Sql, Value, damaged};
 use crate::store::{Error, Result};
 
 impl View {
-    /// The granules held at an instant, after an id (`""` means from the first), in canonical
-    /// order, at most `limit` of them.
+    /// The first `limit` granules held at an instant, after an id (`""` means from the first), in canonical
+    /// order.
     pub fn held_after(
         &self,
         dataset: DatasetKey,
@@ -37,7 +37,7 @@ impl View {
         );
         let values = [dataset.into(), after.into(), at.into(), limit.into()];
         let granules = self.session()?.page(&PAGE, &values, Packing::Produced)?.granules()?;
-        // A granule with overlapping periods, which `verify` reports, is read more than once.
+        // A granule with overlapping periods is read more than once; `verify` reports it.
         let positions = granules.iter().zip(0..).map(|(it, row)| (it.granule_id.as_str(), row));
         check_order("granule", Some((after, u64::MAX)), positions)?;
         Ok(granules)
@@ -63,8 +63,7 @@ impl View {
         self.session()?.page(&PAGE, &values, Packing::Ids)?.into_ids(after)
     }
 
-    /// The last granules held at an instant, in the reverse of canonical order, at most `limit` of
-    /// them.
+    /// The last `limit` granules held at an instant, in reverse canonical order.
     pub fn last_held(
         &self,
         dataset: DatasetKey,
@@ -83,7 +82,7 @@ impl View {
         self.rows(&LAST, &values, |row| granule(row, 0))
     }
 
-    /// The granules with some of these ids that were held at an instant. The ids are in canonical order.
+    /// The granules with these ids that were held at an instant. The ids must be in canonical order.
     pub fn held_among(
         &self,
         dataset: DatasetKey,
@@ -93,8 +92,8 @@ impl View {
         self.periods_among_at(dataset, granule_ids, Some(at))
     }
 
-    /// The holding periods of the granules with a producer's id, after an id and the start of one
-    /// of its periods, by id and then by time, at most `limit` of them.
+    /// The first `limit` holding periods of the granules with a producer's id, by id and then by time, after an
+    /// id and the start of a period.
     pub fn of_producer_after(
         &self,
         dataset: DatasetKey,
@@ -117,11 +116,10 @@ impl View {
         Ok(granules)
     }
 
-    /// The periods in which granules were held in any dataset, after one of them (`None` means from the first), by
-    /// dataset, id and time, at most `limit` of them.
+    /// The first `limit` holding periods of granules in any dataset, by dataset, id and time, after a position
+    /// (`None` means from the first).
     ///
-    /// Costs a look-up for each dataset that is passed; on a server, as many rows of each as are asked
-    /// for.
+    /// Costs a look-up for each dataset on the way; on a server, up to `limit` rows of each dataset.
     pub fn periods_everywhere(
         &self,
         query: &GranuleQuery,
@@ -129,15 +127,15 @@ impl View {
         limit: u32,
     ) -> Result<Vec<FoundPeriod>> {
         let (first, end) = query.range();
-        // No id is as long as this.
+        // Longer than any id, and after all of them.
         let last = || "\u{10ffff}".repeat(GranuleId::MAX_BYTES).into();
         let end: Cow<'_, str> = end.map_or_else(last, Cow::Borrowed);
         self.periods_between(first, &end, after, limit)
     }
 
-    /// The periods of the granules from one id on and before a string. On a cluster, this asks every machine,
-    /// since any of them may have such granules. Each looks in its own datasets only, which are those of its
-    /// rows of `writer`: the table `dataset` has all of them.
+    /// The periods of the granules from an id up to, but not including, a string. On a cluster, this asks every
+    /// machine, since any may have such granules. Each machine searches only its own datasets. It finds them in
+    /// its rows of `writer`, because the table `dataset` contains all datasets on every machine.
     fn periods_between(
         &self,
         first: &GranuleId,
@@ -216,12 +214,12 @@ impl View {
         Ok(rows.into_iter().map(|(_, period)| period).collect())
     }
 
-    /// Every stored period of some ids, by id and then by time. The ids are in canonical order.
+    /// All periods of some ids, by id and then by time. The ids must be in canonical order.
     pub fn periods_among(&self, dataset: DatasetKey, granule_ids: &[&str]) -> Result<Vec<Holding>> {
         self.periods_among_at(dataset, granule_ids, None)
     }
 
-    /// The stored periods of some ids that contain an instant, or all of their periods (`None`).
+    /// The periods of some ids that contain an instant, or all of their periods (`None`).
     fn periods_among_at(
         &self,
         dataset: DatasetKey,
@@ -255,7 +253,7 @@ impl View {
         let (Some(&first), Some(&last)) = (granule_ids.first(), granule_ids.last()) else {
             return Ok(Vec::new());
         };
-        // Most batches are new: one look-up replaces one for each id.
+        // The ids of most batches are new: one look-up replaces one for each id.
         if first != last && !self.exists(&BETWEEN, &[dataset.into(), first.into(), last.into()])? {
             return Ok(Vec::new());
         }
@@ -267,7 +265,7 @@ impl View {
         Ok(periods)
     }
 
-    /// Whether an id at or after this one is held now.
+    /// Whether a granule with this id or a later one is held now.
     pub fn holds_from(&self, dataset: DatasetKey, granule_id: &GranuleId) -> Result<bool> {
         static HOLDS_FROM: Sql = Sql::new(
             "SELECT EXISTS (
@@ -278,8 +276,8 @@ impl View {
         self.exists(&HOLDS_FROM, &[dataset.into(), granule_id.into()])
     }
 
-    /// Calls `show` for the periods that last beyond an instant (`None` means all periods),
-    /// after an id (`""` means from the first), by id and then by time.
+    /// Calls `show` for the periods that end after an instant (`None` means all periods), by id and then by
+    /// time, for the ids after `after` (`""` means from the first).
     pub fn each_period<E: From<Error>>(
         &self,
         dataset: DatasetKey,
@@ -298,10 +296,10 @@ impl View {
         self.each_row(dataset, (&PAGE, Packing::Periods), after, beyond, show)
     }
 
-    /// Calls `show` for every period of a dataset that lasts beyond a time (`None`: for all of them),
-    /// by id and then by time.
+    /// Calls `show` for every period of a dataset that ends after a time (`None` means all periods), by id and
+    /// then by time.
     ///
-    /// Costs a pass over the dataset's rows, whatever the time: the table is in order of id.
+    /// Costs a pass over all of the dataset's rows, since the table is in order of id.
     pub fn each_change<E: From<Error>>(
         &self,
         dataset: DatasetKey,
@@ -319,8 +317,8 @@ impl View {
         self.each_row(dataset, (&PAGE, Packing::Produced), "", after, show)
     }
 
-    /// Calls `show` for the rows of a query of pages, page by page: memory stays flat, and a
-    /// distributed engine does not collect the whole dataset before the first row.
+    /// Calls `show` for the rows of a query, page by page. So memory stays constant, and a distributed engine
+    /// does not collect the whole dataset before the first row.
     fn each_row<E: From<Error>>(
         &self,
         dataset: DatasetKey,
@@ -331,8 +329,8 @@ impl View {
     ) -> Result<(), E> {
         let (mut after, mut ingested) = (after.to_owned(), i64::MAX);
         let beyond = beyond.map_or(i64::MIN, Timestamp::as_micros);
-        // The rows before a damaged one are shown one by one. If a page of them had no error, the error
-        // has passed.
+        // After an error, rows are read one by one, so that those before a damaged row are shown. If a page of
+        // such rows has no error, the error was temporary.
         let page_rows = self.session.page_rows();
         let (mut limit, mut damage, mut singly) = (page_rows, None, 0);
         loop {
@@ -376,7 +374,7 @@ impl View {
 }
 
 impl Transaction {
-    /// Adds periods, which must not overlap existing ones.
+    /// Adds periods. They must not overlap existing ones.
     pub fn insert_periods(&self, dataset: DatasetKey, periods: &[NewPeriod<'_>]) -> Result<()> {
         self.add(dataset, &statement::GRANULE, Existing::Refused, periods, |period, values| {
             values.extend([
@@ -388,11 +386,11 @@ impl Transaction {
         })
     }
 
-    /// Ends the present holding period of each of some granules, each at its own time.
+    /// Ends the current holding period of each of some granules, each at its own time.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Damaged`]: one is not held, although this transaction has read that it is.
+    /// [`ErrorKind::Damaged`]: a granule is not held, although this transaction has read that it is.
     pub fn end_periods(&self, dataset: DatasetKey, ends: &[(&GranuleId, Timestamp)]) -> Result<()> {
         if ends.is_empty() {
             return Ok(());
@@ -408,7 +406,7 @@ impl Transaction {
     }
 }
 
-/// A period without its address, which is added later, and the key of its dataset.
+/// Reads a period and the key of its dataset. The caller adds the address later.
 fn found(row: &dyn Columns) -> Result<(DatasetKey, FoundPeriod)> {
     let note = row.get(5)?;
     let withdrawn =
@@ -431,7 +429,7 @@ fn start(after: Option<(&GranuleId, Timestamp)>) -> (&str, i64) {
     })
 }
 
-/// The granule in four columns of a row.
+/// Reads a granule from four columns of a row.
 pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Holding> {
     Ok(Holding {
         granule_id: row.get(first)?,
@@ -444,7 +442,7 @@ pub(super) fn granule(row: &dyn Columns, first: usize) -> Result<Holding> {
 row!(Checkpoint in CHECKPOINT { granule_id, chain, list, granules });
 
 impl View {
-    /// The last checkpoint before an id. `None` means that there is no checkpoint before it.
+    /// The last checkpoint before an id. `None` means that there is none.
     pub fn checkpoint_before(
         &self,
         dataset: DatasetKey,
@@ -462,7 +460,7 @@ impl View {
 }
 
 impl Transaction {
-    /// Deletes the checkpoints at and after an id, which a change there has invalidated.
+    /// Deletes the checkpoints at and after an id, which a change at that id has invalidated.
     pub fn drop_checkpoints_from(&self, dataset: DatasetKey, granule_id: &str) -> Result<()> {
         static DROP: Sql = Sql::new(
             "DELETE FROM {checkpoint}

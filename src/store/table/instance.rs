@@ -1,5 +1,5 @@
-//! The table `instance`, the history of each dataset; and the tables `annotation`, `confirmation` and
-//! `refusal`, what was recorded of it after its changes.
+//! The table `instance`, which is the history of each dataset, and the tables of later records about it:
+//! `annotation`, `confirmation` and `refusal`.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use crate::store::rows::{DatasetKey, StoredAnnotation, StoredInstance};
 use crate::store::session::{Transaction, View};
 use crate::store::statement::{self, Columns, Sql, Value};
 
-/// A query of the columns of an [`Instance`], followed by the given clauses: those of its row, the name
-/// of its dataset, when the next change took effect, and whether it has annotations. What is the
-/// dataset is `?1`, or the second argument: a parameter, unless every machine of a cluster is asked,
-/// because the machine of the inner query cannot be derived from the outer one.
+/// A query of the columns of an [`Instance`], followed by the given clauses. The columns are its row, the name
+/// of its dataset, the time of the next change, and whether it has annotations. The inner queries use `?1` as
+/// the key of the dataset, or the second argument. A query of one dataset must use a parameter, because Citus
+/// cannot derive the machine of the inner query from the outer one.
 macro_rules! select_instance {
     ($rest:literal) => {
         select_instance!($rest, "?1")
@@ -49,7 +49,7 @@ row!(Instance in INSTANCE {
     recorded_by, note
 } hides recorded_by, beside { dataset, until } empty { annotations });
 
-/// An instance as it was read, of which the annotations are still to be read if it has any.
+/// An instance whose annotations, if it has any, are not read yet.
 pub(super) struct ReadInstance {
     dataset: DatasetKey,
     stored: StoredInstance,
@@ -57,13 +57,13 @@ pub(super) struct ReadInstance {
 }
 
 impl View {
-    /// The last instance of the history. `None` means that there was no change yet.
+    /// The last instance of the history. `None` means that there is no change yet.
     pub fn latest_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
         self.instance_at(dataset, Timestamp::MAX)
     }
 
-    /// The latest instances of some datasets, by their keys. For more than one, asks every machine:
-    /// the row by which a dataset is locked is beside its history.
+    /// The latest instances of some datasets, by key. For more than one, asks every machine: the row that locks
+    /// a dataset is on the machine of its history.
     pub(super) fn latest_instances(
         &self,
         datasets: &[DatasetKey],
@@ -98,7 +98,7 @@ impl View {
                 FROM {instance} AS other
                 WHERE other.dataset_id = writer.dataset_id)",
         );
-        // Citus would ask all of them for a single one, too.
+        // Citus would ask all machines even for a single dataset.
         if let [dataset] = datasets {
             let latest = self.latest_instance(*dataset)?;
             return Ok(latest.map(|latest| (dataset.0, latest)).into_iter().collect());
@@ -110,8 +110,8 @@ impl View {
         latest.map(|(key, latest)| Ok((key.0, sound(latest)?))).collect()
     }
 
-    /// The instance in force at an instant according to the registry at a time. `None` means that none
-    /// was known. Reads one row for each change that was recorded later.
+    /// The instance in force at an instant, as the registry knew it at the time `recorded`. `None` means that
+    /// it knew none. Reads one row for each change that was recorded later.
     pub fn instance_known(
         &self,
         dataset: DatasetKey,
@@ -127,12 +127,12 @@ impl View {
         Ok(self.instances(&KNOWN, &values)?.pop())
     }
 
-    /// The first instance of the history. `None` means that there was no change yet.
+    /// The first instance of the history. `None` means that there is no change yet.
     pub fn first_instance(&self, dataset: DatasetKey) -> Result<Option<Instance>> {
         Ok(self.instances_after(dataset, None, Timestamp::MAX, 1)?.pop())
     }
 
-    /// Whether a change after an instant and before another one deleted granules.
+    /// Whether a change between two instants deleted granules.
     pub fn has_deletions(
         &self,
         dataset: DatasetKey,
@@ -149,13 +149,13 @@ impl View {
         self.has_sound(&DELETION, &values)
     }
 
-    /// The instance in force at an instant. `None` means that it is before the first change.
+    /// The instance in force at an instant. `None` means that the instant is before the first change.
     pub fn instance_at(&self, dataset: DatasetKey, at: Timestamp) -> Result<Option<Instance>> {
         self.instance_known(dataset, at, Timestamp::MAX)
     }
 
-    /// The instances whose change took effect after `after` (`None` means from the first) and at or
-    /// before `up_to`, in order of time, at most `limit` of them.
+    /// The first `limit` instances with a timestamp after `after` (`None` means from the first) and not after
+    /// `up_to`, in order of time.
     pub fn instances_after(
         &self,
         dataset: DatasetKey,
@@ -186,7 +186,7 @@ impl View {
         Ok(stored)
     }
 
-    /// The whole history as it is stored, rows that differ from their checksums included.
+    /// The whole history as it is stored, including rows that differ from their checksums.
     pub fn stored_history(
         &self,
         dataset: DatasetKey,
@@ -198,7 +198,7 @@ impl View {
         )
     }
 
-    /// The instances that [`View::instances_after`] returns, all of them.
+    /// Like [`View::instances_after`], but all instances.
     pub fn history(
         &self,
         dataset: DatasetKey,
@@ -212,8 +212,8 @@ impl View {
         )
     }
 
-    /// The instances whose change took effect before `before` and at or after `since` (`None` means
-    /// from the first), latest first, at most `limit` of them.
+    /// The last `limit` instances with a timestamp before `before` and not before `since` (`None` means from
+    /// the first), latest first.
     pub fn instances_before(
         &self,
         dataset: DatasetKey,
@@ -234,7 +234,7 @@ impl View {
         Ok(instances)
     }
 
-    /// The instances with an identifier after a dataset and a time (`None` means from the first), by dataset
+    /// The instances with an identifier, after a dataset and a time (`None` means from the first), by dataset
     /// and time.
     ///
     /// Asks every machine: an identifier does not say in which dataset it was in force.
@@ -257,7 +257,7 @@ impl View {
         );
         let page = move |after: &Option<(DatasetName, Timestamp)>, limit: u32| {
             let after = after.as_ref().map(|(name, timestamp)| (name, *timestamp));
-            // Most identifiers have one or two. To sort them, SQLite would make a table.
+            // Most identifiers have one or two instances. To sort them, SQLite would create a temporary table.
             let values = self.with_shown([identifier.into(), limit.into()]);
             let mut instances = self.instances(&ANY, &values)?;
             if instances.len() < limit as usize {
@@ -290,8 +290,8 @@ impl View {
         self.instances(&WITH, &[dataset.into(), identifier.into()])
     }
 
-    /// The latest instance with an identifier in any dataset, of those that are not withdrawn if any of them had it:
-    /// the earlier history of a dataset that was corrected is withdrawn. `None` means that no instance ever had it.
+    /// The latest instance with an identifier in any dataset. Datasets that are not withdrawn come first, since
+    /// a corrected dataset's earlier history is withdrawn. `None` means that no instance ever had it.
     ///
     /// Asks every machine: an identifier does not say in which dataset it was in force.
     pub fn latest_with(&self, identifier: Identifier) -> Result<Option<Instance>> {
@@ -319,8 +319,8 @@ impl View {
         Ok(self.instances(&FIRST, &self.with_shown([identifier.into()]))?.pop())
     }
 
-    /// The instances of all datasets that were recorded at or after a time, the latest first, at most `limit` of
-    /// them. Costs a row for each.
+    /// The last `limit` instances of all datasets that were recorded at or after a time, latest first. Costs a
+    /// row for each.
     ///
     /// Asks every machine.
     pub fn recorded_last(&self, since: Timestamp, limit: u32) -> Result<Vec<Instance>> {
@@ -345,9 +345,9 @@ impl View {
         self.instances(&WITH, &self.with_shown([(&digest).into()]))
     }
 
-    /// Whether one of the first or the last hundred changes of a dataset took effect at most
-    /// [`Instance::PROMPT_MICROS`] before it was recorded. Costs at most as many rows, whatever the
-    /// length of the history, and one if the last change did.
+    /// Whether a change of a dataset took effect at most [`Instance::PROMPT_MICROS`] before it was recorded.
+    /// Looks at the first and the last hundred changes. Costs at most these 200 rows, and one row if the last
+    /// change did.
     pub fn has_prompt_change(&self, dataset: DatasetKey) -> Result<bool> {
         static PROMPT: Sql = Sql::new(
             "SELECT {instance.*}
@@ -384,7 +384,7 @@ impl View {
         self.count(&COUNT, &values)
     }
 
-    /// Whether a query of rows has one, which agrees with its checksum.
+    /// Whether a query returns a row. The row must agree with its checksum.
     fn has_sound(&self, sql: &'static Sql, values: &[Value<'_>]) -> Result<bool> {
         let mut has_one = false;
         self.each_sound(sql, values, &statement::INSTANCE, &mut |_| {
@@ -416,8 +416,8 @@ impl View {
         Ok(instances)
     }
 
-    /// The instance whose row begins with a column, before the name of its dataset, when the next change
-    /// took effect, and whether it has annotations. `checked` is a buffer.
+    /// Reads an instance whose row begins at column `first`. The columns after the row are the name of its
+    /// dataset, the time of the next change, and whether it has annotations. `checked` is a buffer.
     pub(super) fn instance_from(
         &self,
         row: &dyn Columns,
@@ -430,7 +430,7 @@ impl View {
         Ok(ReadInstance { dataset: row.get(first)?, stored, has_annotations })
     }
 
-    /// Instances with their annotations, which are read with one statement for each dataset.
+    /// Adds the annotations to instances. Reads them with one statement for each dataset.
     pub(super) fn annotated(&self, read: Vec<ReadInstance>) -> Result<Vec<StoredInstance>> {
         let mut wanted: BTreeMap<i64, Vec<Timestamp>> = BTreeMap::new();
         for ReadInstance { dataset, stored, .. } in read.iter().filter(|it| it.has_annotations) {
@@ -466,7 +466,7 @@ row!(Confirmation in CONFIRMATION { recorded, recorded_by, granules } hides reco
 row!(RefusedListing in REFUSAL { recorded, reason });
 
 impl Transaction {
-    /// Forgets that a listing of a dataset was refused.
+    /// Deletes the record that a listing of a dataset was rejected.
     pub fn delete_refusal(&self, dataset: DatasetKey) -> Result<()> {
         static DELETE: Sql = Sql::new(
             "DELETE FROM {refusal}
@@ -477,7 +477,7 @@ impl Transaction {
 }
 
 impl View {
-    /// The annotations that are shown of some instances of a dataset, by their timestamps.
+    /// The visible annotations of some instances of a dataset, by timestamp.
     pub(super) fn annotations_of(
         &self,
         dataset: DatasetKey,
@@ -499,12 +499,12 @@ impl View {
         Ok(annotations)
     }
 
-    /// The last listing of a dataset that was refused, if none was accepted since.
+    /// The last listing of a dataset that was rejected, if none was accepted since.
     pub fn refusal(&self, dataset: DatasetKey) -> Result<Option<RefusedListing>> {
         Ok(self.first(dataset, 1)?.pop())
     }
 
-    /// The last confirmations of some datasets, by their keys. For more than one, asks every machine.
+    /// The last confirmations of some datasets, by key. For more than one, asks every machine.
     pub(super) fn confirmations(
         &self,
         datasets: &[DatasetKey],
@@ -514,7 +514,7 @@ impl View {
             FROM {confirmation}
             WHERE dataset_id IN rarray(?1)",
         );
-        // Citus would ask all of them for a single one, too.
+        // Citus would ask all machines even for a single dataset.
         if let [dataset] = datasets {
             let confirmation = self.first(*dataset, 1)?.pop();
             return Ok(confirmation.map(|it| (dataset.0, it)).into_iter().collect());

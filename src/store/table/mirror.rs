@@ -1,5 +1,5 @@
-//! The tables `mirror_source` and `log_change`: what a mirror has read of its primaries, and with
-//! what success.
+//! The tables `mirror_source` and `log_change`: the primaries that a mirror has read, with the outcomes, and
+//! the changes that it has read of their logs.
 
 use crate::model::{DatasetName, FailedAttempt, LastPull, LogChange};
 use crate::store::Result;
@@ -26,14 +26,14 @@ row!(LogChange in LOG_CHANGE {
 });
 
 impl View {
-    /// The primaries that were read for a dataset, by source.
+    /// The primaries that were read for a dataset, in order of source.
     pub fn mirror_sources(&self, dataset: DatasetKey) -> Result<Vec<(SourceKey, StoredSource)>> {
         let mut sources: Vec<(SourceKey, StoredSource)> = self.first(dataset, u32::MAX)?;
         sources.sort_by(|(_, one), (_, other)| one.source.cmp(&other.source));
         Ok(sources)
     }
 
-    /// A primary that was read for a dataset. `None` means that it never was.
+    /// A primary that was read for a dataset. `None` means that it was never read.
     pub fn mirror_source(
         &self,
         dataset: DatasetKey,
@@ -62,7 +62,7 @@ impl View {
         })
     }
 
-    /// The changes that were read of a log after one (0 means from the first), in order.
+    /// The changes that were read of a log after a number (0 means from the first), in order.
     pub fn changes_read_after(
         &self,
         dataset: DatasetKey,
@@ -72,7 +72,7 @@ impl View {
         self.all_within(dataset, vec![source.into(), after.into()])
     }
 
-    /// The last change that was read of a log. `None` means that none was.
+    /// The last change that was read of a log. `None` means that no change was read.
     pub fn last_change_read(
         &self,
         dataset: DatasetKey,
@@ -90,8 +90,8 @@ impl View {
 }
 
 impl Transaction {
-    /// Stores that a primary was read for a dataset; adds it if it was not read before. When the
-    /// dataset was identical to it, pulled from it and imported from it is kept where the new value is `None`.
+    /// Stores that a primary was read for a dataset, and adds the primary if it is new. If `identical`,
+    /// `pulled` or `imported` is `None`, the stored value stays.
     pub fn save_mirror_source(
         &self,
         dataset: DatasetKey,
@@ -112,7 +112,7 @@ impl Transaction {
         Ok(key)
     }
 
-    /// Stores that the last attempt to read a primary failed. One that was never read is not added.
+    /// Stores that the last attempt to read a primary failed. A primary that was never read is not added.
     pub fn save_failed_attempt(
         &self,
         dataset: DatasetKey,
@@ -129,7 +129,7 @@ impl Transaction {
         }
     }
 
-    /// Forgets the changes that were read of a log from one on.
+    /// Deletes the changes that were read of a log, from a number.
     pub fn forget_changes_from(
         &self,
         dataset: DatasetKey,

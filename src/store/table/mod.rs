@@ -1,8 +1,7 @@
-//! The statements that read and write the tables, alike for both stores, with one file for each
-//! subject.
+//! The statements that read and write the tables, for both stores, with one file for each subject.
 //!
-//! Each statement names `dataset_id`, so that Citus sends it to one machine, except those that ask
-//! about all datasets; the comment at each of these says why it does.
+//! Each statement names `dataset_id`, so that Citus sends it to one machine. The exceptions are statements
+//! about all datasets; their comments give the reason.
 
 mod content;
 mod corrected;

@@ -1,4 +1,4 @@
-//! The outline of a history: what a plot draws of it, and how much of a set is still held.
+//! The outline of a history: the data of its plot, and the number of granules of a set that are still held.
 
 use crate::model::{Instance, Timestamp};
 use crate::store::Result;
@@ -7,9 +7,9 @@ use crate::store::session::View;
 use crate::store::statement::Sql;
 
 impl View {
-    /// The changes of a dataset after a change and at or before `up_to`, in order of time, with those as one
-    /// that are in the same span of `width` microseconds, counted from 1970. One statement, which passes
-    /// over the history.
+    /// The changes of a dataset after a change and not after `up_to`, in order of time. Changes in the same
+    /// span of `width` microseconds, counted from 1970, are summed up. One statement, which passes over the
+    /// history.
     pub fn spans(
         &self,
         dataset: DatasetKey,
@@ -17,9 +17,9 @@ impl View {
         up_to: Timestamp,
         width: i64,
     ) -> Result<Vec<Span>> {
-        // SQLite would sort all rows to group them, which takes twice as long as reading them in the order of the
-        // primary key. A server groups them itself, since it sends each row as text. There, the sum of a bigint is
-        // a numeric.
+        // To group the rows, SQLite would sort them, which takes twice as long as reading them in the order of
+        // the primary key. A server groups them itself, since it would send each row as text. There, the sum of
+        // a bigint is a numeric.
         static SPANS: Sql = Sql::by_store(
             "SELECT timestamp, timestamp, granules, granules, ingested, deleted, 1,
                 (timestamp - ?4) / ?5
@@ -34,7 +34,8 @@ impl View {
             GROUP BY (timestamp - ?4) / ?5
             ORDER BY 1",
         );
-        // A division rounds towards 0: from a beginning of a span before all of them, always down.
+        // SQL division rounds towards 0. Times are counted from the beginning of a span before all of them, so
+        // it rounds down.
         let begin = after.timestamp.as_micros().div_euclid(width) * width;
         let values =
             [dataset.into(), after.timestamp.into(), up_to.into(), begin.into(), width.into()];
@@ -72,7 +73,7 @@ impl View {
         Ok(spans)
     }
 
-    /// How many of the granules that a dataset held at a time it holds now: since then, or again.
+    /// The number of granules held at a time that are held now: without a break, or again.
     pub fn still_held(&self, dataset: DatasetKey, at: Timestamp) -> Result<u64> {
         static STILL: Sql = Sql::new(
             "SELECT count(*)

@@ -18,9 +18,8 @@ struct Taken {
 row!(Taken in PAYMENT_TAKEN { id });
 
 impl View {
-    /// The last id that each worker issued, by the worker's number: at most 45 rows. In a transaction,
-    /// the ids of all workers are locked until its end: two hosts that lease at once do so one after
-    /// the other.
+    /// The last id that each worker issued, in order of the worker's number: at most 45 rows. In a transaction,
+    /// this locks the ids of all workers until its end, so two hosts cannot lease at the same time.
     ///
     /// # Errors
     ///
@@ -49,7 +48,7 @@ impl View {
 }
 
 impl Transaction {
-    /// Stores ids of the old scheme; returns how many are new.
+    /// Stores ids of the old scheme. Returns the number of new ones.
     pub fn insert_payments_taken(&self, ids: &[&str]) -> Result<u64> {
         static AMONG: Sql = Sql::new(
             "SELECT {payment_taken.*}

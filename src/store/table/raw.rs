@@ -1,4 +1,4 @@
-//! Rows of any table as they are stored, which are read from one registry and written into another.
+//! Rows of any table, as they are stored, for reading from one registry and writing into another.
 
 use crate::store::Result;
 use crate::store::page::out_of_order;
@@ -14,7 +14,7 @@ pub(crate) struct RawRows {
     pub(super) values: Vec<Value<'static>>,
 }
 
-/// How many rows with a note of the greatest length are read at once.
+/// The number of rows that are read at once, if each may have a note of the greatest length.
 const PAGE_ROWS: u32 = 256;
 
 impl RawRows {
@@ -23,12 +23,12 @@ impl RawRows {
         (self.values.len() / self.table.all_columns().count()) as u64
     }
 
-    /// Whether they are of payment ids.
+    /// Whether the rows are payment ids.
     pub fn are_of_payment_ids(&self) -> bool {
         self.table.name.starts_with("payment_")
     }
 
-    /// Whether they are holding periods of granules.
+    /// Whether the rows are holding periods of granules.
     pub fn are_periods(&self) -> bool {
         self.table.name == "granule"
     }
@@ -41,13 +41,13 @@ impl View {
         self.rows(&KEYS, &[], |row| row.get(0))
     }
 
-    /// All rows of a dataset, table by table, each of which refers only to those before it.
+    /// All rows of a dataset, table by table. Each table refers only to tables before it.
     pub fn raw_rows_of(&self, dataset: DatasetKey) -> impl Iterator<Item = Result<RawRows>> + '_ {
         let tables = TABLES.into_iter().filter(|table| table.dataset_column().is_some());
         tables.flat_map(move |table| self.raw_rows(table, Some(dataset)))
     }
 
-    /// All rows that belong to no dataset: those of payment ids, and the statements about sets of any.
+    /// All rows that belong to no dataset: payment ids, and the statements about sets of all datasets.
     pub fn raw_rows_of_none(&self) -> impl Iterator<Item = Result<RawRows>> + '_ {
         let tables = TABLES.into_iter().filter(|table| table.dataset_column().is_none());
         tables.flat_map(|table| self.raw_rows(table, None))
@@ -73,7 +73,7 @@ impl View {
         })
     }
 
-    /// The rows after one, which is given by its key without the dataset.
+    /// The rows after a key, which is given without the dataset.
     fn raw_page(
         &self,
         table: &'static StoredTable,
@@ -106,7 +106,7 @@ fn key<'row>(table: &StoredTable, row: &'row [Value<'static>]) -> &'row [Value<'
 }
 
 impl Transaction {
-    /// Locks a dataset whose rows are about to be added with its key.
+    /// Locks a dataset before its rows are added with its key.
     pub fn lock_new_dataset(&self, dataset: DatasetKey) -> Result<()> {
         self.lock_registry()?;
         self.session()?.lock_new(dataset)
@@ -123,7 +123,7 @@ impl Transaction {
 
 #[cfg(test)]
 impl View {
-    /// Everything that is stored, to be compared.
+    /// All stored rows as text, for comparing registries.
     pub fn contents(&self) -> Result<String> {
         let mut contents = String::new();
         let datasets = self.dataset_keys()?;

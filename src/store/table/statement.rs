@@ -1,4 +1,5 @@
-//! The tables `statement` and `tree_head`: what the archive has stated of its sets, and what it signed.
+//! The tables `statement` and `tree_head`: the archive's statements about its sets, and the checkpoints that it
+//! signed.
 
 use crate::model::{Subset, Timestamp};
 use crate::store::Result;
@@ -11,12 +12,12 @@ row!(StoredStatement in STATEMENT { number, dataset, subset, since, text });
 row!(TreeHead in TREE_HEAD { size, note, policy, signed });
 
 impl View {
-    /// All statements from a number on, in order.
+    /// All statements from a number, in order.
     pub fn statements(&self, first: u64) -> impl Iterator<Item = Result<StoredStatement>> {
         self.all(None, first.checked_sub(1).into_iter().map(Value::from).collect())
     }
 
-    /// The last statement of a whole instance of a dataset.
+    /// The last statement about a whole instance of a dataset.
     pub fn last_statement_of(&self, dataset: DatasetKey) -> Result<Option<StoredStatement>> {
         static LAST: Sql = Sql::new(
             "SELECT {statement.*}
@@ -28,7 +29,7 @@ impl View {
         Ok(self.select(&LAST, &[dataset.into()])?.pop())
     }
 
-    /// The subsets of a dataset that were not stated, in the order in which they were cited.
+    /// The subsets of a dataset without a statement, in the order in which they were cited.
     pub fn subsets_not_stated(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         static STATED: Sql = Sql::new(
             "SELECT subset
@@ -46,7 +47,7 @@ impl View {
         Ok(subsets)
     }
 
-    /// Every dataset, withdrawn ones included, by its key.
+    /// All datasets, including withdrawn ones, in order of key.
     pub fn every_dataset(&self) -> impl Iterator<Item = Result<StoredDataset>> {
         let keys = self
             .dataset_keys()
@@ -56,7 +57,7 @@ impl View {
         })
     }
 
-    /// The statements of an instance, which is named by when its change took effect, in order.
+    /// The statements about the instance with a timestamp, in order.
     pub fn statements_since(
         &self,
         dataset: DatasetKey,
@@ -71,7 +72,7 @@ impl View {
         self.select(&OF_INSTANCE, &[dataset.into(), since.into()])
     }
 
-    /// The statement of a subset.
+    /// The statement about a subset.
     pub fn statement_of_subset(
         &self,
         dataset: DatasetKey,
@@ -85,7 +86,7 @@ impl View {
         self.select(&OF_SUBSET, &[dataset.into(), subset.into()])
     }
 
-    /// All checkpoints that were signed, in order of size.
+    /// All signed checkpoints, in order of size.
     pub fn tree_heads(&self) -> Result<Vec<TreeHead>> {
         self.first(None, u32::MAX)
     }

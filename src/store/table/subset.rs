@@ -1,5 +1,5 @@
-//! The tables `subset` and `named_granule`, the subsets of datasets that were cited; and the names
-//! that these and instances have: identifiers and digests.
+//! The tables `subset` and `named_granule`: the cited subsets of datasets. Also the look-up of identifiers and
+//! digests, of subsets and of instances.
 
 use super::granule::granule;
 use crate::model::{
@@ -22,7 +22,7 @@ part!(Subset {
     timestamp, criteria, identifier, digest, granules, cited
 } beside { dataset } empty {});
 
-/// The granule in a row of the table `named_granule`.
+/// A granule id as a row of the table `named_granule`.
 impl Row for GranuleId {
     fn table() -> &'static StoredTable {
         &statement::NAMED_GRANULE
@@ -43,8 +43,7 @@ macro_rules! select_saved {
 }
 
 impl View {
-    /// The subset that the same criteria selected from the same dataset. `None` means that it was
-    /// not cited.
+    /// The subset with this identifier, digest and criteria in a dataset. `None` means that it was not cited.
     pub fn subset(
         &self,
         dataset: DatasetKey,
@@ -59,7 +58,7 @@ impl View {
         Ok(self.select(&SAME, &values)?.pop())
     }
 
-    /// Every subset with an identifier, by dataset and by the time of its first citation.
+    /// Every subset with an identifier, in order of dataset and first citation.
     ///
     /// Asks every machine: an identifier does not say which dataset its subset belongs to.
     pub fn subsets_with(&self, identifier: Identifier) -> Result<Vec<(SubsetKey, Subset)>> {
@@ -70,7 +69,7 @@ impl View {
         self.select(&WITH_IDENTIFIER, &self.with_shown([identifier.into()]))
     }
 
-    /// Every subset with a digest, by dataset and by the time of its first citation. Asks every machine.
+    /// Every subset with a digest, in order of dataset and first citation. Asks every machine.
     pub fn subsets_with_digest(&self, digest: Digest) -> Result<Vec<(SubsetKey, Subset)>> {
         static WITH_DIGEST: Sql = select_saved!(
             "WHERE subset.digest = ?1 AND (?3 = 1 OR dataset.id IN rarray(?2))
@@ -79,12 +78,12 @@ impl View {
         self.select(&WITH_DIGEST, &self.with_shown([(&digest).into()]))
     }
 
-    /// A number that grows whenever a subset of the dataset is cited. 0 means that none was.
+    /// A number that grows whenever a subset of the dataset is cited. 0 means that no subset was cited.
     pub fn last_subset(&self, dataset: DatasetKey) -> Result<u64> {
         self.last_number::<(SubsetKey, Subset)>(dataset)
     }
 
-    /// The subsets of a dataset that were cited last, the last first, at most `limit` of them.
+    /// The last `limit` subsets of a dataset that were cited, latest first.
     pub fn last_subsets_of(&self, dataset: DatasetKey, limit: u32) -> Result<Vec<Subset>> {
         static LAST_CITED: Sql = select_saved!(
             "WHERE subset.dataset_id = ?1
@@ -97,7 +96,7 @@ impl View {
         Ok(rows.into_iter().map(|(_, subset)| subset).collect())
     }
 
-    /// Every subset of a dataset, by identifier.
+    /// Every subset of a dataset, in order of identifier.
     pub fn subsets_of(&self, dataset: DatasetKey) -> Result<Vec<(SubsetKey, Subset)>> {
         static OF_DATASET: Sql = select_saved!(
             "WHERE subset.dataset_id = ?1
@@ -107,7 +106,7 @@ impl View {
         self.select(&OF_DATASET, &[dataset.into()])
     }
 
-    /// The subsets of a dataset from a number on, in the order in which they were stored.
+    /// The subsets of a dataset from a number, in the order in which they were stored.
     pub fn subsets_from(
         &self,
         dataset: DatasetKey,
@@ -120,8 +119,8 @@ impl View {
         self.select(&FROM, &[dataset.into(), first.into()])
     }
 
-    /// The granules that a subset names, as they were held at an instant, after an id, in canonical
-    /// order, at most `limit` of them. The second value is `None` if the granule was not held then.
+    /// The first `limit` granules of a subset of named granules, after an id, in canonical order, as they were
+    /// held at an instant. The second value is `None` if the granule was not held then.
     pub fn named_after(
         &self,
         dataset: DatasetKey,
@@ -130,8 +129,8 @@ impl View {
         after: &str,
         limit: u32,
     ) -> Result<Vec<(GranuleId, Option<Holding>)>> {
-        // `OFFSET 0` keeps the planner from turning a look-up for each id into a join, which it would
-        // begin at the table's side while the table has no statistics.
+        // `OFFSET 0` keeps the planner from turning a look-up for each id into a join. Without statistics, it
+        // would begin that join with the whole table.
         static PAGE: Sql = Sql::by_store(
             "SELECT {named_granule.*}, granule.granule_id, granule.ingested, granule.deleted,
                 granule.producer_granule
@@ -164,14 +163,14 @@ impl View {
             Ok((granule_id, is_held.then(|| granule(row, rest)).transpose()?))
         };
         let named = self.select_with(&PAGE, &values, named)?;
-        // One with overlapping periods is read more than once.
+        // A granule with overlapping periods is read more than once.
         let positions =
             named.iter().zip(0..).map(|((granule_id, _), row)| (granule_id.as_str(), row));
         check_order("named_granule", Some((after, u64::MAX)), positions)?;
         Ok(named)
     }
 
-    /// The granules that [`View::named_after`] returns, all of them.
+    /// Like [`View::named_after`], but all granules.
     pub fn named(
         &self,
         dataset: DatasetKey,
@@ -195,7 +194,7 @@ impl Transaction {
         Ok(key)
     }
 
-    /// Adds the granules that a new subset names.
+    /// Adds the granules of a new subset of named granules.
     pub fn insert_named(
         &self,
         dataset: DatasetKey,
@@ -210,8 +209,8 @@ impl Transaction {
 }
 
 impl View {
-    /// The identifiers of instances and of subsets that begin with some digits, in order, at most
-    /// `limit` of them. Asks every machine: an identifier does not say to which dataset it belongs.
+    /// The first `limit` identifiers of instances and subsets that begin with some digits, in order. Asks every
+    /// machine: an identifier does not say which dataset it belongs to.
     pub fn identifiers_beginning(
         &self,
         prefix: &IdentifierPrefix,
@@ -233,8 +232,8 @@ impl View {
         self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
-    /// The digests of instances and of subsets from one to another, in order, at most `limit` of them. Asks
-    /// every machine.
+    /// The first `limit` digests of instances and subsets from one digest to another, in order. Asks every
+    /// machine.
     pub fn digests_between(
         &self,
         (first, last): (Digest, Digest),
@@ -255,7 +254,7 @@ impl View {
         self.rows(&BETWEEN, &values, |row| row.get(0))
     }
 
-    /// Those of some identifiers that an instance or a subset has, in order. Asks every machine.
+    /// The identifiers among these that an instance or a subset has, in order. Asks every machine.
     pub fn identifiers_among(&self, identifiers: &[Identifier]) -> Result<Vec<Identifier>> {
         static AMONG: Sql = Sql::new(
             "SELECT identifier
